@@ -1,0 +1,1 @@
+"""What was spent: ledger, composition, calibration. It adds no noise itself."""

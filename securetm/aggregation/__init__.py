@@ -1,0 +1,1 @@
+"""What changes who sees a sum. Sans-I/O: bytes in, bytes out."""

@@ -1,0 +1,1 @@
+"""The command line. Every decision it announces is taken on a floor below."""

@@ -1,0 +1,1 @@
+"""The papers' tables and the project's measurements, reproducible by name."""

@@ -1,0 +1,1 @@
+"""Rounds, roles, transcript and run store: where the parts meet."""

@@ -1,0 +1,1 @@
+"""The topic models and their quality. They know neither privacy nor network."""

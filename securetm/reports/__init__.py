@@ -1,0 +1,1 @@
+"""What people see: tables in the terminal and pages. It computes nothing new."""

@@ -1,0 +1,37 @@
+"""Where the three data folders are: in the installed wheel, else beside the checkout. It reads nothing but their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from securetm.errors import NotFound
+
+FOLDERS = ("protocols", "threat_models", "audits")
+_HERE = Path(__file__).resolve().parent
+
+
+def shelf(folder: str) -> Path:
+    """The data folder of that name, wherever this copy of securetm keeps it."""
+    if folder not in FOLDERS:
+        raise NotFound("data folder", folder, FOLDERS)
+    installed = _HERE / "_shelf" / folder
+    if installed.is_dir():
+        return installed
+    if (_HERE.parent / "pyproject.toml").is_file() and (_HERE.parent / folder).is_dir():
+        return _HERE.parent / folder
+    raise NotFound("data folder", folder, ())
+
+
+def titles(folder: str, below: str = "") -> tuple[str, ...]:
+    """The names of the TOML files on a shelf, sorted."""
+    return tuple(sorted(path.stem for path in (shelf(folder) / below).glob("*.toml")))
+
+
+def toml_on(folder: str, name: str, *, below: str = "", kind: str) -> Path:
+    """The TOML file called `name`: a path if it looks like one, else a title on that shelf."""
+    if name.endswith(".toml") and Path(name).is_file():
+        return Path(name)
+    known = titles(folder, below)
+    if name not in known:
+        raise NotFound(kind, name, known)
+    return shelf(folder) / below / f"{name}.toml"

@@ -1,0 +1,108 @@
+"""The counter behind the one door: rows of documents go in, one bounded sum comes out. It draws no noise.
+
+Whoever holds documents runs it: a party in a federation, or `fit` on one machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms
+from securetm.errors import BrokenPromise
+
+
+def _unchanged(rows: Rows) -> Rows:
+    return rows
+
+
+class SumTally:
+    """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party."""
+
+    def __init__(self, terms: Terms, radius: float = INF, on_rows: Callable[[Rows], Rows] = _unchanged) -> None:
+        self.terms = terms
+        self.radius = radius
+        self.loss = 0.0  # this party's own figure: mean loss of what was poured in; it goes to the party's store only
+        self._on_rows = on_rows
+        self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if terms.bits == 32 else np.float64
+        self._vector: Array = np.zeros(0 if terms.ragged else terms.size, dtype=self._whole)
+        self._ragged: list[Array] = []
+
+    def add(self, rows: Rows, owners: Array) -> None:
+        """Pours in one row per item; rows with the same owner are summed, then bounded together."""
+        if self.terms.ragged:
+            self._ragged.append(np.asarray(rows))
+            return
+        self._check_rows(rows, owners)
+        owned = _by_owner(self._on_rows(rows), owners)
+        self._vector += _sum(_clip(owned, self.radius), self._vector.dtype)
+
+    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
+        """Pours in gradients of one loss per document; `beside` holds each row's other coordinates."""
+        if len(owners) == 0:
+            return
+        weights = self._weights(losses, owners, beside)
+        gradient = losses.gradient(weights)
+        if len(gradient) + beside.shape[1] != len(self._vector):
+            raise BrokenPromise("gradient", len(gradient) + beside.shape[1], len(self._vector))
+        self._vector[: len(gradient)] += gradient
+        self._vector[len(gradient) :] += weights @ beside
+        self.loss = float(np.mean(losses.values))
+
+    def vector(self) -> Array:
+        """The flat sum of everything poured in so far, or the ragged rows as they are."""
+        if not self.terms.ragged:
+            return self._vector
+        return np.concatenate(self._ragged) if self._ragged else np.zeros((0, *self.terms.layout[0].shape[1:]), self._whole)
+
+    def blocks(self) -> Mapping[str, Array]:
+        """The sum, block by block."""
+        return blocks_of(self.vector(), self.terms)
+
+    def _check_rows(self, rows: Rows, owners: Array) -> None:
+        if rows.ndim != 2 or rows.shape[1] != self.terms.size:
+            raise BrokenPromise("row", rows.shape[-1], self.terms.size)
+        if rows.shape[0] != len(owners):
+            raise BrokenPromise("list of owners", len(owners), rows.shape[0])
+
+    def _weights(self, losses: Losses, owners: Array, beside: Array) -> Array:
+        """How far each document's row is shrunk, so that its owner's whole row stays within the radius."""
+        if self.radius == INF:
+            return np.ones(len(owners), dtype=self._vector.dtype)
+        _, member = np.unique(owners, return_inverse=True)
+        others = np.zeros((int(member.max()) + 1, beside.shape[1]))
+        np.add.at(others, member, beside)
+        lengths = np.sqrt(losses.norms(owners) ** 2 + (others**2).sum(axis=1))
+        weights: Array = np.minimum(1.0, self.radius / np.maximum(lengths, 1e-300))
+        return weights[member].astype(self._vector.dtype)
+
+
+def blocks_of(vector: Array, terms: Terms) -> dict[str, Array]:
+    """A flat vector as named arrays, without copying."""
+    if terms.ragged:
+        return {terms.layout[0].name: vector}
+    ends = np.cumsum([int(np.prod(block.shape)) for block in terms.layout])[:-1]
+    return {b.name: part.reshape(b.shape) for b, part in zip(terms.layout, np.split(vector, ends), strict=True)}
+
+
+def _by_owner(rows: Rows, owners: Array) -> Rows:
+    names, member = np.unique(owners, return_inverse=True)
+    if len(names) == rows.shape[0]:
+        return rows
+    group = sparse.csr_array((np.ones(len(member), rows.dtype), (member, np.arange(len(member)))), (len(names), len(member)))
+    return group @ rows
+
+
+def _clip(rows: Rows, radius: float) -> Rows:
+    if radius == INF:
+        return rows
+    squares = rows.multiply(rows).sum(axis=1) if sparse.issparse(rows) else (rows**2).sum(axis=1)
+    weights = np.minimum(1.0, radius / np.maximum(np.sqrt(np.asarray(squares, dtype=float).ravel()), 1e-300))
+    return sparse.diags_array(weights) @ rows
+
+
+def _sum(rows: Rows, dtype: Any) -> Array:
+    return np.asarray(rows.sum(axis=0)).ravel().astype(dtype, copy=False)
