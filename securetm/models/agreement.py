@@ -1,0 +1,56 @@
+"""How far two models agree, or a model with the truth of a synthetic corpus: the scores of the gFedNTM paper.
+
+It needs both sides' topics or document mixtures in one place, so it is for experiments, not for the wire.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from securetm.contracts import Array
+
+
+def affinity(left: Array, right: Array) -> Array:
+    """One minus the squared Hellinger distance of every row of `left` to every row of `right`: 1 if equal, 0 if disjoint."""
+    similar: Array = np.sqrt(left) @ np.sqrt(right).T
+    return similar
+
+
+def document_similarity_score(true: Array, inferred: Array, block: int = 512) -> float:
+    """DSS, gFedNTM Eq. 5: how far two document-topic mixtures differ in which documents are alike; 0 is best.
+
+    The documents are compared `block` rows at a time: memory grows with documents, not with pairs of documents.
+    """
+    off = 0.0
+    for start in range(0, len(true), block):
+        rows = slice(start, start + block)
+        difference = np.abs(affinity(true[rows], true) - affinity(inferred[rows], inferred))
+        np.fill_diagonal(difference[:, rows], 0.0)  # a document is not compared with itself
+        off += float(difference.sum())
+    return off / len(true)
+
+
+def topic_similarity_score(true: Array, inferred: Array) -> float:
+    """TSS, gFedNTM Eq. 6: the sum over true topics of the affinity to the closest inferred one; at best their number."""
+    return float(affinity(true, inferred).max(axis=1).sum())
+
+
+def mover_distance(top: Array, other: Array, vectors: Array) -> float:
+    """Word mover's distance of two lists of equally many words: the mean distance between words, optimally paired."""
+    apart = np.linalg.norm(vectors[top][:, None] - vectors[other][None], axis=2)
+    return float(apart[linear_sum_assignment(apart)].mean())
+
+
+def mean_mover_distance(top: Array, other: Array, vectors: Array) -> float:
+    """AMWMD, gFedNTM Eq. 7: the sum over topics of the word mover's distance to the closest of the other model's topics."""
+    return sum(min(mover_distance(mine, theirs, vectors) for theirs in other) for mine in top)
+
+
+def macro_f1(true: Array, predicted: Array) -> float:
+    """The mean over classes, each counted once however large, of the harmonic mean of precision and recall."""
+    scores = []
+    for label in np.unique(true):
+        hits = np.sum((true == label) & (predicted == label))
+        scores.append(2.0 * hits / (np.sum(true == label) + np.sum(predicted == label)))
+    return float(np.mean(scores))

@@ -1,0 +1,153 @@
+"""How good a set of topics is: coherence, diversity and perplexity, from counts that somebody already holds.
+
+It asks nobody for documents: a federation measures these through the queries in `questions.py`, a party on its own corpus.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from securetm.contracts import Array
+
+
+def top_words(topics: Array, n: int = 10) -> Array:
+    """The n heaviest words of each topic as word ids, heaviest first; of equally heavy words the smaller id comes first."""
+    return np.argsort(-np.asarray(topics), axis=1, kind="stable")[:, :n]
+
+
+def diversity(top: Array) -> float:
+    """The share of distinct words among all top words: 1 if no two topics share one."""
+    return np.unique(top).size / top.size
+
+
+def perplexity(log_likelihood: Array, tokens: Array) -> float:
+    """Per-word perplexity of documents, from each one's log-likelihood (natural logarithm) and number of words."""
+    return float(np.exp(-np.sum(log_likelihood) / np.sum(tokens)))
+
+
+# ---- coherence -----------------------------------------------------------------------------------------------------
+
+
+def npmi(together: Array, first: Array, second: Array, total: int) -> Array:
+    """Normalised pointwise mutual information of word pairs, from how many of `total` documents or windows hold them.
+
+    A pair never seen together is -1, and so is every pair with a word that never occurs. A pair seen together
+    everywhere says nothing about either word: 0.
+    """
+    some = (together > 0) & (together < total)
+    joint = np.where(some, together, 1) / max(total, 2)
+    apart = np.where(some, np.asarray(first, dtype=float) * second, 1.0) / max(total, 1) ** 2
+    scores = np.log(joint / apart) / -np.log(joint)
+    return np.where(some, scores, np.where(together > 0, 0.0, -1.0))
+
+
+def pairs_within(top: Array) -> tuple[Array, Array]:
+    """The columns of `top` that make up each unordered pair of one topic's words."""
+    return np.triu_indices(top.shape[1], k=1)
+
+
+def document_npmi(top: Array, counts: Any) -> Array:
+    """Each topic's mean NPMI over pairs of its top words, two words being together if one document holds both."""
+    words, place = _distinct(top)
+    present = sparse.csr_array(counts)[:, words].astype(bool).astype(np.int64)
+    return _coherence(place, (present.T @ present).toarray(), present.shape[0])
+
+
+def window_npmi(top: Array, tokens: Array, token_ends: Array, window: int = 10) -> Array:
+    """Each topic's mean NPMI over pairs of its top words, two words being together if one sliding window holds both.
+
+    Windows slide by one word and stay within a document; a shorter document is one window (C_NPMI of Röder et al. 2015).
+    Negative ids are words outside the vocabulary: they take a place in the window and count as nothing else.
+    """
+    words, place = _distinct(top)
+    tokens = np.asarray(tokens, dtype=np.int32)
+    column = np.full(max(int(words[-1]), int(tokens.max(initial=0))) + 1, -1, dtype=np.int32)
+    column[words] = np.arange(len(words))
+    relevant = np.where(tokens < 0, np.int32(-1), column[tokens])
+    together, windows = _count_windows(relevant, np.asarray(token_ends, dtype=np.int64), len(words), window)
+    return _coherence(place, together + np.triu(together, 1).T, windows)
+
+
+def embedding_coherence(top: Array, vectors: Array) -> Array:
+    """Each topic's mean cosine over pairs of its top words' vectors; a word whose vector is zero is similar to none."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)[top]
+    cosines = unit @ unit.transpose(0, 2, 1)
+    first, second = pairs_within(top)
+    means: Array = cosines[:, first, second].mean(axis=1)
+    return means
+
+
+def _distinct(top: Array) -> tuple[Array, Array]:
+    """The distinct top words in order, and the place of each entry of `top` among them."""
+    words, place = np.unique(top, return_inverse=True)
+    return words, place.reshape(top.shape)
+
+
+def _coherence(place: Array, together: Array, total: int) -> Array:
+    """Means of NPMI, where `together` holds counts of pairs and on its diagonal counts of words."""
+    first, second = (place[:, side] for side in pairs_within(place))
+    alone = np.diagonal(together)
+    means: Array = npmi(together[first, second], alone[first], alone[second], total).mean(axis=1)
+    return means
+
+
+@njit(cache=True)
+def _count_windows(tokens: Array, ends: Array, words: int, window: int) -> tuple[Array, int]:
+    """In how many windows each pair occurs (upper triangle) and each word (diagonal); and how many windows there are.
+
+    `inside` lists the relevant words of the current window, each once: a step drops one word, takes one in and counts.
+    """
+    together = np.zeros((words, words), dtype=np.int64)
+    copies = np.zeros(words, dtype=np.int64)
+    inside = np.empty(window + 1, dtype=np.int64)
+    windows = 0
+    start = 0
+    for end in ends:
+        held = 0
+        for place in range(start, end):
+            held = _take_in(tokens[place], copies, inside, held)
+            if place - window >= start:
+                held = _drop(tokens[place - window], copies, inside, held)
+            if place - window + 1 >= start or place + 1 == end:
+                windows += 1
+                _count(together, inside, held)
+        copies[:] = 0
+        start = end
+    return together, windows
+
+
+@njit(cache=True, inline="always")
+def _take_in(word: int, copies: Array, inside: Array, held: int) -> int:
+    if word < 0:
+        return held
+    copies[word] += 1
+    if copies[word] > 1:
+        return held
+    inside[held] = word
+    return held + 1
+
+
+@njit(cache=True, inline="always")
+def _drop(word: int, copies: Array, inside: Array, held: int) -> int:
+    if word < 0:
+        return held
+    copies[word] -= 1
+    if copies[word] > 0:
+        return held
+    for i in range(held):
+        if inside[i] == word:
+            inside[i] = inside[held - 1]
+            break
+    return held - 1
+
+
+@njit(cache=True, inline="always")
+def _count(together: Array, inside: Array, held: int) -> None:
+    for i in range(held):
+        for j in range(i, held):
+            together[min(inside[i], inside[j]), max(inside[i], inside[j])] += 1
