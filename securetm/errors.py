@@ -90,6 +90,16 @@ class Unsound(Misuse):
 
 
 @dataclass(eq=False)
+class VocabularyNotAllowed(Unsound):
+    """a vocabulary from {source!r} is not sound under profile {profile!r}"""
+
+    source: str
+    profile: str
+    allowed: tuple[str, ...]
+    hint = "allowed there: {allowed}"
+
+
+@dataclass(eq=False)
 class BrokenPromise(SecuretmError):
     """a {what} has {found} coordinates where its terms promise {promised}"""
 
@@ -103,3 +113,505 @@ class UnsafeEntropy(Misuse):
     """seeded randomness would void every privacy claim"""
 
     hint = "use OperatingSystem(); for test vectors spell Seeded(key, unsafe=True)"
+
+
+# ---- refusals: what a role says when a message is not what was agreed; their names travel, their facts do not -----
+
+
+class Refused(SecuretmError):
+    """refused"""
+
+    hint = "the other side runs another version, another plan, or lies: compare `securetm explain` on both sides"
+
+
+@dataclass(eq=False)
+class Malformed(Refused):
+    """a message from {sender} is malformed: {problem}"""
+
+    sender: str
+    problem: str
+
+
+@dataclass(eq=False)
+class WrongSession(Refused):
+    """a message belongs to another session"""
+
+
+@dataclass(eq=False)
+class WrongAgreement(Refused):
+    """the {what} of the invitation is not the one this party accepted"""
+
+    what: str
+
+
+@dataclass(eq=False)
+class NotInvited(Refused):
+    """a question came before an invitation"""
+
+
+@dataclass(eq=False)
+class NotInCohort(Refused):
+    """{name} is not in the cohort"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class CohortTooSmall(Refused):
+    """a cohort of {found} parties is below this party's minimum of {need}"""
+
+    found: int
+    need: int
+
+
+@dataclass(eq=False)
+class UnknownQuestion(Refused):
+    """nobody agreed to a question called {name!r}"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class UnknownRound(Refused):
+    """there is no open round {round_id}"""
+
+    round_id: str
+
+
+@dataclass(eq=False)
+class WrongRound(Refused):
+    """the round id does not follow from the session, the terms and the profile"""
+
+
+@dataclass(eq=False)
+class OutOfTurn(Refused):
+    """round {serial} was asked for after round {last}"""
+
+    serial: int
+    last: int
+
+
+@dataclass(eq=False)
+class BadState(Refused):
+    """what a question is about does not fit: {problem}"""
+
+    problem: str
+
+
+@dataclass(eq=False)
+class BadVector(Refused):
+    """the vector of {sender} {problem}"""
+
+    sender: str
+    problem: str
+
+
+@dataclass(eq=False)
+class Duplicate(Refused):
+    """{sender} answered twice"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class AlreadyAnswered(Refused):
+    """a question about the corpus alone was answered before, to another cohort"""
+
+    hint = "two exact sums over cohorts one party apart show that party's vector: use another session's answer, or add noise"
+
+
+@dataclass(eq=False)
+class TooFewDocuments(Refused):
+    """a party cannot take part: its share of the documents is below the profile's minimum"""
+
+
+# ---- a federation that cannot go on --------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class TooFewParties(SecuretmError):
+    """too many parties left ({left} of {of} remain, need {need})"""
+
+    left: int
+    of: int
+    need: int
+    hint = "wait for more parties, or agree on a profile with a lower threshold"
+
+
+@dataclass(eq=False)
+class PartyRefused(SecuretmError):
+    """{party} refused: {reason}"""
+
+    party: str
+    reason: str
+    hint = "the reason is in that party's own log; no details leave it"
+
+
+@dataclass(eq=False)
+class RunExists(Misuse):
+    """{path} already holds a run"""
+
+    path: str
+    hint = "choose another --out, or continue it with `securetm run --resume {path}`"
+
+
+@dataclass(eq=False)
+class NotARun(Misuse):
+    """{path} holds no {what}"""
+
+    path: str
+    what: str
+    hint = "give the directory that `securetm run` printed; an unfinished run is continued with `securetm run --resume`"
+
+
+@dataclass(eq=False)
+class RunBusy(Misuse):
+    """another process is working on {path}"""
+
+    path: str
+    hint = "wait for it, or end it first"
+
+
+@dataclass(eq=False)
+class DamagedStore(SecuretmError):
+    """{path} is damaged: {problem}"""
+
+    path: str
+    problem: str
+    hint = "restore it from a copy; an interrupted run never leaves a damaged file behind, a full disk or another program does"
+
+
+@dataclass(eq=False)
+class Interrupted(SecuretmError):
+    """the run was interrupted after round {rounds}; nothing is lost"""
+
+    path: str
+    rounds: int
+    hint = "continue it with `securetm run --resume {path}`"
+
+
+@dataclass(eq=False)
+class WorkerDied(SecuretmError):
+    """the worker process of {parties} ended"""
+
+    parties: str
+    hint = "look for its last message above; continue with `securetm run --resume`"
+
+
+# ---- questions of a federation ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class BadWordList(Refused):
+    """the list of words from {party} {problem}"""
+
+    party: str
+    problem: str
+    hint = "the party runs another version, or is not honest; leave it out or correct its software"
+
+
+@dataclass(eq=False)
+class EmptyVocabulary(Misuse):
+    """none of {words} words is in enough and not too many documents (min_df = {min_df}, max_df = {max_df})"""
+
+    words: int
+    min_df: str
+    max_df: str
+    hint = "lower min_df or raise max_df"
+
+
+class NoPersons(Misuse):
+    """the unit of privacy is the person, but this corpus does not say whose documents they are"""
+
+    hint = "name the column of persons when the corpus is read, or choose the document as the unit"
+
+
+class NotAnswered(SecuretmError):
+    """this question was not answered with a sum"""
+
+    hint = "only the role that opens the sum can read it"
+
+
+# ---- corpus -------------------------------------------------------------------------------------------------------
+
+
+class BadCorpus(Misuse):
+    """these documents cannot be used"""
+
+
+@dataclass(eq=False)
+class NoSuchPath(BadCorpus):
+    """{path} does not exist"""
+
+    path: str
+    hint = "check the spelling; the path is relative to the folder you are in"
+
+
+@dataclass(eq=False)
+class Unreadable(BadCorpus):
+    """{path} cannot be opened: {problem}"""
+
+    path: str
+    problem: str
+    hint = "check the permissions and the disk"
+
+
+@dataclass(eq=False)
+class UnknownFormat(BadCorpus):
+    """{path} has no ending that names a format"""
+
+    path: str
+    hint = "use .jsonl, .csv or .tsv (each also .gz), .parquet, or a folder of .txt files"
+
+
+@dataclass(eq=False)
+class EmptyFile(BadCorpus):
+    """{path} is empty"""
+
+    path: str
+    hint = "one document per line or row is needed"
+
+
+@dataclass(eq=False)
+class NoTextFiles(BadCorpus):
+    """{path} holds no .txt file"""
+
+    path: str
+    hint = "put one document in each .txt file, or name a .jsonl, .csv, .tsv or .parquet file"
+
+
+@dataclass(eq=False)
+class NoDocuments(BadCorpus):
+    """{path}: none of the {skipped} documents holds a word that the tokeniser keeps"""
+
+    path: str
+    skipped: int
+    hint = "is the text column the right one? do min_length, stop_words and the language fit?"
+
+
+@dataclass(eq=False)
+class MissingColumn(BadCorpus):
+    """{path}, line {line}: there is no column called {column!r}"""
+
+    path: str
+    line: int
+    column: str
+    hint = "name the columns of your file (text=, label=, ...); the first line of a table holds the names of its columns"
+
+
+@dataclass(eq=False)
+class DuplicateColumn(BadCorpus):
+    """{path}, line {line}: columns {first} and {second} have the same name"""
+
+    path: str
+    line: int
+    first: int
+    second: int
+    hint = "rename one of them; the first line of a table holds the names of its columns"
+
+
+@dataclass(eq=False)
+class IncompleteColumn(BadCorpus):
+    """{path}, line {line}: some documents have a {column} and some have none"""
+
+    path: str
+    line: int
+    column: str
+    hint = "give every document a {column}, or none"
+
+
+@dataclass(eq=False)
+class BadCell(BadCorpus):
+    """{path}, line {line}: the {column} {problem}"""
+
+    path: str
+    line: int
+    column: str
+    problem: str
+    hint = "correct that line, or name another column as {column}"
+
+
+@dataclass(eq=False)
+class RaggedRow(BadCorpus):
+    """{path}, line {line}: the row has {found} cells where the first line names {expected}"""
+
+    path: str
+    line: int
+    found: int
+    expected: int
+    hint = "put cells that hold the delimiter or a line break between double quotes"
+
+
+@dataclass(eq=False)
+class BadTable(BadCorpus):
+    """{path}, line {line}: a quoted cell never ends"""
+
+    path: str
+    line: int
+    hint = "close the double quote, and double every quote inside a quoted cell"
+
+
+@dataclass(eq=False)
+class WrongEncoding(BadCorpus):
+    """{path}, line {line}: this is not UTF-8"""
+
+    path: str
+    line: int
+    hint = "convert the file first: iconv -f latin1 -t utf-8 OLD > NEW"
+
+
+@dataclass(eq=False)
+class NulByte(BadCorpus):
+    """{path}, line {line}: there is a NUL byte in the text"""
+
+    path: str
+    line: int
+    hint = "is it a text file, and UTF-8 rather than UTF-16? remove NUL bytes with: tr -d '\\000' < OLD > NEW"
+
+
+@dataclass(eq=False)
+class DocumentTooLong(BadCorpus):
+    """{path}, line {line}: one document is longer than {megabytes} MB"""
+
+    path: str
+    line: int
+    megabytes: int
+    hint = "split it: one document per line, and a document is at most {megabytes} MB"
+
+
+@dataclass(eq=False)
+class InvalidJson(BadCorpus):
+    """{path}, line {line}: this is not a JSON object"""
+
+    path: str
+    line: int
+    hint = 'JSONL is one object per line, such as {{"text": "..."}}; a file that is one JSON array must be rewritten'
+
+
+@dataclass(eq=False)
+class DamagedFile(BadCorpus):
+    """{path} is damaged or was cut short: {problem}"""
+
+    path: str
+    problem: str
+    hint = "copy or download it again; compare its size with the original's"
+
+
+@dataclass(eq=False)
+class OtherVersion(BadCorpus):
+    """{path} was written in version {found} of its format; this securetm reads version {known}"""
+
+    path: str
+    found: int
+    known: int
+    hint = "write it again with this securetm, or read it with the one that wrote it"
+
+
+@dataclass(eq=False)
+class UnlikeParts(BadCorpus):
+    """a corpus has {found} {what} where {expected} are needed"""
+
+    what: str
+    found: int
+    expected: int
+    hint = "every column of a corpus has one entry per document, and every word id lies inside the vocabulary"
+
+
+@dataclass(eq=False)
+class RepeatedWord(BadCorpus):
+    """a vocabulary of {size} words holds {repeated} words twice"""
+
+    size: int
+    repeated: int
+    hint = "a vocabulary names every word once"
+
+
+@dataclass(eq=False)
+class RepeatedKeys(BadCorpus):
+    """{repeated} documents have the same key as another one"""
+
+    repeated: int
+    hint = "the same documents came in twice; if they are different documents of sources with one name, use rekeyed(NAME)"
+
+
+@dataclass(eq=False)
+class UnlikeCorpora(BadCorpus):
+    """some of these corpora have {what} and some have none, or of another width"""
+
+    what: str
+    hint = "read them the same way, or drop {what} with dataclasses.replace"
+
+
+@dataclass(eq=False)
+class NoColumn(BadCorpus):
+    """the documents have no {column}"""
+
+    column: str
+    hint = "name the column when reading: read_corpus(PATH, {column}=...)"
+
+
+@dataclass(eq=False)
+class TooFewDocuments(BadCorpus):
+    """{documents} documents cannot be shared out among {parties} parties"""
+
+    documents: int
+    parties: int
+    hint = "fewer parties, or more documents"
+
+
+@dataclass(eq=False)
+class TooFewPackages(BadCorpus):
+    """only {found} of the packages whose docstrings make the built-in documents are installed here"""
+
+    found: int
+    known: tuple[str, ...]
+    hint = "name your own documents in a plan, or install another of {known}"
+
+
+# ---- models --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class NotFitted(Misuse):
+    """this {model} has not learned anything yet"""
+
+    model: str
+    hint = "call fit(documents) first, or {model}.load(path)"
+
+
+@dataclass(eq=False)
+class OtherVocabulary(Misuse):
+    """the documents have {found} words where the model's vocabulary has {known}, or others, or in another order"""
+
+    found: int
+    known: int
+    hint = "count the documents over the model's own vocabulary, for example with corpus.project(model.learned.vocabulary)"
+
+
+@dataclass(eq=False)
+class DamagedModel(SecuretmError):
+    """{path} cannot be read as a model: {problem}"""
+
+    path: str
+    problem: str
+    hint = "save the model again; only files written by save() can be loaded"
+
+
+@dataclass(eq=False)
+class NewerModel(SecuretmError):
+    """{path} is a model file of version {found}, this securetm reads version {known}"""
+
+    path: str
+    found: str
+    known: str
+    hint = "load it with the securetm that wrote it, or a newer one"
+
+
+@dataclass(eq=False)
+class OtherModel(Misuse):
+    """{path} holds a {found}, not a {wanted}"""
+
+    path: str
+    found: str
+    wanted: str
+    hint = "load it with the class that saved it"

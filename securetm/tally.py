@@ -37,8 +37,10 @@ class SumTally:
             self._ragged.append(np.asarray(rows))
             return
         self._check_rows(rows, owners)
-        owned = _by_owner(self._on_rows(rows), owners)
-        self._vector += _sum(_clip(owned, self.radius), self._vector.dtype)
+        owned = _clip(_by_owner(self._on_rows(rows), owners), self.radius)
+        if self.terms.domain is Domain.INTEGER:  # each row towards zero, never the sum: one row must not tip many coordinates
+            owned = owned.astype(np.int64)
+        self._vector += _sum(owned, self._vector.dtype)
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
         """Pours in gradients of one loss per document; `beside` holds each row's other coordinates."""

@@ -32,7 +32,7 @@ def perplexity(log_likelihood: Array, tokens: Array) -> float:
 # ---- coherence -----------------------------------------------------------------------------------------------------
 
 
-def npmi(together: Array, first: Array, second: Array, total: int) -> Array:
+def npmi(together: Array, first: Array, second: Array, total: float) -> Array:
     """Normalised pointwise mutual information of word pairs, from how many of `total` documents or windows hold them.
 
     A pair never seen together is -1, and so is every pair with a word that never occurs. A pair seen together
@@ -88,7 +88,7 @@ def _distinct(top: Array) -> tuple[Array, Array]:
     return words, place.reshape(top.shape)
 
 
-def _coherence(place: Array, together: Array, total: int) -> Array:
+def _coherence(place: Array, together: Array, total: float) -> Array:
     """Means of NPMI, where `together` holds counts of pairs and on its diagonal counts of words."""
     first, second = (place[:, side] for side in pairs_within(place))
     alone = np.diagonal(together)

@@ -1,0 +1,267 @@
+"""Questions that any federation asks beside its model's own: which words there are, and how good the shared model is.
+
+They pass through the one door like every other: what leaves a party is one row per document, summed, and nothing else.
+Only `WordList` needs each party's own answer, and so shows every party's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import (
+    Answer,
+    Array,
+    Block,
+    Documents,
+    Domain,
+    Memory,
+    Needs,
+    Rows,
+    State,
+    Tally,
+    Terms,
+    TopicModel,
+    Unit,
+)
+from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NoPersons, NotAnswered
+from securetm.models.quality import npmi, pairs_within, perplexity
+
+MOST_WORDS = 1_000_000  # of one party
+LONGEST_WORD = 100  # characters
+
+
+class Halved(Documents, Protocol):
+    """Documents that can be cut in two, word by word, for document completion."""
+
+    def halves(self, seed: int) -> tuple[Self, Self]:
+        """The words to see and the words to predict, row i of both being document i."""
+        ...
+
+
+def pour(rows: Rows, documents: Documents, unit: Unit, tally: Tally) -> None:
+    """The party gives each document's row to whom the unit protects: the document itself, or the person it belongs to."""
+    if unit is not Unit.PERSON:
+        tally.add(rows, np.arange(len(documents)))
+    elif documents.persons is None:  # falling back to documents would protect less than the terms promise
+        raise NoPersons()
+    else:
+        tally.add(rows, documents.persons)
+
+
+def present(counts: Any) -> Any:
+    """Which words each document holds, as sparse whole numbers 0 and 1."""
+    whole = sparse.csr_array(counts, copy=True)
+    whole.eliminate_zeros()
+    return sparse.csr_array((np.ones(whole.nnz, np.int64), whole.indices, whole.indptr), whole.shape)
+
+
+# ---- which words there are -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DocumentFrequencies:
+    """How many documents there are, and how many hold each word. A document's own row is (1, which words it holds)."""
+
+    vocabulary_size: int
+    unit: Unit = Unit.DOCUMENT
+
+    @property
+    def terms(self) -> Terms:
+        """A row of zeros and ones, so its bounds are known without looking."""
+        layout = (Block("documents", (1,)), Block("frequencies", (self.vocabulary_size,)))
+        return _presence_terms(layout, self.unit, data_only=True)
+
+    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """The party pours one row per document."""
+        one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
+        pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, self.unit, tally)
+
+
+@dataclass(frozen=True)
+class WordList:
+    """The words of each party, as gFedNTM's union of vocabularies needs them: UTF-8 bytes, a newline between two words.
+
+    A party with more words than fit leaves out those that fewest of its documents hold. The order is alphabetical, so it
+    tells nothing of how often a word occurs; but the coordinator learns which party uses which word.
+    """
+
+    max_bytes: int
+
+    @property
+    def terms(self) -> Terms:
+        """One signed byte a coordinate (as vectors travel), as many as a party has, up to the most that are accepted."""
+        return Terms(
+            (Block("words", (self.max_bytes,)),),
+            needs=Needs.EACH,
+            ragged=True,
+            data_only=True,
+            domain=Domain.INTEGER,
+            bits=8,
+            unit=Unit.PARTY,
+        )
+
+    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """The party pours its own words."""
+        held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
+        words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and _sendable(w)]
+        chosen = sorted(_fitting([w for _, w in sorted(words)], self.max_bytes))
+        tally.add(np.frombuffer("\n".join(chosen).encode(), dtype=np.int8), np.zeros(1, dtype=np.int64))
+
+
+def merge_words(answer: Answer) -> tuple[str, ...]:
+    """The coordinator unites the parties' words, alphabetically; whatever a party may not send is refused by name."""
+    union: set[str] = set()
+    for party, blocks in sorted(answer.each.items()):
+        union |= _words_of(party, blocks["words"])
+    return tuple(sorted(union))
+
+
+def choose_vocabulary(
+    words: Sequence[str],
+    documents: int,
+    frequencies: Array,
+    max_words: int,
+    min_df: float = 1,
+    max_df: float = 1.0,
+) -> tuple[str, ...]:
+    """The words kept, alphabetically: those in enough but not too many documents, of these the most frequent.
+
+    As in scikit-learn a whole number counts documents and a fraction is a share of them: max_df = 1.0 keeps all.
+    """
+    for name, df in (("min_df", min_df), ("max_df", max_df)):
+        if df < 0 or (isinstance(df, float) and df > 1):
+            raise BadSetting("vocabulary", name, str(df), "must be a number of documents or a share between 0.0 and 1.0")
+    least, most = (df * documents if isinstance(df, float) else df for df in (min_df, max_df))
+    kept = sorted((-int(n), word) for word, n in zip(words, frequencies, strict=True) if max(least, 1) <= n <= most)
+    if not kept:
+        raise EmptyVocabulary(len(words), str(min_df), str(max_df))
+    return tuple(sorted(word for _, word in kept[:max_words]))
+
+
+def _fitting(words: Sequence[str], limit: int) -> Sequence[str]:
+    """As many of the first words as fit into `limit` bytes with newlines between."""
+    ends = np.cumsum([len(word.encode()) + 1 for word in words[:MOST_WORDS]]) - 1
+    return words[: int(np.searchsorted(ends, limit, side="right"))]
+
+
+def _words_of(party: str, values: Array) -> set[str]:
+    """One party's words out of untrusted bytes."""
+    if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
+        raise BadWordList(party, "is not a list of bytes")
+    try:
+        words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
+    except UnicodeDecodeError as error:
+        raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
+    if len(words) > MOST_WORDS:
+        raise BadWordList(party, f"has {len(words)} words where at most {MOST_WORDS} are accepted")
+    for number, word in enumerate(words, start=1):
+        if not _sendable(word):
+            raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")
+    return set(words)
+
+
+def _sendable(word: str) -> bool:
+    """Neither control nor formatting characters: a vocabulary ends up on screens and in files."""
+    return 0 < len(word) <= LONGEST_WORD and word.isprintable() and word == word.strip()
+
+
+# ---- how good the shared model is ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CooccurrenceCounts:
+    """How many documents hold each top word, and both words of each pair within a topic: all that NPMI needs."""
+
+    top: Array
+    unit: Unit = Unit.DOCUMENT
+
+    @property
+    def terms(self) -> Terms:
+        """A row of zeros and ones. The top words come from the model's state, so it is asked again as topics change."""
+        words, pairs = _words_and_pairs(self.top)
+        layout = (Block("documents", (1,)), Block("words", (len(words),)), Block("pairs", (len(pairs),)))
+        return _presence_terms(layout, self.unit, data_only=False)
+
+    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """The party pours one sparse row per document."""
+        words, pairs = _words_and_pairs(self.top)
+        holds = present(sparse.csr_array(documents.counts)[:, words])
+        both = holds[:, np.searchsorted(words, pairs[:, 0])] * holds[:, np.searchsorted(words, pairs[:, 1])]
+        one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
+        pour(sparse.hstack([one, holds, both], format="csr"), documents, self.unit, tally)
+
+
+def npmi_from_answer(top: Array, answer: Answer) -> Array:
+    """Each topic's document NPMI over all parties' documents, from the summed counts."""
+    total = _total(answer)
+    words, pairs = _words_and_pairs(top)
+    first, second = (np.searchsorted(words, top[:, side]) for side in pairs_within(top))
+    place = np.searchsorted(_code(pairs[:, 0], pairs[:, 1]), _code(words[first], words[second]))
+    documents, together = float(total["documents"][0]), total["pairs"][place]
+    one, other = (np.clip(total["words"][side], together, documents) for side in (first, second))  # noise may contradict itself
+    means: Array = npmi(together, one, other, documents).mean(axis=1)
+    return means
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """How well the model predicts one half of each document's words from the other half (document completion)."""
+
+    model: TopicModel
+    state: State
+    seed: int = 0
+    unit: Unit = Unit.DOCUMENT
+
+    @property
+    def terms(self) -> Terms:
+        """Three unbounded real numbers per document: a mechanism that needs a bound has to clip."""
+        layout = (Block("log_likelihood", (1,)), Block("tokens", (1,)), Block("documents", (1,)))
+        return Terms(layout, bits=64, unit=self.unit)
+
+    def answer(self, documents: Halved, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """The party pours (log-likelihood of the unseen words, how many they are, 1) per document."""
+        seen, unseen = documents.halves(self.seed)
+        likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)
+        tokens = np.asarray(unseen.counts.sum(axis=1), dtype=np.float64).ravel()
+        pour(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, self.unit, tally)
+
+
+def perplexity_from_answer(answer: Answer) -> float:
+    """Per-word held-out perplexity over all parties' documents, from the summed answer."""
+    total = _total(answer)
+    return perplexity(total["log_likelihood"], total["tokens"])
+
+
+# ---- shared by the questions ---------------------------------------------------------------------------------------
+
+
+def _presence_terms(layout: tuple[Block, ...], unit: Unit, *, data_only: bool) -> Terms:
+    """A document's row holds zeros and ones, so its size bounds it; of a person's rows nothing is known beforehand."""
+    size = sum(block.shape[0] for block in layout)
+    bounds = {"l1": float(size), "l2": float(size) ** 0.5, "linf": 1.0} if unit is Unit.DOCUMENT else {}
+    return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=64, unit=unit, **bounds)
+
+
+def _words_and_pairs(top: Array) -> tuple[Array, Array]:
+    """The distinct top words, and the distinct pairs within a topic (smaller id first), both in order."""
+    first, second = (top[:, side].ravel() for side in pairs_within(top))
+    codes = np.unique(_code(first, second))
+    return np.unique(top), np.column_stack([codes >> 32, codes & 0xFFFFFFFF])
+
+
+def _code(first: Array, second: Array) -> Array:
+    """A pair of word ids as one integer, whichever comes first."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    codes: Array = (low.astype(np.int64) << 32) | high.astype(np.int64)
+    return codes
+
+
+def _total(answer: Answer) -> Mapping[str, Array]:
+    if answer.total is None:
+        raise NotAnswered()
+    return answer.total

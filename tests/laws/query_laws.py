@@ -1,0 +1,151 @@
+"""What every query must keep: its terms, additivity, isolation, repeatability and its own bounds.
+
+Subclass `QueryLaws` and give the fixture `query`. It knows no mechanism: what a tally clips is the mechanism's affair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
+from securetm.tally import SumTally
+from tests.laws.toys import some_documents
+
+
+@dataclass
+class RowTally:
+    """Keeps every row that is poured, where a real tally only keeps their sum."""
+
+    rows: list[Array] = field(default_factory=list)
+    owners: list[Array] = field(default_factory=list)
+    losses: list[tuple[Losses, Array]] = field(default_factory=list)
+
+    def add(self, rows: Rows, owners: Array) -> None:
+        self.rows.append(rows.toarray() if sparse.issparse(rows) else np.asarray(rows))
+        self.owners.append(owners)
+
+    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
+        alone = np.eye(len(owners))
+        self.rows.append(np.column_stack([np.stack([losses.gradient(one) for one in alone]), beside]))
+        self.owners.append(owners)
+        self.losses.append((losses, owners))
+
+
+def poured(query: Query, documents: Any, memory: Memory | None = None, radius: float = INF) -> Array:
+    """The flat vector of one party's answer."""
+    tally = SumTally(query.terms, radius)
+    query.answer(documents, tally, {} if memory is None else memory, np.random.default_rng(0))
+    return tally.vector()
+
+
+def rows_of(query: Query, documents: Any) -> Array:
+    """All rows of one party's answer."""
+    tally = RowTally()
+    query.answer(documents, tally, {}, np.random.default_rng(0))
+    return np.vstack(tally.rows)
+
+
+def by_document(query: Query) -> bool:
+    """Whether the answer is a sum over documents or persons, so that it does not matter who holds which."""
+    return query.terms.needs is Needs.SUM and query.terms.unit is not Unit.PARTY
+
+
+class QueryLaws:
+    """Laws of one query. A law that is not about this kind of query says so and passes over it."""
+
+    @pytest.fixture
+    def query(self) -> Query:
+        raise NotImplementedError("a subclass gives the query")
+
+    @pytest.fixture
+    def documents(self) -> Any:
+        return some_documents(12, seed=3)
+
+    def test_terms_are_kept(self, query: Query, documents: Any) -> None:
+        vector, terms = poured(query, documents), query.terms
+        kind = np.integer if terms.domain is Domain.INTEGER else np.floating
+        assert np.issubdtype(vector.dtype, kind)
+        assert np.all(np.isfinite(vector))
+        if terms.ragged:
+            assert vector.shape[1:] == terms.layout[0].shape[1:]
+            assert vector.shape[0] <= terms.layout[0].shape[0]
+        else:
+            assert vector.shape == (terms.size,)
+
+    def test_terms_are_known_beforehand(self, query: Query, documents: Any) -> None:
+        before = query.terms
+        poured(query, documents)
+        assert query.terms == before
+
+    def test_only_each_is_ragged(self, query: Query) -> None:
+        assert not query.terms.ragged or query.terms.needs is Needs.EACH
+        assert not query.terms.ragged or len(query.terms.layout) == 1
+
+    def test_repeatable(self, query: Query, documents: Any) -> None:
+        np.testing.assert_array_equal(poured(query, documents), poured(query, documents))
+
+    def test_documents_are_left_alone(self, query: Query, documents: Any) -> None:
+        before = documents.counts.toarray()
+        poured(query, documents)
+        np.testing.assert_array_equal(documents.counts.toarray(), before)
+
+    def test_additivity(self, query: Query, documents: Any) -> None:
+        if not by_document(query):
+            return self.one_row_of_the_party(query, documents)
+        for radius in (INF, 0.5, 2.0):
+            self.split_and_compare(query, documents, radius)
+        return None
+
+    def split_and_compare(self, query: Query, documents: Any, radius: float) -> None:
+        parts = np.array_split(np.arange(len(documents)), [1, 5])
+        memories: list[Memory] = [{} for _ in parts]
+        whole: Memory = {}
+        for _ in range(3):  # again with what the party remembers
+            together = poured(query, documents, whole, radius)
+            apart = [poured(query, documents.select(p), m, radius) for p, m in zip(parts, memories, strict=True)]
+            np.testing.assert_allclose(np.sum(apart, axis=0), together, rtol=1e-9, atol=1e-9)
+
+    def one_row_of_the_party(self, query: Query, documents: Any) -> None:
+        tally = RowTally()
+        query.answer(documents, tally, {}, np.random.default_rng(0))
+        assert len(tally.rows) == 1
+        assert len(np.unique(tally.owners[0])) == 1
+
+    def test_isolation(self, query: Query, documents: Any) -> None:
+        if not by_document(query):
+            return
+        together = rows_of(query, documents)
+        assert len(together) == len(documents)
+        for i in range(len(documents)):
+            alone = rows_of(query, documents.select(np.array([i])))
+            np.testing.assert_allclose(alone[0], together[i], rtol=1e-9, atol=1e-12)
+
+    def test_order_does_not_matter(self, query: Query, documents: Any) -> None:
+        if not by_document(query):
+            return
+        backwards = documents.select(np.arange(len(documents))[::-1])
+        np.testing.assert_allclose(poured(query, backwards), poured(query, documents), rtol=1e-9, atol=1e-9)
+
+    def test_own_bounds(self, query: Query, documents: Any) -> None:
+        if query.terms.ragged:
+            return
+        rows, terms = rows_of(query, documents).astype(float), query.terms
+        for order, bound in ((1, terms.l1), (2, terms.l2), (np.inf, terms.linf)):
+            assert np.all(np.linalg.norm(rows, ord=order, axis=1) <= bound * (1 + 1e-9))
+
+    def test_norms_of_losses(self, query: Query, documents: Any) -> None:
+        tally = RowTally()
+        query.answer(documents, tally, {}, np.random.default_rng(0))
+        for losses, owners in tally.losses:
+            for grouped in (owners, owners // 3):  # several documents of one person
+                self.norms_are_those_of_the_gradients(losses, grouped)
+
+    def norms_are_those_of_the_gradients(self, losses: Losses, owners: Array) -> None:
+        lengths = [np.linalg.norm(losses.gradient((owners == name).astype(float))) for name in np.unique(owners)]
+        np.testing.assert_allclose(losses.norms(owners), lengths, rtol=1e-6)
+        assert losses.values.shape == owners.shape

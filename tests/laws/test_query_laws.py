@@ -1,0 +1,197 @@
+"""The six kinds of query pass the laws, and each law catches the fault it is there for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Answer, Array, Block, Memory, Query, Tally, Terms
+from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
+from tests.laws import toys
+from tests.laws.query_laws import QueryLaws, poured
+from tests.laws.toys import TOPICS, WORDS, some_documents
+
+RNG = np.random.default_rng(0)
+TOPIC_WORDS = RNG.dirichlet(np.ones(WORDS), TOPICS)
+WEIGHTS = RNG.normal(0, 0.1, WORDS)
+PREFERENCE = RNG.dirichlet(np.ones(TOPICS), WORDS).T
+
+
+class TestRows(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return toys.Memberships(TOPIC_WORDS)
+
+
+class TestLosses(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return toys.LinearGradient(WEIGHTS)
+
+
+class TestCountsWithMemory(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return toys.TopicCounts(PREFERENCE)
+
+    def test_what_is_remembered_matters(self, documents: Any) -> None:
+        other, memory = toys.TopicCounts(PREFERENCE[::-1].copy()), dict[str, Array]()
+        poured(toys.TopicCounts(PREFERENCE), documents, memory)
+        assert np.any(poured(other, documents, memory) != poured(other, documents))
+
+
+class TestPartyDifference(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return toys.LocalEpochs(WEIGHTS)
+
+
+class TestEach(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return toys.OwnTopics(np.arange(2))
+
+    def test_each_party_is_asked_something_else(self, documents: Any) -> None:
+        model = toys.Matching()
+        state = model.start([f"word{w}" for w in range(WORDS)], RNG)
+        each = {party: {"topics": poured(model.query(model.for_party(state, party)), documents)} for party in ("a", "b")}
+        state = model.update(state, Answer(None, each, ("a", "b")))
+        asked = {party: poured(model.query(model.for_party(state, party)), documents) for party in ("a", "b")}
+        assert (len(asked["a"]), len(asked["b"])) == (1, 2)
+        assert not any(name.endswith("/b") for name in model.for_party(state, "a"))
+
+
+class TestDataOnly(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return toys.Lengths()
+
+
+class TestDocumentFrequencies(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return DocumentFrequencies(WORDS)
+
+
+class TestWordList(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return WordList(40)
+
+
+class TestCooccurrenceCounts(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return CooccurrenceCounts(np.array([[0, 3, 2], [3, 2, 5]]))
+
+
+class TestHeldOut(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        return HeldOut(toys.Mixture(), {"topics": TOPIC_WORDS}, seed=4)
+
+
+# ---- mutants: a law that cannot fail is no law -------------------------------------------------------------------------
+
+
+PROMISED = Terms((Block("words", (WORDS,)),), bits=64)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """Words of each document; a subclass adds the fault."""
+
+    terms: Terms = PROMISED
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        return counts
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+        rows = self.rows(documents.counts.toarray().astype(float), documents, rng)
+        tally.add(rows, np.arange(len(rows)))
+
+
+class BatchNormalised(Mutant):
+    """What batch normalisation does: a document's row depends on the documents beside it."""
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        normalised: Array = (counts - counts.mean(axis=0)) / (counts.std(axis=0) + 1e-3)
+        return normalised
+
+
+class Averaged(Mutant):
+    """A mean instead of a sum."""
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        return counts / len(counts)
+
+
+class NoiseByPlace(Mutant):
+    """Dropout drawn in the order of the documents, not by their keys."""
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        return counts * (rng.random(counts.shape) < 0.5)
+
+
+class Leftover(Mutant):
+    """What it saw before stays in it."""
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        object.__setattr__(self, "terms", replace(PROMISED, l1=float(counts.sum())))
+        return counts
+
+
+class Scribbling(Mutant):
+    """Changes the documents it was lent."""
+
+    def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
+        documents.table[0, 0] += 1
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class WrongNorms(toys.SquaredErrors):
+    """Adds up lengths where it should add up gradients."""
+
+    def norms(self, owners: Array) -> Array:
+        lengths = super().norms(np.arange(len(owners)))
+        return np.array([lengths[owners == name].sum() for name in np.unique(owners)])
+
+
+class WrongLosses(Mutant):
+    """Losses that mislead the clip."""
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+        words = documents.counts.astype(float)
+        losses = WrongNorms(words, np.where(np.arange(len(documents)) % 2, 1.0, -1.0))
+        tally.add_losses(losses, np.arange(len(documents)), np.ones((len(documents), 0)))
+
+
+LAWS = QueryLaws()
+
+
+@pytest.mark.parametrize(
+    ("law", "mutant"),
+    [
+        (LAWS.test_isolation, BatchNormalised()),
+        (LAWS.test_additivity, BatchNormalised()),
+        (LAWS.test_additivity, Averaged()),
+        (LAWS.test_isolation, NoiseByPlace()),
+        (LAWS.test_order_does_not_matter, NoiseByPlace()),
+        (LAWS.test_terms_are_known_beforehand, Leftover()),
+        (LAWS.test_documents_are_left_alone, Scribbling()),
+        (LAWS.test_own_bounds, Mutant(replace(PROMISED, l2=1.0))),
+        (LAWS.test_norms_of_losses, WrongLosses()),
+    ],
+)
+def test_the_law_catches_the_mutant(law: Any, mutant: Query) -> None:
+    with pytest.raises(AssertionError):
+        law(mutant, some_documents(12, seed=3))
+
+
+def test_the_mutants_are_sound_where_they_have_no_fault() -> None:
+    LAWS.test_additivity(Mutant(), some_documents(12, seed=3))
+    LAWS.test_isolation(Mutant(), some_documents(12, seed=3))

@@ -1,0 +1,207 @@
+"""The federation's side questions: what comes out of the summed answers is what one corpus would have given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.contracts import Answer, Array, Query, Unit
+from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NoPersons, NotAnswered
+from securetm.models import quality
+from securetm.models.questions import (
+    LONGEST_WORD,
+    CooccurrenceCounts,
+    DocumentFrequencies,
+    HeldOut,
+    WordList,
+    choose_vocabulary,
+    merge_words,
+    npmi_from_answer,
+    perplexity_from_answer,
+)
+from securetm.tally import SumTally
+from tests.laws.toys import FewDocuments, some_documents
+
+
+def ask(query: Query, *parties: FewDocuments) -> Answer:
+    """The summed answer of several parties, as plain sums give it."""
+    total: dict[str, Array] = {}
+    for documents in parties:
+        for name, block in poured(query, documents).items():
+            total[name] = total.get(name, 0) + block
+    return Answer(total)
+
+
+def poured(query: Query, documents: FewDocuments) -> dict[str, Array]:
+    tally = SumTally(query.terms)
+    query.answer(documents, tally, {}, np.random.default_rng(0))
+    return dict(tally.blocks())
+
+
+def lists(**parties: bytes) -> Answer:
+    return Answer(None, {party: {"words": np.frombuffer(text, np.int8)} for party, text in parties.items()})
+
+
+# ---- document frequencies ------------------------------------------------------------------------------------------
+
+
+def test_document_frequencies_by_hand() -> None:
+    one = FewDocuments(np.array([[2, 0, 1], [1, 0, 0]]), ("a", "b", "c"))
+    two = FewDocuments(np.array([[0, 0, 5]]), ("a", "b", "c"))
+    total = ask(DocumentFrequencies(3), one, two).total
+    assert total is not None
+    assert total["documents"].tolist() == [3]
+    assert total["frequencies"].tolist() == [2, 0, 2]
+
+
+def test_a_stored_zero_is_no_word() -> None:
+    counts = sparse.csr_array((np.array([0, 3]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
+    got = poured(DocumentFrequencies(2), FewDocuments(counts, ("a", "b")))
+    assert got["frequencies"].tolist() == [0, 1]
+
+
+def test_rows_of_a_person_are_bounded_together() -> None:
+    documents = some_documents(6, 4, seed=1).belonging_to(np.array([0, 0, 0, 7, 7, 9]))
+    query = DocumentFrequencies(4, Unit.PERSON)
+    tally = SumTally(query.terms, radius=1.0)
+    query.answer(documents, tally, {}, np.random.default_rng(0))
+    assert np.linalg.norm(tally.vector()) <= 3  # three persons, each row cut to length one and rounded towards zero
+    assert query.terms.l2 == float("inf")
+
+
+def test_persons_are_asked_for_when_the_corpus_names_none() -> None:
+    with pytest.raises(NoPersons):
+        poured(DocumentFrequencies(4, Unit.PERSON), some_documents(3, 4, seed=1))
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def test_words_of_two_parties_are_united() -> None:
+    one = FewDocuments(np.array([[1, 1, 0]]), ("zebra", "été", "absent"))
+    two = FewDocuments(np.array([[1, 2]]), ("ant", "zebra"))
+    answer = Answer(None, {"one": poured(WordList(1000), one), "two": poured(WordList(1000), two)})
+    assert merge_words(answer) == ("ant", "zebra", "été")
+
+
+def test_a_party_sends_only_words_that_occur_and_that_may_be_sent() -> None:
+    documents = FewDocuments(np.array([[1, 1, 1, 0, 1]]), ("good", "two\nlines", "x" * (LONGEST_WORD + 1), "unused", "fine"))
+    assert poured(WordList(1000), documents)["words"].tobytes() == b"fine\ngood"
+
+
+def test_the_rarest_words_are_left_out_when_there_is_no_room() -> None:
+    documents = FewDocuments(np.array([[1, 0, 1], [1, 1, 1], [1, 0, 0]]), ("common", "rare", "often"))
+    assert poured(WordList(12), documents)["words"].tobytes() == b"common\noften"
+    assert poured(WordList(11), documents)["words"].tobytes() == b"common"
+    assert poured(WordList(5), documents)["words"].tobytes() == b""
+
+
+def test_a_party_without_words_is_no_fault() -> None:
+    documents = FewDocuments(np.zeros((1, 2), int), ("a", "b"))
+    assert merge_words(Answer(None, {"p": poured(WordList(9), documents)})) == ()
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        (b"\xff\xfe", "not UTF-8 at byte 0"),
+        (b"good\n\nempty", "number 2"),
+        (b"good\nbell\x07", "number 2"),
+        (b"left\xe2\x80\xaeright", "number 1"),  # a right-to-left override rewrites what a screen shows
+        (b" padded", "number 1"),
+        (b"x" * (LONGEST_WORD + 1), "number 1"),
+    ],
+)
+def test_bad_words_are_refused_without_being_quoted(sent: bytes, problem: str) -> None:
+    with pytest.raises(BadWordList, match=problem) as caught:
+        merge_words(lists(good=b"fine", mallory=sent))
+    assert caught.value.party == "mallory"
+    assert "bell" not in str(caught.value)
+
+
+def test_too_many_words_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("securetm.models.questions.MOST_WORDS", 3)
+    assert merge_words(lists(p=b"a\nb\nc")) == ("a", "b", "c")
+    with pytest.raises(BadWordList, match="4 words"):
+        merge_words(lists(p=b"a\nb\nc\nd"))
+
+
+@pytest.mark.parametrize("values", [np.array([97, 300]), np.array([-129]), np.array([97.0]), np.full((2, 2), 97)])
+def test_what_is_not_bytes_is_refused(values: Array) -> None:
+    with pytest.raises(BadWordList, match="bytes"):
+        merge_words(Answer(None, {"mallory": {"words": values}}))
+
+
+WORDS = ("d", "c", "b", "a")
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({}, ("a", "b", "c", "d")),
+        ({"min_df": 2}, ("b", "c", "d")),
+        ({"min_df": 0.5}, ("b", "c", "d")),
+        ({"max_df": 0.5}, ("a", "b", "c")),
+        ({"max_df": 1}, ("a",)),
+        ({"max_words": 2}, ("b", "d")),  # d in four documents; b and c tie at two, and the alphabet decides
+        ({"max_words": 1, "max_df": 3}, ("b",)),
+    ],
+)
+def test_choose_vocabulary(settings: dict[str, Any], kept: tuple[str, ...]) -> None:
+    assert choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), **{"max_words": 10, **settings}) == kept
+
+
+def test_words_in_no_document_are_never_kept() -> None:
+    assert choose_vocabulary(("a", "b"), 4, np.array([0, 1]), 10, min_df=0) == ("b",)
+
+
+def test_an_empty_vocabulary_has_a_name() -> None:
+    with pytest.raises(EmptyVocabulary, match="none of 4 words"):
+        choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, min_df=5)
+    with pytest.raises(BadSetting, match=r"max_df = 1\.5"):
+        choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, max_df=1.5)
+
+
+# ---- quality -------------------------------------------------------------------------------------------------------
+
+
+def test_npmi_of_the_summed_answer_is_that_of_one_corpus() -> None:
+    parties = [some_documents(n, 30, seed=n) for n in (5, 17, 40)]
+    top = np.random.default_rng(5).permuted(np.tile(np.arange(30), (6, 1)), axis=1)[:, :7]
+    together = sparse.vstack([documents.counts for documents in parties])
+    got = npmi_from_answer(top, ask(CooccurrenceCounts(top), *parties))
+    np.testing.assert_allclose(got, quality.document_npmi(top, together), rtol=1e-12)
+
+
+def test_npmi_of_a_noisy_answer_is_finite_and_in_range() -> None:
+    top = np.array([[0, 1, 2], [2, 3, 4]])
+    total = dict(ask(CooccurrenceCounts(top), some_documents(20, 6, seed=3)).total or {})
+    noise = np.random.default_rng(0)
+    noisy = {name: block + noise.normal(0, 15, block.shape) for name, block in total.items()}
+    scores = npmi_from_answer(top, Answer(noisy))
+    assert np.all(np.isfinite(scores))
+    assert np.all(np.abs(scores) <= 1 + 1e-9)
+
+
+def test_a_sum_that_was_not_opened_is_not_read() -> None:
+    with pytest.raises(NotAnswered):
+        npmi_from_answer(np.array([[0, 1]]), Answer(None))
+
+
+class Uniform:
+    """Predicts every word alike; all that `HeldOut` asks of a model."""
+
+    def log_likelihood(self, state: Any, seen: FewDocuments, unseen: FewDocuments) -> Array:
+        assert len(seen) == len(unseen)
+        likelihood: Array = -np.log(unseen.counts.shape[1]) * np.asarray(unseen.counts.sum(axis=1)).ravel()
+        return likelihood
+
+
+def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
+    answer = ask(HeldOut(Uniform(), {}), some_documents(8, 25, seed=1), some_documents(3, 25, seed=2))  # type: ignore[arg-type]
+    assert perplexity_from_answer(answer) == pytest.approx(25)
+    assert answer.total is not None
+    assert answer.total["documents"].tolist() == [11.0]
