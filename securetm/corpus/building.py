@@ -1,0 +1,216 @@
+"""Texts go in one by one, a corpus comes out: only word ids and counts stay in memory. It opens no file.
+
+Every raw form of a word is judged once (lower case, length, stop words); after that a word costs one dictionary look-up.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.keys import document_keys
+from securetm.corpus.tokeniser import BREAK, Tokeniser
+from securetm.errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
+
+_DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
+_FLUSH = 1 << 20  # pieces that wait before they are packed
+_RAW_FORMS = 1 << 21  # of words that are remembered; numbers and addresses never stop coming
+_LONGEST_NAME = 256  # characters of a label, a party, a date: a column of texts was named by mistake
+
+
+@dataclass(slots=True)
+class Record:
+    """One document as a reader found it. `line` is where, for an error."""
+
+    text: str
+    line: int = 0
+    label: str | None = None
+    party: str | None = None
+    date: str | None = None
+    person: str | None = None
+    embedding: Array | None = None
+
+
+class Lexicon(dict[str, int]):
+    """From a raw form to the id of its word, or to what else it means. Ids are given in order of appearance."""
+
+    def __init__(self, word_of: Callable[[str], str | None]) -> None:
+        super().__init__({BREAK: _SENTENCE})
+        self.words: dict[str, int] = {}
+        self._word_of = word_of
+
+    def __missing__(self, piece: str) -> int:
+        word = self._word_of(piece)
+        number = _DROPPED if word is None else self.words.setdefault(word, len(self.words))
+        self[piece] = number
+        return number
+
+    def forget_raw_forms(self) -> None:
+        """Frees memory; the words keep their ids."""
+        self.clear()
+        self[BREAK] = _SENTENCE
+
+
+class NamedColumn:
+    """One name per document, each distinct name kept once."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self._numbers: dict[str, int] = {"": 0}
+        self._entries = array("i")
+
+    def add(self, entry: str | None, path: str, line: int) -> None:
+        """The next document's name; None where it has none."""
+        if entry is not None and len(entry) > _LONGEST_NAME:
+            raise BadCell(path, line, self._column, f"is longer than {_LONGEST_NAME} characters")
+        self._entries.append(self._numbers.setdefault(entry or "", len(self._numbers)))
+
+    def strings(self, kept: Array) -> Array | None:
+        """The column of the kept documents; None if nobody ever named anything."""
+        if len(self._numbers) == 1:
+            return None
+        return np.array(list(self._numbers), dtype=np.str_)[_integers(self._entries, np.int32)[kept]]
+
+    def numbers(self, kept: Array) -> Array | None:
+        """Small integers instead of the names, which are thrown away."""
+        if len(self._numbers) == 1:
+            return None
+        return _integers(self._entries, np.int32)[kept].astype(np.int64) - 1
+
+
+class CorpusBuilder:
+    """Takes documents one at a time. `source` names them in errors, `name` gives them their keys."""
+
+    def __init__(self, tokeniser: Tokeniser, *, name: str, source: str = "") -> None:
+        self._tokeniser = tokeniser
+        self._name = name
+        self._source = source or name
+        self._lexicon = Lexicon(tokeniser.word)
+        self._waiting = array("i")
+        self._tokens, self._ends, self._sentence_ends = array("i"), array("q"), array("q")
+        self._columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
+        self._embeddings = array("f")
+        self._width: int | None = None
+        self._documents = 0
+        self._persons_known = False
+
+    def add(self, record: Record) -> None:
+        """One more document."""
+        self._check_complete(record)
+        for column, names in self._columns.items():
+            names.add(getattr(record, column), self._source, record.line)
+        if record.embedding is not None:
+            self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
+        self._waiting.extend(self._pieces(record.text))
+        self._waiting.append(_DOCUMENT)
+        self._documents += 1
+        if len(self._waiting) >= _FLUSH:
+            self._pack()
+
+    def finish(self) -> Corpus:
+        """The corpus, its vocabulary in alphabetical order; documents without a word are left out and counted."""
+        self._pack()
+        lengths = np.diff(_integers(self._ends, np.int64), prepend=0)
+        kept = np.flatnonzero(lengths)
+        if not len(kept):
+            raise NoDocuments(self._source, self._documents)
+        vocabulary = sorted(self._lexicon.words)
+        place = np.empty(len(vocabulary), dtype=np.int32)
+        place[[self._lexicon.words[word] for word in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
+        return Corpus.from_tokens(
+            place[_integers(self._tokens, np.int32)],
+            _integers(self._ends, np.int64)[kept],
+            vocabulary,
+            sentence_ends=_integers(self._sentence_ends, np.int64),
+            keys=document_keys(self._name, kept),  # an empty document leaves a gap, so that others keep their keys
+            skipped=self._documents - len(kept),
+            name=self._name,
+            **self._known_of(kept),
+        )
+
+    def _known_of(self, kept: Array) -> dict[str, Any]:
+        columns = self._columns
+        persons = columns["person"].numbers(kept)
+        vectors = np.frombuffer(self._embeddings, np.float32) if self._width else None
+        return {
+            "labels": columns["label"].strings(kept),
+            "parties": columns["party"].strings(kept),
+            "dates": columns["date"].strings(kept),
+            "persons": persons,
+            "people": "" if persons is None else self._name,
+            "embeddings": None if vectors is None else vectors.reshape(-1, self._width or 1)[kept],
+        }
+
+    def _pieces(self, text: str) -> Iterable[int]:
+        if self._tokeniser.ngrams > 1:
+            return self._numbered(self._tokeniser.sentences(text))
+        if len(self._lexicon) > _RAW_FORMS:
+            self._lexicon.forget_raw_forms()
+        return map(self._lexicon.__getitem__, self._tokeniser.pieces(text))
+
+    def _numbered(self, sentences: Sequence[list[str]]) -> Iterable[int]:
+        words = self._lexicon.words
+        for sentence in sentences:
+            yield from (words.setdefault(word, len(words)) for word in sentence)
+            yield _SENTENCE
+
+    def _pack(self) -> None:
+        """Moves what waits into its final, compact place."""
+        waiting = _integers(self._waiting, np.int32)
+        kept = waiting >= 0
+        passed = np.cumsum(kept, dtype=np.int64) + len(self._tokens)
+        self._sentence_ends.frombytes(passed[waiting == _SENTENCE].tobytes())
+        self._ends.frombytes(passed[waiting == _DOCUMENT].tobytes())
+        self._tokens.frombytes(waiting[kept].tobytes())
+        self._waiting = array("i")
+
+    def _check_complete(self, record: Record) -> None:
+        """A person or an embedding is a promise about every document: one that lacks it is an error, not an empty cell."""
+        width = None if record.embedding is None else len(record.embedding)
+        person = bool(record.person)
+        if self._documents == 0:
+            self._width, self._persons_known = width, person
+        if person != self._persons_known:
+            raise IncompleteColumn(self._source, record.line, "person")
+        if (width is None) != (self._width is None):
+            raise IncompleteColumn(self._source, record.line, "embedding")
+        if width != self._width:
+            raise BadCell(self._source, record.line, "embedding", f"has {width} numbers where the first has {self._width}")
+
+
+def corpus_of_strings(
+    texts: Iterable[str],
+    *,
+    tokeniser: Tokeniser | None = None,
+    name: str = "strings",
+    labels: Sequence[Any] | Array | None = None,
+    parties: Sequence[Any] | Array | None = None,
+    dates: Sequence[Any] | Array | None = None,
+    persons: Sequence[Any] | Array | None = None,
+    embeddings: Sequence[Any] | Array | None = None,
+) -> Corpus:
+    """A corpus from texts in memory; every column has one entry per text. Positions in errors count from 1."""
+    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name)
+    texts = texts if isinstance(texts, Iterable) and not hasattr(texts, "__len__") else list(texts)
+    for column, entries in (("labels", labels), ("parties", parties), ("dates", dates), ("persons", persons)):
+        if entries is not None and isinstance(texts, list) and len(entries) != len(texts):
+            raise UnlikeParts(column, len(entries), len(texts))
+    names = (repeat(None) if c is None else map(str, c) for c in (labels, parties, dates, persons))
+    vectors: Iterable[Any] = repeat(None) if embeddings is None else embeddings
+    for line, (text, label, party, date, person, vector) in enumerate(zip(texts, *names, vectors, strict=False), 1):
+        if not isinstance(text, str):
+            raise BadCell(name, line, "text", f"is of type {type(text).__name__}, not a string")
+        embedding = None if vector is None else np.asarray(vector, dtype=np.float32)
+        builder.add(Record(text, line, label, party, date, person, embedding))
+    return builder.finish()
+
+
+def _integers(numbers: array[int], kind: Any) -> Array:
+    return np.frombuffer(numbers, dtype=kind) if len(numbers) else np.zeros(0, dtype=kind)

@@ -1,0 +1,101 @@
+"""A corpus on disk: named arrays in a zip with checksums, no pickle, strings as UTF-8. It is not a format for exchange.
+
+The file is written beside its place and then moved there, so that a reader meets the old one or the new one, never half.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+from securetm.corpus.corpus import Corpus
+from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, UnlikeParts, Unreadable
+
+VERSION = 1
+_STRINGS = ("vocabulary", "labels", "parties", "dates")
+_NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "persons")
+
+
+def save_corpus(corpus: Corpus, path: Path) -> None:
+    """Writes the corpus; the same corpus gives the same bytes."""
+    arrays: dict[str, Array] = {"version": np.array([VERSION]), "skipped": np.array([corpus.skipped])}
+    arrays |= {f"counts.{part}": getattr(corpus.counts, part) for part in ("data", "indices", "indptr")}
+    arrays |= {column: getattr(corpus, column) for column in _NUMBERS if getattr(corpus, column) is not None}
+    for column in _STRINGS:
+        if getattr(corpus, column) is not None:
+            arrays |= _packed(column, [str(entry) for entry in getattr(corpus, column)])
+    arrays |= _packed("names", [corpus.name, corpus.people])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mistakes the arrays for its keywords
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load_corpus(path: Path) -> Corpus:
+    """Reads a corpus, or says what is wrong with the file."""
+    arrays = _arrays(path)
+    version = int(arrays["version"][0]) if "version" in arrays else -1
+    if version != VERSION:
+        raise OtherVersion(str(path), version, VERSION)
+    try:
+        return _corpus(arrays)
+    except (KeyError, IndexError, ValueError, TypeError, UnicodeDecodeError, UnlikeParts) as fault:
+        raise DamagedFile(str(path), f"its parts do not fit together ({type(fault).__name__})") from fault
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
+    except FileNotFoundError as fault:
+        raise NoSuchPath(str(path)) from fault
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError) as fault:
+        raise DamagedFile(str(path), "it is not a whole corpus file") from fault
+    except OSError as fault:
+        raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
+    with archive.open(name) as member:
+        array: Array = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):  # reading on to the end makes zipfile compare the checksum
+            raise zipfile.BadZipFile(name)
+        return array
+
+
+def _corpus(arrays: dict[str, Array]) -> Corpus:
+    vocabulary = tuple(_unpacked(arrays, "vocabulary"))
+    parts = tuple(arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
+    counts = sparse.csr_array(parts, shape=(len(arrays["keys"]), len(vocabulary)))
+    counts.check_format(full_check=True)
+    columns: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
+    columns |= {c: np.array(_unpacked(arrays, c), dtype=np.str_) for c in _STRINGS[1:] if f"{c}.ends" in arrays}
+    name, people = _unpacked(arrays, "names")
+    return Corpus(counts, vocabulary, **columns, name=name, people=people, skipped=int(arrays["skipped"][0]))
+
+
+def _packed(column: str, strings: list[str]) -> dict[str, Array]:
+    pieces = [string.encode("utf-8") for string in strings]
+    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    return {f"{column}.utf8": np.frombuffer(b"".join(pieces), np.uint8), f"{column}.ends": ends}
+
+
+def _unpacked(arrays: dict[str, Array], column: str) -> list[str]:
+    whole, ends = arrays[f"{column}.utf8"].tobytes(), arrays[f"{column}.ends"].tolist()
+    if whole.isascii():  # then bytes are characters, and one decoding serves all
+        text = whole.decode("ascii")
+        return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return [whole[start:end].decode("utf-8") for start, end in zip([0, *ends], ends, strict=False)]

@@ -1,0 +1,187 @@
+"""From a text to sentences of words: Unicode-aware, deterministic, equal at every party. It counts nothing and reads no corpus.
+
+Choosing a vocabulary out of counts is `prune`, at the end; under differential privacy that choice must be paid for or public.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.corpus.stop_words import ENGLISH
+from securetm.errors import BadSetting, NoSuchPath, WrongEncoding
+
+Tokenised = Sequence[str] | Sequence[Sequence[str]]  # words, or sentences of words
+BREAK = ""  # the piece, and the word, that ends a sentence
+
+# A full stop ends a sentence before white space, but not after a single letter (U.S., e.g., J. Smith) or a title.
+_SENTENCE_END = (
+    r"(?:[!?…。！？｡।]+|(?<![^\W\d_])\.+|(?<=[^\W_]{2})(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bvs)(?<!\bcf)\.+)"
+    r"[\"'”’»)\]]*(?=\s|\Z)|[。！？｡।]|\n[^\S\n]*\n"
+)
+
+
+@dataclass(frozen=True)
+class Tokeniser:
+    """How texts become words. Two parties with equal tokenisers turn equal texts into equal words.
+
+    `stop_words` is "english", "none", a tuple of words, or the path of a file with one word a line. `ngrams = 2` adds pairs of
+    neighbouring kept words, joined by "_", within a sentence. `pattern` replaces the rule of what a word is. `words` replaces
+    everything: your own function from a text to a list of words, or to a list of sentences of words, which stay as they are.
+    """
+
+    lower: bool = True
+    stop_words: Literal["english", "none"] | tuple[str, ...] | Path = "english"
+    min_length: int = 3
+    max_length: int = 40
+    numbers: bool = False  # keep words that begin with a digit
+    ngrams: int = 1
+    pattern: str | None = None
+    words: Callable[[str], Tokenised] | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.ngrams <= 5:
+            raise BadSetting("Tokeniser", "ngrams", str(self.ngrams), "must lie between 1 and 5")
+        if not 1 <= self.min_length <= self.max_length:
+            raise BadSetting("Tokeniser", "min_length", str(self.min_length), f"must lie between 1 and {self.max_length}")
+        if isinstance(self.stop_words, str) and self.stop_words not in ("english", "none"):
+            raise BadSetting("Tokeniser", "stop_words", repr(self.stop_words), 'must be "english", "none", a tuple or a Path')
+        if self.pattern is not None:
+            _compiled(self.pattern)
+
+    def sentences(self, text: str) -> list[list[str]]:
+        """The words of a text, sentence by sentence; sentences without a kept word are left out."""
+        sentences: list[list[str]] = [[]]
+        for piece in self.pieces(text):
+            word = self.word(piece)
+            if word == BREAK:
+                sentences.append([])
+            elif word is not None:
+                sentences[-1].append(word)
+        return [with_ngrams(sentence, self.ngrams) for sentence in sentences if sentence]
+
+    def pieces(self, text: str) -> list[str]:
+        """The raw words of a text with a BREAK after each sentence. `word` says what becomes of each."""
+        if self.words is not None:
+            return _flattened(self.words(text))
+        if self.pattern is None:
+            return _own_pattern().findall(text)
+        find = _compiled(self.pattern).findall
+        return [piece for sentence in _sentence_end().split(text) for piece in (*find(sentence), BREAK)]
+
+    def word(self, piece: str) -> str | None:
+        """What a raw word is counted as: None if it is dropped, BREAK at the end of a sentence."""
+        if piece == BREAK or self.words is not None:
+            return piece
+        word = unicodedata.normalize("NFKC", piece).replace("’", "'")
+        word = word.lower() if self.lower else word
+        if word.lower() in self._stopped:
+            return None
+        word = word.removesuffix("'s").removesuffix("'S")
+        return word if self._is_kept(word) else None
+
+    def _is_kept(self, word: str) -> bool:
+        if not self.min_length <= len(word) <= self.max_length or word.lower() in self._stopped:
+            return False
+        return self.pattern is not None or self.numbers or not word[0].isnumeric()
+
+    @functools.cached_property
+    def _stopped(self) -> frozenset[str]:
+        if self.stop_words == "english":
+            return ENGLISH
+        if self.stop_words == "none":
+            return frozenset()
+        listed = _words_in(self.stop_words) if isinstance(self.stop_words, Path) else self.stop_words
+        return frozenset(unicodedata.normalize("NFKC", word).replace("’", "'").lower() for word in listed)
+
+
+def with_ngrams(words: list[str], longest: int) -> list[str]:
+    """The words, each followed by the runs of two, three, ... words that end in it."""
+    if longest == 1:
+        return words
+    runs = range(1, longest + 1)
+    return ["_".join(words[end - n : end]) for end in range(1, len(words) + 1) for n in runs if n <= end]
+
+
+def prune(corpus: Any, min_df: float = 1, max_df: float = 1.0, max_words: int | None = None) -> tuple[str, ...]:
+    """The words that occur in enough and not too many documents, at most `max_words` of them, in alphabetical order.
+
+    Whole numbers count documents, fractions (1.0 too) are shares of all documents. The most frequent words (ties: by the
+    alphabet) stay. The result depends on the documents: under differential privacy it is not free.
+    """
+    frequencies: Array = corpus.document_frequencies()
+    low, high = _documents(min_df, len(corpus), "min_df"), _documents(max_df, len(corpus), "max_df")
+    words = np.asarray(corpus.vocabulary, dtype=object)
+    fit = np.flatnonzero((frequencies >= max(low, 1)) & (frequencies <= high))
+    if max_words is not None and len(fit) > max_words:
+        ranked = sorted(fit, key=lambda i: (-frequencies[i], words[i]))
+        fit = np.asarray(ranked[:max_words], dtype=np.int64)
+    return tuple(sorted(words[fit]))
+
+
+def _documents(limit: float, documents: int, name: str) -> float:
+    if isinstance(limit, int):
+        if limit < 0:
+            raise BadSetting("prune", name, str(limit), "must not be negative")
+        return limit
+    if not 0.0 <= limit <= 1.0:
+        raise BadSetting("prune", name, str(limit), "must be a whole number of documents or a share between 0.0 and 1.0")
+    return limit * documents
+
+
+def _flattened(tokenised: Tokenised) -> list[str]:
+    sentences = [[item] if isinstance(item, str) else [*item, BREAK] for item in tokenised]
+    return [word for sentence in sentences for word in sentence]
+
+
+def _words_in(path: Path) -> list[str]:
+    if not path.is_file():
+        raise NoSuchPath(str(path))
+    try:
+        return path.read_text("utf-8-sig").split()
+    except UnicodeDecodeError as fault:
+        raise WrongEncoding(str(path), fault.object.count(b"\n", 0, fault.start) + 1) from fault
+
+
+@functools.cache
+def _own_pattern() -> re.Pattern[str]:
+    """A word is a run of letters and digits, with the marks that belong to them and with apostrophes inside.
+
+    Python's \\w leaves out combining marks, without which the scripts of India and many others fall to pieces.
+    """
+    word = rf"[^\W_]+(?:[{_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
+    return re.compile(rf"({word})|(?:{_SENTENCE_END})")
+
+
+@functools.cache
+def _sentence_end() -> re.Pattern[str]:
+    return re.compile(_SENTENCE_END)
+
+
+@functools.cache
+def _marks() -> str:
+    """All combining marks and joiners, as the inside of a character class."""
+    marks = [c for c in range(0x300, min(sys.maxunicode, 0x1FFFF)) if unicodedata.category(chr(c)).startswith("M")]
+    starts = [c for c in marks if unicodedata.category(chr(c - 1))[0] != "M"]
+    ends = [c for c in marks if unicodedata.category(chr(c + 1))[0] != "M"]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(starts, ends, strict=True)) + "\u200c\u200d"
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as fault:
+        raise BadSetting("Tokeniser", "pattern", repr(pattern), f"is not a regular expression: {fault}") from fault
+    if compiled.groups > 1:
+        raise BadSetting("Tokeniser", "pattern", repr(pattern), "has more than one group; use (?:...) for the others")
+    return compiled
