@@ -1,0 +1,96 @@
+"""The noise of one document at one step: a pure function of (seed, step, document key), so it does not matter who computes it.
+
+It is the model's own noise (dropout and reparametrisation), public by construction; it protects nobody's privacy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Array
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the odd increment of splitmix64
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_TO_UNIT = 2.0**-53
+_TURN = 2.0 * math.pi
+
+
+@njit(cache=True, inline="always")
+def _mix(x: np.uint64) -> np.uint64:
+    """splitmix64's finaliser: every input bit reaches every output bit."""
+    x = (x ^ (x >> np.uint64(30))) * _FIRST
+    x = (x ^ (x >> np.uint64(27))) * _SECOND
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, inline="always")
+def _uniform(start: np.uint64, index: int) -> float:
+    """The index-th number of a document's stream, strictly between 0 and 1."""
+    return ((_mix(start + np.uint64(index + 1) * _GOLDEN) >> np.uint64(11)) + 0.5) * _TO_UNIT
+
+
+@njit(cache=True)
+def _fill_uniforms(starts: Array, out: Array) -> None:
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = _uniform(starts[i], j)
+
+
+@njit(cache=True)
+def _fill_normals(starts: Array, out: Array) -> None:
+    width = out.shape[1]
+    for i in range(out.shape[0]):
+        for j in range(0, width, 2):  # Box and Muller: two uniforms make two independent normals
+            radius = math.sqrt(-2.0 * math.log(_uniform(starts[i], j)))
+            angle = _TURN * _uniform(starts[i], j + 1)
+            out[i, j] = radius * math.cos(angle)
+            if j + 1 < width:
+                out[i, j + 1] = radius * math.sin(angle)
+
+
+def _starts(seed: int, step: int, keys: Array, stream: int) -> Array:
+    """Where each document's stream begins. The words are mixed one after the other, so that none cancels another."""
+    state = np.uint64(0)
+    for word in (seed, step, stream):
+        state = _mix_scalar(int(state) ^ (word & 0xFFFFFFFFFFFFFFFF))
+    return _mix_keys(np.ascontiguousarray(keys, dtype=np.uint64), state)
+
+
+@njit(cache=True)
+def _mix_keys(keys: Array, state: np.uint64) -> Array:
+    out = np.empty_like(keys)
+    for i in range(len(keys)):
+        out[i] = _mix(_mix(keys[i] + _GOLDEN) ^ state)
+    return out
+
+
+@njit(cache=True)
+def _mix_word(word: np.uint64) -> np.uint64:
+    return _mix(word + _GOLDEN)
+
+
+def _mix_scalar(word: int) -> np.uint64:
+    return np.uint64(_mix_word(np.uint64(word)))
+
+
+def uniforms(seed: int, step: int, keys: Array, stream: int, width: int) -> Array:
+    """One row per document key of `width` uniforms in (0, 1); another stream is independent."""
+    out = np.empty((len(keys), width))
+    _fill_uniforms(_starts(seed, step, keys, stream), out)
+    return out
+
+
+def normals(seed: int, step: int, keys: Array, stream: int, width: int) -> Array:
+    """One row per document key of `width` standard normals; another stream is independent."""
+    out = np.empty((len(keys), width))
+    _fill_normals(_starts(seed, step, keys, stream), out)
+    return out
+
+
+def survival(seed: int, step: int, keys: Array, stream: int, width: int, dropout: float) -> Array:
+    """Inverted dropout: 0 with probability `dropout`, else 1 / (1 - dropout)."""
+    kept = uniforms(seed, step, keys, stream, width) >= dropout
+    return kept / (1.0 - dropout)

@@ -1,0 +1,231 @@
+"""The scikit-learn face of every topic model: fit, transform, top words, save and load, on one machine.
+
+It is no second way to learn: `fit` asks the model's own query and pours its answer through the same tally as a federation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Answer, Array, Memory, State
+from securetm.errors import BadSetting, NotFitted, OtherVocabulary
+from securetm.models.stored_model import read_model, write_model
+from securetm.tally import SumTally
+
+if TYPE_CHECKING:
+    from securetm.contracts import TopicModel
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class BagOfWords:
+    """Bare counts as a model reads them (contracts.Documents), for whoever holds a matrix and no corpus."""
+
+    counts: Any
+    vocabulary: tuple[str, ...]
+    keys: Array
+    tokens: Array | None = None
+    token_ends: Array | None = None
+    sentence_ends: Array | None = None
+    embeddings: Array | None = None
+    persons: Array | None = None
+
+    def __len__(self) -> int:
+        return int(self.counts.shape[0])
+
+    def select(self, rows: Array) -> Self:
+        """These documents only."""
+        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows])
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far `fit` is; it stays with whoever holds the documents."""
+
+    epoch: int
+    epochs: int
+    loss: float
+    held_out: float | None = None  # log-likelihood per word of the held-out documents, given themselves
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What fitting left behind."""
+
+    state: State
+    vocabulary: tuple[str, ...]
+    history: tuple[Progress, ...] = field(default=())
+
+
+class Estimator:
+    """Gives a model (contracts.TopicModel) scikit-learn's methods. Settings stay frozen; only what was learned is set."""
+
+    def fit(
+        self,
+        documents: Any,
+        validation: Any = None,
+        *,
+        epochs: int = 30,
+        early_stopping: float = 0.0,
+        patience: int = 5,
+        seed: int = 0,
+        vocabulary: Sequence[str] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Self:
+        """Learns from documents, or from a matrix of counts. The same seed gives the same bytes.
+
+        `early_stopping=0.25` holds that share of the documents back, chosen by their keys; learning ends once their
+        likelihood has not risen for `patience` epochs, and the best state is kept. `validation` names them instead.
+        """
+        _check_fit(epochs, early_stopping, patience)
+        train, held = _split(as_documents(documents, vocabulary), validation, early_stopping)
+        best: Learned | None = None
+        for now in self._epochs(train, held, epochs, np.random.default_rng(seed)):
+            if on_progress is not None:
+                on_progress(now.history[-1])
+            best = now if best is None or _risen(now, best) else best
+            if held is not None and len(now.history) - len(best.history) >= patience:
+                break
+        assert best is not None
+        object.__setattr__(self, "_learned", best)
+        return self
+
+    def transform(self, documents: Any) -> Array:
+        """Each document's topic shares: documents x topics, rows sum to one."""
+        return self._model.infer(self.learned.state, self._known(documents))
+
+    def fit_transform(self, documents: Any, validation: Any = None, **options: Any) -> Array:
+        """`fit`, then `transform` of the same documents."""
+        return self.fit(documents, validation, **options).transform(documents)
+
+    def score(self, documents: Any) -> float:
+        """Log-likelihood per word of documents, given their own topic shares: higher is better."""
+        known = self._known(documents)
+        return _per_word(self._model, self.learned.state, known)
+
+    @property
+    def learned(self) -> Learned:
+        """State and vocabulary after `fit` or `load`."""
+        learned: Learned | None = getattr(self, "_learned", None)
+        if learned is None:
+            raise NotFitted(type(self).__name__)
+        return learned
+
+    @property
+    def components_(self) -> Array:
+        """Topics x vocabulary, rows sum to one."""
+        return self._model.topics(self.learned.state)
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n heaviest words of each topic, heaviest first."""
+        order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
+        return [[self.learned.vocabulary[word] for word in row] for row in order]
+
+    def save(self, path: str | Path) -> None:
+        """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
+        write_model(Path(path), self, self.learned.state, self.learned.vocabulary)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The model that `save` wrote, ready to transform or to be fitted anew."""
+        model, state, vocabulary = read_model(Path(path), cls)
+        object.__setattr__(model, "_learned", Learned(state, vocabulary))
+        return model
+
+    # ---- one machine's side of the query path ----
+
+    def advance(self, state: State, total: Any, in_place: bool) -> State:  # noqa: ARG002 - some models can, most need not
+        """The state after one total; a model that can reuse the state's arrays says so by overriding this."""
+        return self._model.update(state, Answer(total))
+
+    @property
+    def _model(self) -> TopicModel:
+        return cast("TopicModel", self)
+
+    def _known(self, documents: Any) -> Any:
+        known = as_documents(documents, self.learned.vocabulary)
+        if tuple(known.vocabulary) != self.learned.vocabulary:
+            raise OtherVocabulary(len(known.vocabulary), len(self.learned.vocabulary))
+        return known
+
+    def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[Learned]:
+        vocabulary = tuple(train.vocabulary)
+        state, memory = self._model.start(vocabulary, rng), Memory()
+        history: tuple[Progress, ...] = ()
+        for epoch in range(1, epochs + 1):
+            state, loss = self._epoch(state, train, memory, rng)
+            score = None if held is None else _per_word(self._model, state, held)
+            history = (*history, Progress(epoch, epochs, loss, score))
+            # Later epochs reuse the arrays in place, so a state that may turn out the best is copied out.
+            kept = state if held is None else {name: values.copy() for name, values in state.items()}
+            yield Learned(kept, vocabulary, history)
+
+    def _epoch(self, state: State, train: Any, memory: Memory, rng: np.random.Generator) -> tuple[State, float]:
+        loss = 0.0
+        for rows in _batches(len(train), self._model.query(state).terms.batch, rng):
+            query = self._model.query(state)
+            tally = SumTally(query.terms)
+            query.answer(train if rows is None else train.select(rows), tally, memory, rng)
+            state = self.advance(state, tally.blocks(), in_place=True)
+            loss += tally.loss * (len(train) if rows is None else len(rows))
+        return state, loss / max(len(train), 1)
+
+
+def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any:
+    """Documents as they are; a matrix of counts as documents whose keys are their row numbers, spread over 64 bits."""
+    if hasattr(documents, "keys") and hasattr(documents, "counts"):
+        return documents
+    counts = sparse.csr_array(documents)
+    words = tuple(vocabulary) if vocabulary is not None else tuple(f"word {v}" for v in range(counts.shape[1]))
+    if len(words) != counts.shape[1]:
+        raise OtherVocabulary(counts.shape[1], len(words))
+    return BagOfWords(counts, words, np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * _GOLDEN)
+
+
+def held_back(keys: Array, share: float) -> Array:
+    """Which documents a split of that share holds back: decided by the key alone, so it does not change with the corpus."""
+    mixed = (keys ^ (keys >> np.uint64(29))) * _GOLDEN
+    mixed ^= mixed >> np.uint64(32)
+    chosen: Array = mixed.astype(np.float64) < share * 2.0**64
+    return chosen
+
+
+def _split(documents: Any, validation: Any, share: float) -> tuple[Any, Any]:
+    if validation is not None:
+        return documents, as_documents(validation, documents.vocabulary)
+    if share == 0.0:
+        return documents, None
+    back = held_back(np.asarray(documents.keys), share)
+    if back.all() or not back.any():
+        raise BadSetting("fit", "early_stopping", str(share), f"leaves one side of {len(documents)} documents empty")
+    return documents.select(np.flatnonzero(~back)), documents.select(np.flatnonzero(back))
+
+
+def _check_fit(epochs: int, early_stopping: float, patience: int) -> None:
+    if epochs < 1:
+        raise BadSetting("fit", "epochs", str(epochs), "must be at least 1")
+    if not 0 <= early_stopping < 1:
+        raise BadSetting("fit", "early_stopping", str(early_stopping), "must be at least 0 and below 1")
+    if patience < 1:
+        raise BadSetting("fit", "patience", str(patience), "must be at least 1")
+
+
+def _batches(count: int, size: int, rng: np.random.Generator) -> list[Array] | list[None]:
+    """Row numbers of each batch of one shuffled epoch; None stands for all documents in one."""
+    return np.split(rng.permutation(count), range(size, count, size)) if size else [None]
+
+
+def _per_word(model: TopicModel, state: State, documents: Any) -> float:
+    return float(model.log_likelihood(state, documents, documents).sum() / max(documents.counts.sum(), 1))
+
+
+def _risen(now: Learned, best: Learned) -> bool:
+    new, old = now.history[-1].held_out, best.history[-1].held_out
+    return new is None or old is None or new > old

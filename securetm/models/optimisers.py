@@ -1,0 +1,63 @@
+"""Adam and plain SGD as single passes over flat vectors. They know weights, a mean gradient and their own moments, no model.
+
+Whoever holds the model's whole state runs them: the coordinator, `fit`, or parties where these open the total.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Array
+from securetm.errors import NotFound
+
+ADAM, SGD = "adam", "sgd"
+KNOWN = (ADAM, SGD)
+BETA2 = 0.999
+TINY = 1e-8
+
+
+@njit(cache=True, fastmath={"nsz", "contract", "reassoc"})
+def _adam(weights: Array, gradient: Array, scale: Any, moments: tuple[Array, ...], out: tuple[Array, ...], rates: Any) -> None:
+    beta1, keep1, beta2, keep2, rate, spread, tiny = rates
+    first, second = moments
+    new_weights, new_first, new_second = out
+    for i in range(len(weights)):
+        g = gradient[i] * scale
+        m = beta1 * first[i] + keep1 * g
+        v = beta2 * second[i] + keep2 * g * g
+        new_first[i], new_second[i] = m, v
+        new_weights[i] = weights[i] - rate * m / (np.sqrt(v) * spread + tiny)
+
+
+def moments(optimiser: str, weights: Array) -> dict[str, Array]:
+    """What the optimiser remembers at the start."""
+    if optimiser not in KNOWN:
+        raise NotFound("optimiser", optimiser, KNOWN)
+    return {"first": np.zeros_like(weights), "second": np.zeros_like(weights)} if optimiser == ADAM else {}
+
+
+def step(
+    weights: Array,
+    gradient: Array,
+    count: float,
+    memory: dict[str, Array],
+    number: int,
+    rate: float,
+    beta1: float,
+    in_place: bool = False,
+) -> tuple[Array, dict[str, Array]]:
+    """Weights and memory after one step along gradient / count; the step is number 1, 2, ... Memory of Adam or empty."""
+    if not memory:
+        return weights - weights.dtype.type(rate / count) * gradient, {}
+    old = (weights, memory["first"], memory["second"])
+    new = old if in_place else (np.empty_like(weights), np.empty_like(weights), np.empty_like(weights))
+    real = weights.dtype.type
+    corrected = rate / (1.0 - beta1**number)
+    spread = 1.0 / math.sqrt(1.0 - BETA2**number)
+    rates = tuple(real(x) for x in (beta1, 1.0 - beta1, BETA2, 1.0 - BETA2, corrected, spread, TINY))
+    _adam(weights, np.ascontiguousarray(gradient, dtype=weights.dtype), real(1.0 / count), old[1:], new, rates)
+    return new[0], {"first": new[1], "second": new[2]}

@@ -1,0 +1,239 @@
+"""ProdLDA without batch normalisation, so that its gradient is a sum over documents: the federation's neural topic model.
+
+It is not a federation and knows no privacy; what it asks of documents it asks through a query (Srivastava and Sutton 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms, Unit
+from securetm.errors import BadSetting
+from securetm.models import optimisers
+from securetm.models.document_noise import normals, survival
+from securetm.models.estimator import Estimator
+from securetm.models.kernels import Fused, Spelled, arithmetic, bags, normalise
+from securetm.models.prodlda_losses import Noise, Prior, ProdLDALosses, Shape, encode
+
+_HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
+_CHUNK = 512  # documents at a time where nothing is learned, so that memory does not grow with the corpus
+
+
+@dataclass(frozen=True)
+class ProdLDA(Estimator):
+    """An additive ProdLDA: its fields are public settings, all that it learns is in the state.
+
+    With `local_epochs` a party trains that long on its own documents and answers with its model's whole difference.
+    """
+
+    n_topics: int = 50
+    hidden: int = 100
+    batch: int = 64
+    dropout: float = 0.2
+    theta_dropout: float = 0.0
+    alpha: float = 1.0  # of the symmetric Dirichlet prior
+    prior_weight: float = 1.0
+    learning_rate: float = 2e-3
+    beta1: float = 0.9
+    optimiser: str = optimisers.ADAM
+    dtype: str = "float32"
+    local_epochs: int = 0
+    device: str = "auto"
+    name: ClassVar[str] = "prodlda"
+
+    def __post_init__(self) -> None:
+        self._check("n_topics", self.n_topics >= 2, "must be at least 2")
+        self._check("hidden", self.hidden >= 1, "must be at least 1")
+        self._check("batch", self.batch >= 1, "must be at least 1")
+        self._check("dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
+        self._check("theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
+        self._check("alpha", self.alpha > 0, "must be positive")
+        self._check("learning_rate", self.learning_rate > 0, "must be positive")
+        self._check("beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
+        self._check("optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
+        self._check("dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        self._check("local_epochs", self.local_epochs >= 0, "must not be negative")
+
+    def _check(self, setting: str, fine: bool, problem: str) -> None:
+        if not fine:
+            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Weights before any document was seen, from the rng alone; the seed of all later document noise with them."""
+        shape = Shape(len(vocabulary), self.hidden, self.n_topics)
+        flat = np.zeros(shape.size, dtype=self.dtype)
+        for part, values in shape.views(flat).items():
+            if not part.endswith("_bias"):
+                bound = np.sqrt(6.0 / sum(values.shape))  # Glorot's, as ProdLDA's authors start
+                values[...] = rng.uniform(-bound, bound, values.shape)
+        return {
+            "weights": flat,
+            "step": np.zeros(1, dtype=np.int64),
+            "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
+            **optimisers.moments(self.optimiser, flat),
+        }
+
+    def query(self, state: State) -> StepQuery | EpochsQuery:
+        """The next question: a gradient over one batch, or each party's whole difference after its own epochs."""
+        return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The state after one answer, run by whoever may hold the total: gradient step, or federated average."""
+        return self.advance(state, answer.total or {}, in_place=False)
+
+    def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
+        """`update` on bare blocks; in place it reuses the state's arrays, for whoever owns them alone."""
+        count = float(total["documents"][0]) if "documents" in total else 0.0
+        after = {**state, "step": state["step"] + 1}
+        if count <= 0.0:  # nobody drew a document; under noise the count may even be below zero
+            return after
+        if self.local_epochs:
+            mean = (total["difference"] / count).astype(self.dtype)
+            return {**after, "weights": state["weights"] + mean}
+        memory = {name: state[name] for name in ("first", "second") if name in state}
+        weights, memory = optimisers.step(
+            state["weights"], total["gradient"], count, memory, int(after["step"][0]),
+            self.learning_rate, self.beta1, in_place,
+        )  # fmt: skip
+        return {**after, "weights": weights, **memory}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """What travels: weights, step and seed, without the optimiser's moments."""
+        return {name: state[name] for name in ("weights", "step", "seed")}
+
+    def topics(self, state: State) -> Array:
+        """Each topic's word distribution: what the decoder says to a document of that topic alone."""
+        rows = torch.from_numpy(self._layers(state)["topics"])
+        shares: Array = torch.softmax(normalise(rows.double())[0], dim=1).numpy()
+        return shares
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares at the posterior mean, without noise."""
+        kernels, layers = self._kernels, self._on_device(self._layers(state))
+        out = np.empty((len(documents), self.n_topics))
+        with torch.inference_mode():
+            for rows, chunk in _chunks(documents):
+                mean = encode(layers, bags(chunk, self.dtype), kernels, None).mean
+                out[rows] = torch.softmax(mean.double(), dim=1).cpu().numpy()
+        return out
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """Of each document's unseen words, given the topic shares of its seen ones."""
+        kernels, decoder = self._kernels, self._on_device(self._layers(state))["topics"]
+        shares = self.infer(state, seen).astype(self.dtype)
+        out = np.empty(len(unseen))
+        with torch.inference_mode():
+            for rows, chunk in _chunks(unseen):
+                logits = torch.from_numpy(shares[rows]).to(kernels.device) @ decoder
+                out[rows] = -kernels.reconstruct(bags(chunk, self.dtype), logits)[0].double().cpu().numpy()
+        return out
+
+    # ---- what the queries share ----
+
+    def losses(self, state: State, counts: Any, keys: Array) -> ProdLDALosses:
+        """The losses of a batch: noise from (seed, step, key), so it does not matter who computes them."""
+        shape = Shape.of(state["weights"], self.hidden, self.n_topics)
+        batch = bags(counts, self.dtype)
+        return ProdLDALosses(state["weights"], shape, batch, self._noise(state, keys), self._prior, self._kernels)
+
+    @cached_property
+    def _prior(self) -> Prior:
+        return Prior.laplace(self.alpha, self.n_topics, self.prior_weight)
+
+    @cached_property
+    def _kernels(self) -> Fused | Spelled:
+        return arithmetic(self.device)
+
+    def _noise(self, state: State, keys: Array) -> Noise:
+        seed, step = int(state["seed"][0]), int(state["step"][0])
+        kept = survival(seed, step, keys, _THETA, self.n_topics, self.theta_dropout) if self.theta_dropout else None
+        return Noise(
+            hidden=survival(seed, step, keys, _HIDDEN, self.hidden, self.dropout),
+            normal=normals(seed, step, keys, _NORMAL, self.n_topics),
+            theta=kept,
+        )
+
+    def _layers(self, state: State) -> dict[str, Array]:
+        return Shape.of(state["weights"], self.hidden, self.n_topics).views(state["weights"])
+
+    def _on_device(self, layers: dict[str, Array]) -> dict[str, torch.Tensor]:
+        return {name: torch.from_numpy(layer).to(self._kernels.device) for name, layer in layers.items()}
+
+
+@dataclass(frozen=True)
+class StepQuery:
+    """Asks for the sum of the documents' gradients at the current weights. Whoever answers holds the batch already drawn."""
+
+    model: ProdLDA
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document: its gradient and a one."""
+        layout = (Block("gradient", self.state["weights"].shape), Block("documents", (1,)))
+        return Terms(layout, batch=self.model.batch, bits=_bits(self.model.dtype))
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """All given documents are the batch; their noise is public, so neither memory nor rng is used."""
+        count = len(documents)
+        if count:
+            losses = self.model.losses(self.state, documents.counts, documents.keys)
+            tally.add_losses(losses, owners=np.arange(count), beside=np.ones((count, 1), dtype=self.model.dtype))
+
+
+@dataclass(frozen=True)
+class EpochsQuery:
+    """Asks each party to train on its own and to answer with its weights' whole difference, as one row (FedAvg)."""
+
+    model: ProdLDA
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per party: its difference times its documents, and how many these are."""
+        layout = (Block("difference", self.state["weights"].shape), Block("documents", (1,)))
+        return Terms(layout, unit=Unit.PARTY, bits=_bits(self.model.dtype))
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Batches are shuffled by the rng; the optimiser starts afresh, since its memory never travels."""
+        count = len(documents)
+        if count:
+            difference = self._trained(documents, rng) - self.state["weights"]
+            row = np.append(count * difference, self.state["weights"].dtype.type(count))
+            tally.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+
+    def _trained(self, documents: Any, rng: np.random.Generator) -> Array:
+        model, weights = self.model, self.state["weights"].copy()
+        memory = optimisers.moments(model.optimiser, weights)
+        for number, rows in enumerate(self._batches(len(documents), rng), start=1):
+            # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
+            step = (self.state["step"] << 32) + number
+            inside = {"weights": weights, "step": step, "seed": self.state["seed"]}
+            gradient = model.losses(inside, documents.counts[rows], documents.keys[rows]).gradient(np.ones(len(rows)))
+            weights, memory = optimisers.step(
+                weights, gradient, len(rows), memory, number, model.learning_rate, model.beta1, in_place=True
+            )
+        return weights
+
+    def _batches(self, count: int, rng: np.random.Generator) -> Iterator[Array]:
+        for _ in range(self.model.local_epochs):
+            order = rng.permutation(count)
+            yield from np.split(order, range(self.model.batch, count, self.model.batch))
+
+
+def _bits(dtype: str) -> int:
+    return 32 if dtype == "float32" else 64
+
+
+def _chunks(documents: Any) -> Iterator[tuple[slice, Any]]:
+    for first in range(0, len(documents), _CHUNK):
+        rows = slice(first, min(first + _CHUNK, len(documents)))
+        yield rows, documents.counts[rows]

@@ -1,0 +1,67 @@
+"""A learned model as one safetensors file: arrays, and settings as JSON beside them. It is never pickle and runs no code.
+
+The file holds what the model learned and the words of its vocabulary; it holds no documents and no optimiser of another model.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from securetm.contracts import State
+from securetm.errors import BadSetting, DamagedModel, NewerModel, OtherModel
+
+VERSION = 1
+_KIND = "securetm topic model"
+M = TypeVar("M")
+
+
+def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
+    """Writes the file whole or not at all."""
+    settings = {f.name: getattr(model, f.name) for f in fields(model)}
+    facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings)}
+    half = path.with_name(path.name + ".part")
+    arrays = {name: np.ascontiguousarray(values) for name, values in state.items()}
+    save_file(arrays, half, {**facts, "vocabulary": json.dumps(vocabulary)})
+    half.replace(path)
+
+
+def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
+    """The model of that class from a file that `write_model` wrote, its state and its vocabulary."""
+    facts, state = _contents(path)
+    if facts.get("kind") != _KIND:
+        raise DamagedModel(str(path), "it is no model of securetm")
+    if facts.get("version") != str(VERSION):
+        raise NewerModel(str(path), str(facts.get("version")), str(VERSION))
+    if facts.get("model") != getattr(kind, "name", ""):
+        raise OtherModel(str(path), str(facts.get("model")), kind.__name__)
+    settings, vocabulary = _parsed(path, facts)
+    return _built(path, kind, settings), state, vocabulary
+
+
+def _contents(path: Path) -> tuple[dict[str, str], State]:
+    try:
+        with safe_open(path, framework="numpy") as stored:
+            return stored.metadata() or {}, {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    except SafetensorError as problem:
+        raise DamagedModel(str(path), str(problem)) from problem
+
+
+def _parsed(path: Path, facts: dict[str, str]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    try:
+        return dict(json.loads(facts["settings"])), tuple(json.loads(facts["vocabulary"]))
+    except (KeyError, ValueError, TypeError) as problem:
+        raise DamagedModel(str(path), "its settings or its vocabulary cannot be read") from problem
+
+
+def _built(path: Path, kind: type[M], settings: dict[str, Any]) -> M:
+    try:
+        return kind(**settings)
+    except (TypeError, BadSetting) as problem:
+        raise DamagedModel(str(path), "its settings are not this model's") from problem
