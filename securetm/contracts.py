@@ -89,7 +89,7 @@ class Cohort:
     """The public facts of one round."""
 
     round_id: bytes  # binds session, number, question, terms and profile hash
-    number: int
+    number: int  # how often this question was asked before in the session
     members: tuple[str, ...]
     threshold: int = 1
     colluding: int = 0
@@ -258,6 +258,8 @@ class Aggregation(Protocol):
 
     @property
     def opened_by(self) -> str: ...  # "coordinator" or "parties"
+    @property
+    def channel(self) -> str: ...  # what the transcript calls a party's messages: "answer" in the clear, else "sealed"
     def claims(self, cohort: Cohort) -> frozenset[Claim]: ...
     def admit(self, terms: Terms, cohort: Cohort) -> Terms: ...
     def error(self, terms: Terms, cohort: Cohort) -> float: ...  # largest absolute error of one coordinate of the sum

@@ -221,7 +221,7 @@ class AlreadyAnswered(Refused):
 
 
 @dataclass(eq=False)
-class TooFewDocuments(Refused):
+class BelowMinimum(Refused):
     """a party cannot take part: its share of the documents is below the profile's minimum"""
 
 

@@ -1,0 +1,162 @@
+"""The plain sum: every party sends its vector as it is and the coordinator adds them. It protects nothing.
+
+It is the baseline that every secure sum must equal and that every attack must break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.aggregation.vectors import pack_vector, unpack_vector
+from securetm.contracts import Answer, Array, Claim, Cohort, Cupboard, Domain, Entropy, Exchange, Needs, Parcel, Terms
+from securetm.errors import Duplicate, NotInCohort, TooFewParties, UnknownRound
+
+COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True)
+class PlainSum:
+    """Danger: the coordinator reads every party's own vector."""
+
+    opened_by: str = "coordinator"
+    channel: str = "answer"
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Nothing is claimed."""
+        del cohort
+        return frozenset()
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """Any terms are taken, those that need each party's vector too."""
+        del cohort
+        return terms
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """Largest rounding error of one coordinate, in units of the largest partial sum."""
+        if terms.domain is Domain.INTEGER:
+            return 0.0
+        return len(cohort.members) * float(np.finfo(np.float32 if terms.bits == 32 else np.float64).eps)
+
+    def party(self, me: str, members: Sequence[str], entropy: Entropy, cupboard: Cupboard) -> PlainPartySeat:
+        """A party's place; it remembers nothing."""
+        del members, entropy, cupboard
+        return PlainPartySeat(me)
+
+    def coordinator(self, members: Sequence[str], cupboard: Cupboard) -> PlainCoordinatorSeat:
+        """The coordinator's place; it learns every vector."""
+        del members, cupboard
+        return PlainCoordinatorSeat()
+
+
+class Silent:
+    """An exchange in which this role says nothing more."""
+
+    def begin(self) -> Sequence[Parcel]:
+        """Nothing to say."""
+        return ()
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Nothing is expected here, so any message is refused."""
+        del message
+        raise NotInCohort(sender)
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """Nobody is waited for."""
+        del missing
+        return ()
+
+
+@dataclass(frozen=True)
+class PlainPartySeat:
+    """Run by a party. It sends one message a round and opens nothing."""
+
+    me: str
+
+    def prepare(self, rounds: int) -> Exchange:
+        """Nothing is prepared: there are no keys."""
+        del rounds
+        return Silent()
+
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+        """Sends this party's vector in the clear."""
+        if vector is None or self.me not in cohort.members:
+            raise NotInCohort(self.me)
+        return Spoken(pack_vector(vector, terms))
+
+    def answer(self, round_id: bytes) -> Answer:
+        """The coordinator opens the sum, a party does not."""
+        raise UnknownRound(round_id.hex()[:16])
+
+
+@dataclass(frozen=True)
+class Spoken(Silent):
+    """One message to the coordinator, then silence."""
+
+    message: bytes = b""
+
+    def begin(self) -> Sequence[Parcel]:
+        """The vector."""
+        return ((COORDINATOR, self.message),)
+
+
+@dataclass
+class PlainCoordinatorSeat:
+    """Run by the coordinator, which then knows each vector and the sum."""
+
+    _rounds: dict[bytes, Collecting] = field(default_factory=dict)
+
+    def prepare(self, rounds: int) -> Exchange:
+        """Nothing is prepared: there are no keys."""
+        del rounds
+        return Silent()
+
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
+        """Collects one vector from each party of the cohort."""
+        del vector
+        self._rounds = {cohort.round_id: Collecting(cohort, terms)}
+        return self._rounds[cohort.round_id]
+
+    def answer(self, round_id: bytes) -> Answer:
+        """The sum in roster order, so that the same vectors always give the same bytes."""
+        if round_id not in self._rounds:
+            raise UnknownRound(round_id.hex()[:16])
+        return self._rounds[round_id].open()
+
+
+@dataclass
+class Collecting(Silent):
+    """The coordinator's half of one round."""
+
+    cohort: Cohort
+    terms: Terms
+    _vectors: dict[str, Mapping[str, Array]] = field(default_factory=dict)
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Takes one party's vector, once."""
+        if sender not in self.cohort.members:
+            raise NotInCohort(sender)
+        if sender in self._vectors:
+            raise Duplicate(sender)
+        self._vectors[sender] = unpack_vector(message, self.terms, sender)
+        return ()
+
+    def open(self) -> Answer:
+        """The total over the parties that answered, or each vector where the question needs it."""
+        survivors = tuple(m for m in self.cohort.members if m in self._vectors)
+        if len(survivors) < self.cohort.threshold:
+            raise TooFewParties(len(survivors), len(self.cohort.members), self.cohort.threshold)
+        if self.terms.needs is Needs.EACH:
+            return Answer(None, {m: self._vectors[m] for m in survivors}, survivors)
+        blocks = [block.name for block in self.terms.layout]
+        total = {name: _added([self._vectors[m][name] for m in survivors]) for name in blocks}
+        return Answer(total, {}, survivors)
+
+
+def _added(parts: Sequence[Array]) -> Array:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total

@@ -1,0 +1,44 @@
+"""A vector as bytes and back, exactly as its terms say. It hides nothing: the aggregations do.
+
+Bytes from the network are checked for length and finiteness before anything is made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from securetm.contracts import Array, Domain, Terms
+from securetm.errors import BadVector, BrokenPromise
+from securetm.tally import blocks_of
+
+
+def wire_type(terms: Terms) -> np.dtype[np.generic]:
+    """How one coordinate travels."""
+    kind = "i" if terms.domain is Domain.INTEGER else "f"
+    return np.dtype(f"<{kind}{terms.bits // 8}")
+
+
+def pack_vector(vector: Mapping[str, Array], terms: Terms) -> bytes:
+    """Named arrays end to end, in the order of the layout."""
+    kind = wire_type(terms)
+    for block in terms.layout:
+        part = vector[block.name]
+        fits = part.shape[1:] == block.shape[1:] and (part.shape[0] == block.shape[0] or terms.ragged)
+        if not fits or part.shape[0] > block.shape[0]:
+            raise BrokenPromise(f"block {block.name!r}", part.size, int(np.prod(block.shape)))
+    return b"".join(np.ascontiguousarray(vector[b.name]).astype(kind, copy=False).tobytes() for b in terms.layout)
+
+
+def unpack_vector(message: bytes, terms: Terms, sender: str) -> dict[str, Array]:
+    """Named arrays from untrusted bytes, or a refusal that names the sender."""
+    kind = wire_type(terms)
+    row = int(np.prod(terms.layout[0].shape[1:])) if terms.ragged else terms.size
+    found, rest = divmod(len(message), kind.itemsize * row)
+    if rest or found > (terms.layout[0].shape[0] if terms.ragged else 1) or (found == 0 and not terms.ragged):
+        raise BadVector(sender, f"has {len(message)} bytes where its terms give {kind.itemsize * terms.size}")
+    flat = np.frombuffer(message, dtype=kind)
+    if terms.domain is Domain.REAL and not np.isfinite(flat).all():
+        raise BadVector(sender, "holds values that are not finite")
+    return blocks_of(flat.reshape(-1, *terms.layout[0].shape[1:]) if terms.ragged else flat, terms)

@@ -1,0 +1,78 @@
+"""What a party can do without the others: train on its own documents only, and judge both models on them.
+
+Nothing here leaves the party. The figures are for its own store, to show it what taking part is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, Cohort, Desk, State, Terms, TopicModel
+from securetm.entropy import OperatingSystem
+from securetm.federation.party import Documents
+from securetm.federation.questions import TOP_WORDS
+from securetm.federation.store import PartyStore
+from securetm.mechanisms.sampling import ShuffledBatches
+from securetm.models.quality import diversity, document_npmi, perplexity, top_words
+from securetm.plans import Plan
+from securetm.tally import SumTally
+
+OnRound = Callable[[int, int], None]
+
+
+def train_alone(plan: Plan, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
+    """Run by a party for itself: as many rounds as the federation had, the same settings and start, its own documents."""
+    model = plan.make_model()
+    state = model.start(documents.vocabulary, np.random.default_rng(plan.seed))
+    memory: dict[str, Array] = {}
+    for number in range(rounds):
+        query = model.query(state)
+        desk = Desk(Cohort(b"", number, ("alone",), seed=plan.seed), OperatingSystem(), store)
+        tally = SumTally(query.terms)
+        rng = np.random.default_rng([plan.seed, number])
+        query.answer(_batch(documents, query.terms, desk), tally, memory, rng)
+        state = model.update(state, Answer(tally.blocks()))
+        on_round(number + 1, rounds)
+    return state
+
+
+def judge(model: TopicModel, state: State, documents: Documents, seed: int) -> dict[str, float]:
+    """Run by a party for itself: a model's quality on this party's own documents."""
+    assert documents.agreed is not None
+    assert documents.held_out is not None
+    topics = model.topics(state)
+    seen, unseen = documents.held_out.halves(seed)
+    words = unseen.counts.sum()
+    likelihood = model.log_likelihood(state, seen, unseen).sum()
+    return {
+        "npmi": float(np.mean(document_npmi(top_words(topics, TOP_WORDS), documents.agreed.counts))),
+        "diversity": float(diversity(top_words(topics, 25))),
+        "held_out": perplexity(likelihood, words) if words else float("nan"),
+    }
+
+
+def prevalence(model: TopicModel, state: State, documents: Documents) -> Array:
+    """Run by a party for itself: how much of its documents each topic takes."""
+    assert documents.agreed is not None
+    shares: Array = model.infer(state, documents.agreed).mean(axis=0)
+    return shares
+
+
+def keep_figures(store: PartyStore, whose: str, figures: Mapping[str, float]) -> None:
+    """Into the party's own store."""
+    for name, value in figures.items():
+        store.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
+    store.keep()
+
+
+def kept_figures(store: PartyStore, whose: str) -> dict[str, float]:
+    """Out of the party's own store."""
+    found = store.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
+    return {name.removeprefix(f"{whose} "): float(value) for name, value in found}
+
+
+def _batch(documents: Any, terms: Terms, desk: Desk) -> Any:
+    return ShuffledBatches().on_documents(documents, terms, desk)

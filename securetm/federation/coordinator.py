@@ -1,0 +1,253 @@
+"""The coordinator: straight-line code over a set of parties it cannot see into. It holds no document and trusts no reply.
+
+It knows what answers tell it and nothing else; what it keeps is in its own store.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from securetm.contracts import Answer, Cohort, Desk, Entropy, Needs, Parcel, Profile, State, Terms
+from securetm.errors import PartyRefused, TooFewParties
+from securetm.federation import wire
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TOP_WORDS, TRAIN, WORDS, Questions
+from securetm.federation.round import round_identity, state_digest
+from securetm.federation.stopping import Stopping, relative_change
+from securetm.federation.store import CoordinatorStore, write_bytes
+from securetm.federation.transcript import Parties
+from securetm.models.quality import diversity, top_words
+from securetm.models.questions import choose_vocabulary, merge_words, npmi_from_answer, perplexity_from_answer
+from securetm.plans import Plan
+from securetm.profiles import admitted
+
+SECONDS_BETWEEN_KEEPS = 2.0
+CHECKPOINT, BEST = "checkpoint", "best"
+
+
+class Watch(Protocol):
+    """Whoever looks on while the coordinator works."""
+
+    def round_begins(self, serial: int) -> None:
+        """Before the first message of a round."""
+        ...
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """When the coordinator has learned an answer."""
+        ...
+
+    def trained(self, done: int, total: int) -> None:
+        """After each training round."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the coordinator ends with. Every figure in it came from an answer or from public facts."""
+
+    state: State
+    vocabulary: tuple[str, ...]
+    rounds: int
+    quality: Mapping[str, float]
+
+
+@dataclass
+class Coordinator:
+    """Runs one session from invitation to assessment; called again on the same store it goes on where it was."""
+
+    members: tuple[str, ...]
+    plan: Plan
+    profile: Profile
+    parties: Parties
+    store: CoordinatorStore
+    entropy: Entropy
+    watch: Watch
+    _serial: int = 0
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _kept_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.model = self.plan.make_model()
+        self.questions = Questions(self.plan, self.model)
+        self.session = self._durable("session", lambda: self.entropy.bytes(32))
+        self._seat = self.profile.aggregation.coordinator(self.members, self.store)
+
+    def run(self) -> Trained:
+        """Invites, agrees on words, trains, assesses."""
+        kept = self.store.kept_state(CHECKPOINT)
+        self._go_back_to(kept[1] if kept else {"serial": 0, "numbers": {}})
+        self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, self._serial))
+        vocabulary = self._agreed_words() if kept else self._agree_on_words()
+        self._adopt(vocabulary)
+        state, facts = kept or self._start(vocabulary)
+        state, rounds = self._train(state, Stopping(self.plan.training, list(facts["history"])), int(facts["rounds"]))
+        return Trained(state, vocabulary, rounds, self._assess(state))
+
+    # ---- words -----------------------------------------------------------------------------------------------------
+
+    def _agree_on_words(self) -> tuple[str, ...]:
+        """A public file's words, or the union of the parties' words, thinned by summed document frequencies."""
+        words = self.plan.vocabulary.public_words()
+        if words is None:
+            choice = self.plan.vocabulary
+            candidates = merge_words(self.ask(WORDS, {}))
+            self._adopt(candidates)
+            answer = self.ask(FREQUENCIES, {}, keep=True)
+            assert answer.total is not None
+            found, held = int(answer.total["documents"][0]), answer.total["frequencies"]
+            words = choose_vocabulary(candidates, found, held, choice.max_words, choice.min_documents, choice.max_share)
+        write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
+        return words
+
+    def _agreed_words(self) -> tuple[str, ...]:
+        return tuple((self.store.folder / "vocabulary.txt").read_text("utf-8").split("\n"))
+
+    def _adopt(self, words: tuple[str, ...]) -> None:
+        self.questions.adopt(words)
+        self._tell(wire.Adopt("\n".join(words).encode()))
+
+    # ---- training --------------------------------------------------------------------------------------------------
+
+    def _start(self, vocabulary: Sequence[str]) -> tuple[State, dict[str, Any]]:
+        state = self.model.start(vocabulary, np.random.default_rng(self.plan.seed))
+        self._keep(state, 0, [])
+        return state, {"history": [], "rounds": 0}
+
+    def _train(self, state: State, stopping: Stopping, done: int) -> tuple[State, int]:
+        """One question, one answer, one update, until the plan says it is enough."""
+        total = self.plan.training.rounds
+        mark = self.model.for_party(state, "")
+        while done < total and not stopping.settled():
+            keep = self._keep_is_due() or done + 1 == total or stopping.due(done + 1)
+            state = self.model.update(state, self.ask(TRAIN, state, keep=keep))
+            done += 1
+            if stopping.due(done):
+                mark = self._judge(state, mark, stopping)
+            if keep:
+                self._keep(state, done, stopping.history)
+            self.watch.trained(done, total)
+        return self._best_or(state), done
+
+    def _judge(self, state: State, mark: State, stopping: Stopping) -> State:
+        """Takes the measure that decides about stopping; held-out loss is a question like any other."""
+        public = self.model.for_party(state, "")
+        by_loss = self.plan.training.stop == HELD_OUT
+        value = perplexity_from_answer(self.ask(HELD_OUT, state, keep=True)) if by_loss else relative_change(mark, public)
+        self.store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", self._serial, self.plan.training.stop, value)
+        if stopping.note(value) and by_loss:
+            self.store.keep_state(BEST, state, {"serial": self._serial})
+        return public
+
+    def _best_or(self, state: State) -> State:
+        best = self.store.kept_state(BEST) if self.plan.training.stop == HELD_OUT else None
+        return best[0] if best else state
+
+    def _assess(self, state: State) -> dict[str, float]:
+        """Quality of the shared model: two more questions, and one figure from the topics alone."""
+        top = top_words(self.model.topics(state), TOP_WORDS)
+        coherence = npmi_from_answer(top, self.ask(COHERENCE, {"top": top.astype(np.int64)}))
+        held_out = perplexity_from_answer(self.ask(HELD_OUT, state))
+        spread = diversity(top_words(self.model.topics(state), 25))
+        return {"npmi": float(np.mean(coherence)), "diversity": float(spread), "held_out": held_out}
+
+    # ---- one round -------------------------------------------------------------------------------------------------
+
+    def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
+        """One question to all parties. The coordinator then knows the answer that the aggregation opens."""
+        begun, self._serial = time.perf_counter(), self._serial + 1
+        self.watch.round_begins(self._serial)
+        shown = self._shown(question, state)
+        about = shown[self.members[0]]
+        query = self.questions.make(question, about)
+        unnamed = Cohort(
+            b"", self._number(question), self.members, self.profile.threshold, self.profile.colluding, self.plan.seed
+        )
+        terms = admitted(query.terms, self.profile, unnamed)
+        marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
+        cohort = replace(unnamed, round_id=round_identity(*marks))
+        ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
+        answer, traffic = self._exchange(cohort, terms, self._requests(ask, shown, terms))
+        self._record(ask, answer, traffic, time.perf_counter() - begun)
+        self.watch.opened(self._serial, answer)
+        return answer
+
+    def _cohort(self, question: str) -> Cohort:
+        profile = self.profile
+        return Cohort(b"", self._number(question), self.members, profile.threshold, profile.colluding, self.plan.seed)
+
+    def _shown(self, question: str, state: State) -> dict[str, State]:
+        """What each party gets to see of the state: no optimiser memory, and in matched models its own."""
+        if question not in (TRAIN, HELD_OUT):
+            return dict.fromkeys(self.members, state)
+        return {member: self.model.for_party(state, member) for member in self.members}
+
+    def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
+        if terms.needs is Needs.SUM:  # every party sees the same, so it is packed once
+            return dict.fromkeys(self.members, wire.pack_request(self.session, ask))
+        return {m: wire.pack_request(self.session, replace(ask, state=shown[m])) for m in self.members}
+
+    def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
+        """Carries the messages of one round until the aggregation has nothing more to say."""
+        exchange = self._seat.round(cohort, terms, None)
+        up = down = 0
+        while requests:
+            replies = self.parties.ask(requests)
+            up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
+            further: list[Parcel] = list(exchange.expire([m for m in requests if m not in replies]))
+            for member, reply in replies.items():
+                for parcel in self._accepted(member, reply).parcels:
+                    further.extend(exchange.receive(member, parcel))
+            requests = {m: wire.pack_request(self.session, wire.Forward(cohort.round_id, p)) for m, p in further}
+        desk = Desk(cohort, self.entropy, self.store)
+        answer = self._seat.answer(cohort.round_id)
+        for mechanism in reversed(self.profile.mechanisms):
+            answer = mechanism.on_answer(answer, terms, desk)
+        return answer, (up, down)
+
+    def _tell(self, body: wire.Body) -> None:
+        """A message that asks nothing of the documents; enough parties must take it."""
+        replies = self.parties.ask(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
+        for member, reply in replies.items():
+            self._accepted(member, reply)
+        if len(replies) < self.profile.minimum_parties:
+            raise TooFewParties(len(replies), len(self.members), self.profile.minimum_parties)
+
+    def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
+        session, outcome = wire.unpack_reply(reply, member)
+        if isinstance(outcome, wire.Refusal):
+            raise PartyRefused(member, outcome.name)
+        if session != self.session:
+            raise PartyRefused(member, "WrongSession")
+        return outcome
+
+    # ---- what is kept ----------------------------------------------------------------------------------------------
+
+    def _number(self, question: str) -> int:
+        number = self._numbers.get(question, 0)
+        self._numbers[question] = number + 1
+        return number
+
+    def _record(self, ask: wire.Ask, answer: Answer, traffic: tuple[int, int], seconds: float) -> None:
+        row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, seconds)
+        self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+
+    def _keep_is_due(self) -> bool:
+        return time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
+
+    def _keep(self, state: State, rounds: int, history: Sequence[float]) -> None:
+        facts = {"serial": self._serial, "numbers": self._numbers, "rounds": rounds, "history": list(history)}
+        self.store.keep_state(CHECKPOINT, state, facts)
+        self._kept_at = time.monotonic()
+
+    def _go_back_to(self, facts: Mapping[str, Any]) -> None:
+        self._serial, self._numbers = int(facts["serial"]), dict(facts["numbers"])
+        self.store.forget_after(self._serial)
+
+    def _durable(self, key: str, make: Any) -> bytes:
+        if (found := self.store.get(key)) is None:
+            self.store.put(key, found := make())
+        return found

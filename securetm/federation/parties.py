@@ -1,0 +1,98 @@
+"""Ways to reach the parties of a simulation: in this process, or spread over worker processes. No network.
+
+A worker gets bytes and gives bytes back, like a remote party would; documents stay in the process that holds them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+from securetm.errors import SecuretmError, WorkerDied
+from securetm.federation.party import Party
+
+
+@dataclass
+class InProcess:
+    """All parties in this process, asked one after the other in roster order."""
+
+    parties: Mapping[str, Party]
+
+    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Every party answers."""
+        return {name: self.parties[name].handle(message) for name, message in requests.items()}
+
+    def close(self) -> None:
+        """Closes the parties' stores."""
+        for party in self.parties.values():
+            party.store.close()
+
+
+@dataclass
+class Workers:
+    """Parties in processes of their own. `make` builds one party by name inside its worker."""
+
+    make: Callable[..., Party]
+    arguments: Mapping[str, tuple[Any, ...]]
+    workers: int
+    _at: dict[str, Connection] = field(default_factory=dict)
+    _processes: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Starts the workers; a spawned process inherits nothing but what it is given."""
+        context = multiprocessing.get_context("spawn")
+        names = list(self.arguments)
+        for first in range(min(self.workers, len(names))):
+            here, there = context.Pipe()
+            share = {name: self.arguments[name] for name in names[first :: self.workers]}
+            process = context.Process(target=_serve, args=(there, self.make, share), daemon=True)
+            process.start()
+            there.close()
+            self._processes.append(process)
+            self._at.update(dict.fromkeys(share, here))
+
+    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Sends all requests first, so that the workers run side by side, then gathers in roster order."""
+        for name, message in requests.items():
+            self._at[name].send((name, message))
+        gathered = dict(self._receive(name) for name in requests)
+        return {name: gathered[name] for name in requests}
+
+    def close(self) -> None:
+        """Lets every worker finish and waits for it."""
+        for pipe in set(self._at.values()):
+            pipe.close()
+        for process in self._processes:
+            process.join()
+
+    def _receive(self, expected: str) -> tuple[str, bytes]:
+        try:
+            name, reply = self._at[expected].recv()
+        except EOFError as problem:
+            raise WorkerDied(", ".join(n for n, pipe in self._at.items() if pipe is self._at[expected])) from problem
+        if isinstance(reply, SecuretmError):
+            raise reply
+        return name, reply
+
+
+def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tuple[Any, ...]]) -> None:
+    """Runs in a worker: answers for its parties until the pipe closes."""
+    parties = {name: make(*arguments) for name, arguments in share.items()}
+    while (request := _next(pipe)) is not None:
+        name, message = request
+        try:
+            pipe.send((name, parties[name].handle(message)))
+        except SecuretmError as failure:
+            pipe.send((name, failure))
+    for party in parties.values():
+        party.store.close()
+
+
+def _next(pipe: Connection) -> tuple[str, bytes] | None:
+    try:
+        return pipe.recv()  # type: ignore[no-any-return]
+    except EOFError:
+        return None

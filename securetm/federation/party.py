@@ -1,0 +1,211 @@
+"""A party: it guards its documents and answers the questions it agreed to. Sans-I/O: one request in, one reply out.
+
+It assumes that the coordinator lies. Every field is checked before documents are touched; a refusal leaves with its name only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.aggregation.plain import COORDINATOR
+from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Memory, Parcel, Profile, Query, Seat, Terms
+from securetm.corpus.corpus import Corpus
+from securetm.errors import (
+    AlreadyAnswered,
+    BadState,
+    BelowMinimum,
+    CohortTooSmall,
+    NotInCohort,
+    NotInvited,
+    OutOfTurn,
+    Refused,
+    UnknownRound,
+    WrongAgreement,
+    WrongRound,
+    WrongSession,
+)
+from securetm.federation import wire
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TRAIN, WORDS, Questions
+from securetm.federation.round import pour, round_identity, state_digest
+from securetm.federation.store import PartyStore
+from securetm.models.questions import merge_words
+from securetm.plans import Plan
+from securetm.profiles import admitted
+from securetm.tables import digest
+
+
+@dataclass
+class Documents:
+    """A party's documents, as each question may see them once a vocabulary is agreed on."""
+
+    own: Corpus
+    agreed: Corpus | None = None
+    train: Corpus | None = None
+    held_out: Corpus | None = None
+
+    def adopt(self, vocabulary: tuple[str, ...], plan: Plan) -> None:
+        """Reads the documents in the agreed words and sets the held-out part aside."""
+        whole = self.own.project(vocabulary)
+        self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
+        self.train, self.held_out = self.agreed.split(1 - plan.training.held_out, plan.seed)
+
+    def for_question(self, name: str) -> Corpus:
+        """What that question is answered from."""
+        chosen = {WORDS: self.own, FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        if (documents := chosen[name]) is None:
+            raise BadState("no vocabulary has been agreed on")
+        return documents
+
+
+@dataclass
+class Party:
+    """One organisation: its documents, its own store, and the plan and profile that it accepted."""
+
+    name: str
+    members: tuple[str, ...]
+    plan: Plan
+    profile: Profile
+    corpus: Corpus
+    store: PartyStore
+    entropy: Entropy
+    _session: bytes = b""
+    _last: int = 0
+    _memory: Memory = field(default_factory=dict)
+    _open_round: tuple[bytes, Exchange] | None = None
+
+    def __post_init__(self) -> None:
+        self.documents = Documents(self.corpus)
+        self.questions = Questions(self.plan, self.plan.make_model())
+        self._seat: Seat = self.profile.aggregation.party(self.name, self.members, self.entropy, self.store)
+
+    def handle(self, message: bytes) -> bytes:
+        """Answers one request. What is not as agreed is refused by name; the reason stays in this party's own store."""
+        session = b""
+        try:
+            session, body = wire.unpack_request(message)
+            outcome: wire.Outcome = wire.Accepted(self._act(session, body))
+        except Refused as refusal:
+            self.store.now("INSERT INTO refusals (name, reason) VALUES (?, ?)", type(refusal).__name__, str(refusal))
+            outcome = wire.Refusal(type(refusal).__name__)
+        return wire.pack_reply(session, outcome)
+
+    def _act(self, session: bytes, body: wire.Body) -> tuple[bytes, ...]:
+        if isinstance(body, wire.Invite):
+            return self._join(session, body)
+        if not self._session:
+            raise NotInvited()
+        if session != self._session:
+            raise WrongSession()
+        if isinstance(body, wire.Adopt):
+            return self._adopt(body)
+        return self._answer(body) if isinstance(body, wire.Ask) else self._continue(body)
+
+    # ---- joining ---------------------------------------------------------------------------------------------------
+
+    def _join(self, session: bytes, invite: wire.Invite) -> tuple[bytes, ...]:
+        """Accepts a session only under the plan, the profile and the roster that this party holds itself."""
+        agreed = {
+            "plan": invite.agreement == self.plan.agreement(),
+            "profile": invite.profile == self.profile.digest,
+            "list of members": invite.members == self.members,
+            "session": len(session) == 32 and self._session in (b"", session),
+        }
+        for what, same in agreed.items():
+            if not same:
+                raise WrongAgreement(what)
+        if len(self.corpus) * len(self.members) < self.profile.minimum_documents:
+            raise BelowMinimum()
+        self._resume(invite.resume_from)
+        self._session = session
+        return ()
+
+    def _resume(self, serial: int) -> None:
+        """Goes back to what was kept after that round; rounds after it will be asked again."""
+        memory: Mapping[str, Array] | None = {} if serial == 0 else self.store.kept_memory(serial)
+        if memory is None:
+            raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
+        self.store.forget_after(serial)
+        self._memory, self._last = dict(memory), serial
+
+    def _adopt(self, adopt: wire.Adopt) -> tuple[bytes, ...]:
+        """Takes the agreed vocabulary: a public file's exactly, a union's as long as it only shrinks."""
+        words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
+        public = self.plan.vocabulary.public_words()
+        if public is not None and words != public:
+            raise WrongAgreement("vocabulary")
+        if not words or (self.questions.vocabulary and not set(words) <= set(self.questions.vocabulary)):
+            raise BadState("the vocabulary is empty, or has words that were not in the one before")
+        self.questions.adopt(words)
+        self.documents.adopt(words, self.plan)
+        return ()
+
+    # ---- answering -------------------------------------------------------------------------------------------------
+
+    def _answer(self, ask: wire.Ask) -> tuple[bytes, ...]:
+        self._check_cohort(ask.members)
+        query = self.questions.make(ask.question, ask.state)
+        cohort = self._cohort(ask)
+        terms = admitted(query.terms, self.profile, cohort)
+        about = state_digest(ask.state, terms)
+        if ask.round_id != round_identity(self._session, ask.question, cohort, ask.serial, terms, self.profile.digest, about):
+            raise WrongRound()
+        if terms.data_only:
+            return self._answer_once(ask, query, cohort, terms)
+        return self._answer_now(ask, query, cohort, terms)
+
+    def _answer_once(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:
+        """The corpus alone is asked about once: the same question gets the same bytes, another cohort gets none."""
+        asked = digest([ask.question, list(cohort.members), list(self.questions.vocabulary), terms.size])
+        stored = self.store.rows("SELECT asked, parcels FROM answered WHERE question = ?", ask.question)
+        if stored and stored[0][0] != asked:
+            raise AlreadyAnswered()
+        if stored:
+            self._last = max(self._last, ask.serial)
+            return (bytes(stored[0][1]),)
+        (parcel,) = self._answer_now(ask, query, cohort, terms)
+        self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, asked, parcel)
+        return (parcel,)
+
+    def _answer_now(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:
+        if ask.serial <= self._last:
+            raise OutOfTurn(ask.serial, self._last)
+        desk = Desk(cohort, self.entropy, self.store)
+        rng = np.random.default_rng([self.plan.seed, ask.serial])
+        documents = self.documents.for_question(ask.question)
+        poured = pour(query, documents, self.profile, terms, desk, self._memory, rng)
+        self._last = ask.serial
+        exchange = self._seat.round(cohort, terms, poured.vector)
+        self._open_round = (cohort.round_id, exchange)
+        parcels = _to_coordinator(exchange.begin())
+        self._remember(ask, poured.documents, poured.loss, sum(map(len, parcels)))
+        return parcels
+
+    def _continue(self, forward: wire.Forward) -> tuple[bytes, ...]:
+        if self._open_round is None or self._open_round[0] != forward.round_id:
+            raise UnknownRound(forward.round_id.hex()[:16])
+        return _to_coordinator(self._open_round[1].receive(COORDINATOR, forward.parcel))
+
+    def _check_cohort(self, members: Sequence[str]) -> None:
+        strangers = [m for m in members if m not in self.members]
+        if strangers or self.name not in members:
+            raise NotInCohort(strangers[0] if strangers else self.name)
+        if len(members) < self.profile.minimum_parties:
+            raise CohortTooSmall(len(members), self.profile.minimum_parties)
+
+    def _cohort(self, ask: wire.Ask) -> Cohort:
+        profile = self.profile
+        return Cohort(ask.round_id, ask.number, ask.members, profile.threshold, profile.colluding, self.plan.seed)
+
+    def _remember(self, ask: wire.Ask, documents: int, loss: float, sent: int) -> None:
+        """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
+        row = (ask.serial, ask.question, ask.number, documents, loss, sent)
+        self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
+        if ask.keep:
+            self.store.keep_memory(ask.serial, self._memory)
+
+
+def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[bytes, ...]:
+    return tuple(parcel for receiver, parcel in parcels if receiver == COORDINATOR)

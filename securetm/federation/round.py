@@ -1,0 +1,76 @@
+"""One round: its identity, and the way of a party's documents through the door. It knows no transport.
+
+The order of the stations is written once, here: documents, rows, vector. What leaves `pour` is what is sealed and sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array, Cohort, Desk, Memory, Needs, Profile, Query, Rows, State, Terms
+from securetm.tables import digest
+from securetm.tally import SumTally, blocks_of
+
+
+@dataclass(frozen=True)
+class Poured:
+    """What a party's documents gave in one round. Only the vector may leave; the rest is for the party's own store."""
+
+    vector: Mapping[str, Array]
+    documents: int
+    loss: float
+
+
+def round_identity(
+    session: bytes, question: str, cohort: Cohort, serial: int, terms: Terms, under: bytes, about: bytes
+) -> bytes:
+    """The round id: equal only if both sides mean the same question, terms, cohort, profile (`under`) and state (`about`)."""
+    promised = {name: _plain(value) for name, value in asdict(terms).items()}
+    who = [list(cohort.members), cohort.threshold, cohort.colluding, cohort.seed]
+    return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex()])
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can carry it: infinity as text, a choice as its name."""
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, float) else value
+
+
+def state_digest(state: State, terms: Terms) -> bytes:
+    """The hash of what a question is about. Where a sum is asked for, a coordinator that shows two parties different
+    states gets two round ids and no sum; where each answer stands alone, states may differ."""
+    if terms.needs is Needs.EACH:
+        return b""
+    whole = hashlib.sha256()
+    for name in sorted(state):
+        array = np.ascontiguousarray(state[name])
+        whole.update(f"{name} {array.dtype.str} {array.shape};".encode())
+        whole.update(array.data)
+    return whole.digest()
+
+
+def pour(
+    query: Query, documents: Any, profile: Profile, terms: Terms, desk: Desk, memory: Memory, rng: np.random.Generator
+) -> Poured:
+    """Run by a party: its documents through every station of its profile. The coordinator learns only what is sent of it."""
+    asked = query.terms
+    for mechanism in profile.mechanisms:
+        documents = mechanism.on_documents(documents, asked, desk)
+    radius = min((m.row_radius(asked) for m in profile.mechanisms), default=float("inf"))
+    tally = SumTally(asked, radius, lambda rows: _on_rows(rows, profile, asked))
+    query.answer(documents, tally, memory, rng)
+    vector = tally.vector()
+    for mechanism in profile.mechanisms:
+        vector = mechanism.on_vector(vector, terms, desk)
+    return Poured(blocks_of(vector, terms), len(documents), tally.loss)
+
+
+def _on_rows(rows: Rows, profile: Profile, terms: Terms) -> Rows:
+    for mechanism in profile.mechanisms:
+        rows = mechanism.on_rows(rows, terms)
+    return rows

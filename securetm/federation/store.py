@@ -1,0 +1,211 @@
+"""What each role keeps on disk: one folder and one SQLite file per role. No role's store holds another role's facts.
+
+Files are written beside and moved into place, so a killed process leaves the old file or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from securetm.contracts import Array, State
+from securetm.errors import DamagedStore
+
+_COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
+_COORDINATOR = (
+    _COMMON
+    + """
+CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
+  survivors TEXT NOT NULL, bytes_up INTEGER NOT NULL, bytes_down INTEGER NOT NULL, seconds REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS losses (serial INTEGER PRIMARY KEY, measure TEXT NOT NULL, value REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS spends (party TEXT NOT NULL, unit TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
+"""
+)
+_PARTY = (
+    _COMMON
+    + """
+CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
+  documents INTEGER NOT NULL, loss REAL NOT NULL, bytes_out INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS answered (question TEXT PRIMARY KEY, asked BLOB NOT NULL, parcels BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL NOT NULL);
+"""
+)
+
+
+class Drawer:
+    """A role's SQLite file: its cupboard and its tables. Rows are collected and written together by `keep`."""
+
+    def __init__(self, path: Path, tables: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._open = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        with self._named():
+            self._open.execute("PRAGMA journal_mode=WAL")
+            self._open.execute("PRAGMA synchronous=FULL")
+            self._open.executescript(tables)
+        self._waiting: list[tuple[str, tuple[Any, ...]]] = []
+
+    def get(self, key: str) -> bytes | None:
+        """What was put there."""
+        found = self.rows("SELECT value FROM cupboard WHERE key = ?", key)
+        return bytes(found[0][0]) if found else None
+
+    def put(self, key: str, value: bytes) -> None:
+        """On disk before it returns."""
+        self.now("INSERT OR REPLACE INTO cupboard VALUES (?, ?)", key, value)
+
+    def rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a SELECT finds."""
+        with self._named():
+            return self._open.execute(question, values).fetchall()
+
+    def now(self, change: str, *values: Any) -> None:
+        """One change, on disk before it returns."""
+        self.later(change, *values)
+        self.keep()
+
+    def later(self, change: str, *values: Any) -> None:
+        """One change, on disk with the next `keep`."""
+        self._waiting.append((change, values))
+
+    def keep(self) -> None:
+        """Everything that waits, in one transaction."""
+        with self._named(), self._transaction():
+            for change, values in self._waiting:
+                self._open.execute(change, values)
+        self._waiting = []
+
+    def close(self) -> None:
+        """Writes what waits and closes the file."""
+        self.keep()
+        self._open.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._open.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._open.execute("ROLLBACK")
+            raise
+        self._open.execute("COMMIT")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as problem:
+            raise DamagedStore(str(self.path), str(problem)) from problem
+
+
+class CoordinatorStore(Drawer):
+    """What the coordinator may know: answers, rounds, the model. Nothing of any party's own figures."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "rounds.sqlite", _COORDINATOR)
+        self.folder = folder
+
+    def keep_state(self, name: str, state: State, facts: Mapping[str, Any]) -> None:
+        """Keeps rows first and the state last: a checkpoint never names a round whose record is missing."""
+        self.keep()
+        write_arrays(self.folder / f"{name}.safetensors", state, facts)
+
+    def kept_state(self, name: str) -> tuple[State, dict[str, Any]] | None:
+        """The last state kept under that name."""
+        path = self.folder / f"{name}.safetensors"
+        return read_arrays(path) if path.is_file() else None
+
+    def forget_after(self, serial: int) -> None:
+        """Drops the record of rounds that will be run again."""
+        self.now("DELETE FROM rounds WHERE serial > ?", serial)
+        self.now("DELETE FROM losses WHERE serial > ?", serial)
+
+
+class PartyStore(Drawer):
+    """What a party keeps for itself: its figures, its memory, what it answered and why it refused."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "own.sqlite", _PARTY)
+        self.folder = folder
+
+    def keep_memory(self, serial: int, memory: State) -> None:
+        """Keeps the memory as it is after this round, and the one kept before it."""
+        self.keep()
+        write_arrays(self._memory(serial), memory, {"serial": serial})
+        for old in self.kept_serials()[:-2]:
+            self._memory(old).unlink()
+
+    def kept_serials(self) -> list[int]:
+        """The rounds after which a memory is kept."""
+        return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("memory-*.safetensors"))
+
+    def kept_memory(self, serial: int) -> State | None:
+        """The memory as it was after that round."""
+        path = self._memory(serial)
+        return read_arrays(path)[0] if path.is_file() else None
+
+    def forget_after(self, serial: int) -> None:
+        """Drops the record of rounds that will be run again."""
+        self.now("DELETE FROM rounds WHERE serial > ?", serial)
+        for later in (s for s in self.kept_serials() if s > serial):
+            self._memory(later).unlink()
+
+    def _memory(self, serial: int) -> Path:
+        return self.folder / f"memory-{serial}.safetensors"
+
+
+def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:
+    """Named arrays and a few facts in one file, on disk before it is moved into place."""
+    write_bytes(path, save({n: np.ascontiguousarray(a) for n, a in state.items()}, {"facts": json.dumps(dict(facts))}))
+
+
+def read_arrays(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
+    """What `write_arrays` wrote."""
+    try:
+        with safe_open(str(path), framework="numpy") as stored:
+            return {name: stored.get_tensor(name) for name in stored.keys()}, json.loads(stored.metadata()["facts"])  # noqa: SIM118
+    except (SafetensorError, ValueError, KeyError, TypeError) as problem:
+        raise DamagedStore(str(path), str(problem)) from problem
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The whole file or none of it, even if the machine stops meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    beside.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """A JSON document, whole or not at all."""
+    write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document, or a letter about what is wrong with it."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as problem:
+        raise DamagedStore(str(path), str(problem)) from problem

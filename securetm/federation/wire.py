@@ -1,0 +1,196 @@
+"""Messages as bytes and back. It carries and checks shapes; what a message means is decided by the roles.
+
+Everything that comes in is untrusted: sizes are bounded, types are from a short list, and what does not fit is `Malformed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from securetm.contracts import Array, State
+from securetm.errors import Malformed
+from securetm.federation import wire_pb2 as pb
+
+VERSION = 1
+MOST_BYTES = 1 << 31  # protobuf's own limit
+MOST_MEMBERS = 10_000
+DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
+
+
+@dataclass(frozen=True)
+class Invite:
+    """The coordinator opens a session, or opens it again after a round that both sides kept."""
+
+    agreement: bytes
+    profile: bytes
+    members: tuple[str, ...]
+    resume_from: int = 0
+
+
+@dataclass(frozen=True)
+class Adopt:
+    """The vocabulary that all parties use from now on, one word a line."""
+
+    words: bytes
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question to the documents."""
+
+    question: str
+    number: int
+    serial: int
+    members: tuple[str, ...]
+    round_id: bytes
+    state: State
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A further message of the aggregation's exchange."""
+
+    round_id: bytes
+    parcel: bytes
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A party's answer, or its silent consent."""
+
+    parcels: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A party's refusal: a name without details."""
+
+    name: str
+
+
+M = TypeVar("M", pb.Request, pb.Reply)
+Body = Invite | Adopt | Ask | Forward
+Outcome = Accepted | Refusal
+
+
+def pack_state(state: State) -> list[pb.Array]:
+    """Named arrays for the wire; encoded once, sent to every party."""
+    return [
+        pb.Array(name=name, dtype=str(np.lib.format.dtype_to_descr(a.dtype)), shape=a.shape, data=a.tobytes())
+        for name, a in ((name, _little(array)) for name, array in state.items())
+    ]
+
+
+def pack_request(session: bytes, body: Body, state: Sequence[pb.Array] = ()) -> bytes:
+    """One request from the coordinator to one party."""
+    request = pb.Request(version=VERSION, session=session)
+    match body:
+        case Invite():
+            request.invite.MergeFrom(
+                pb.Invite(agreement=body.agreement, profile=body.profile, members=body.members, resume_from=body.resume_from)
+            )
+        case Adopt():
+            request.adopt.words = body.words
+        case Ask():
+            request.ask.MergeFrom(_packed_ask(body, state))
+        case Forward():
+            request.forward.MergeFrom(pb.Forward(round_id=body.round_id, parcel=body.parcel))
+    return bytes(request.SerializeToString())
+
+
+def unpack_request(message: bytes) -> tuple[bytes, Body]:
+    """The session and body of a request; run by a party on bytes it does not trust."""
+    request = _parsed(pb.Request, message, "the coordinator")
+    kind = request.WhichOneof("body")
+    if kind == "invite":
+        invite = request.invite
+        return request.session, Invite(invite.agreement, invite.profile, _members(invite.members), invite.resume_from)
+    if kind == "adopt":
+        return request.session, Adopt(request.adopt.words)
+    if kind == "ask":
+        return request.session, _unpacked_ask(request.ask)
+    if kind == "forward":
+        return request.session, Forward(request.forward.round_id, request.forward.parcel)
+    raise Malformed("the coordinator", "it asks for nothing")
+
+
+def pack_reply(session: bytes, outcome: Outcome) -> bytes:
+    """One party's reply."""
+    reply = pb.Reply(version=VERSION, session=session)
+    if isinstance(outcome, Refusal):
+        reply.refusal.name = outcome.name
+    else:
+        reply.accept.MergeFrom(pb.Accept(parcels=outcome.parcels))
+    return bytes(reply.SerializeToString())
+
+
+def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
+    """The session and outcome of a reply; run by the coordinator on bytes it does not trust."""
+    reply = _parsed(pb.Reply, message, sender)
+    kind = reply.WhichOneof("body")
+    if kind == "accept":
+        return reply.session, Accepted(tuple(reply.accept.parcels))
+    if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
+        return reply.session, Refusal(reply.refusal.name)
+    raise Malformed(sender, "it is neither an answer nor a refusal")
+
+
+def _packed_ask(body: Ask, state: Sequence[pb.Array]) -> pb.Ask:
+    return pb.Ask(
+        question=body.question,
+        number=body.number,
+        serial=body.serial,
+        members=body.members,
+        round_id=body.round_id,
+        state=state or pack_state(body.state),
+        keep=body.keep,
+    )
+
+
+def _unpacked_ask(ask: pb.Ask) -> Ask:
+    names = [array.name for array in ask.state]
+    if len(set(names)) != len(names):
+        raise Malformed("the coordinator", "an array stands twice in the state")
+    state = {array.name: _array(array) for array in ask.state}
+    return Ask(ask.question, ask.number, ask.serial, _members(ask.members), ask.round_id, state, ask.keep)
+
+
+def _array(packed: pb.Array) -> Array:
+    if packed.dtype not in DTYPES:
+        raise Malformed("the coordinator", "an array is of an unknown type")
+    kind, shape = np.dtype(packed.dtype), tuple(packed.shape)
+    count = 1
+    for length in shape:  # Python's integers: a product of hostile lengths must not wrap
+        count *= length
+    if len(shape) > 4 or count * kind.itemsize != len(packed.data):
+        raise Malformed("the coordinator", "the shape of an array does not fit its bytes")
+    return np.frombuffer(packed.data, dtype=kind).reshape(shape).copy()  # its own memory, which torch may wrap
+
+
+def _members(names: Sequence[str]) -> tuple[str, ...]:
+    members = tuple(names)
+    if not 1 <= len(members) <= MOST_MEMBERS or len(set(members)) != len(members):
+        raise Malformed("the coordinator", "the list of members is empty, too long or repeats a name")
+    return members
+
+
+def _parsed(kind: type[M], message: bytes, sender: str) -> M:
+    if len(message) >= MOST_BYTES:
+        raise Malformed(sender, "it is too long")
+    try:
+        parsed: M = kind.FromString(message)
+    except DecodeError as problem:
+        raise Malformed(sender, "it cannot be decoded") from problem
+    if parsed.version != VERSION:
+        raise Malformed(sender, f"it speaks version {parsed.version} where {VERSION} is spoken here")
+    return parsed
+
+
+def _little(array: Array) -> Array:
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))

@@ -1,0 +1,103 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Array(_message.Message):
+    __slots__ = ("name", "dtype", "shape", "data")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dtype: str
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    data: bytes
+    def __init__(self, name: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class Invite(_message.Message):
+    __slots__ = ("agreement", "profile", "members", "resume_from")
+    AGREEMENT_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    RESUME_FROM_FIELD_NUMBER: _ClassVar[int]
+    agreement: bytes
+    profile: bytes
+    members: _containers.RepeatedScalarFieldContainer[str]
+    resume_from: int
+    def __init__(self, agreement: _Optional[bytes] = ..., profile: _Optional[bytes] = ..., members: _Optional[_Iterable[str]] = ..., resume_from: _Optional[int] = ...) -> None: ...
+
+class Adopt(_message.Message):
+    __slots__ = ("words",)
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    words: bytes
+    def __init__(self, words: _Optional[bytes] = ...) -> None: ...
+
+class Ask(_message.Message):
+    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep")
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    question: str
+    number: int
+    serial: int
+    members: _containers.RepeatedScalarFieldContainer[str]
+    round_id: bytes
+    state: _containers.RepeatedCompositeFieldContainer[Array]
+    keep: bool
+    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ...) -> None: ...
+
+class Forward(_message.Message):
+    __slots__ = ("round_id", "parcel")
+    ROUND_ID_FIELD_NUMBER: _ClassVar[int]
+    PARCEL_FIELD_NUMBER: _ClassVar[int]
+    round_id: bytes
+    parcel: bytes
+    def __init__(self, round_id: _Optional[bytes] = ..., parcel: _Optional[bytes] = ...) -> None: ...
+
+class Request(_message.Message):
+    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    INVITE_FIELD_NUMBER: _ClassVar[int]
+    ADOPT_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    FORWARD_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    session: bytes
+    invite: Invite
+    adopt: Adopt
+    ask: Ask
+    forward: Forward
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class Accept(_message.Message):
+    __slots__ = ("parcels",)
+    PARCELS_FIELD_NUMBER: _ClassVar[int]
+    parcels: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, parcels: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Reply(_message.Message):
+    __slots__ = ("version", "session", "accept", "refusal")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    session: bytes
+    accept: Accept
+    refusal: Refusal
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., accept: _Optional[_Union[Accept, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ...) -> None: ...

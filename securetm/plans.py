@@ -1,0 +1,204 @@
+"""The plan of a run: what all parties agree on, and for a simulation where the documents come from. It runs nothing.
+
+A plan is read from TOML, overridden from the command line, checked as a whole, and stored as resolved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from securetm.contracts import TopicModel
+from securetm.corpus.tokeniser import Tokeniser
+from securetm.errors import BadSetting, UnknownSetting, VocabularyNotAllowed
+from securetm.profiles import make_model, read_profile
+from securetm.tables import digest, into, read_toml, require
+
+T = TypeVar("T")
+STOPS = ("rounds", "weights", "held_out")
+PARTITIONS = ("column", "equal", "dirichlet")
+
+
+@dataclass(frozen=True)
+class CorpusChoice:
+    """Where the documents of a simulation come from, and who holds which."""
+
+    source: str = "docstrings"
+    text: str = ""
+    label: str = ""
+    party: str = ""
+    date: str = ""
+    person: str = ""
+    embedding: str = ""
+    partition: str = "equal"
+    parties: int = 5
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be partitioned."""
+        require(self.partition in PARTITIONS, "[corpus]", "partition", self.partition, f"is none of {', '.join(PARTITIONS)}")
+        require(self.parties >= 1, "[corpus]", "parties", self.parties, "must be at least 1")
+        require(self.alpha > 0, "[corpus]", "alpha", self.alpha, "must be above 0")
+
+
+@dataclass(frozen=True)
+class TokeniserChoice:
+    """How texts become words; all parties do it alike."""
+
+    lower: bool = True
+    stop_words: str = "english"
+    min_length: int = 3
+    max_length: int = 40
+    numbers: bool = False
+    ngrams: int = 1
+    pattern: str = ""
+
+    def make(self) -> Tokeniser:
+        """The tokeniser of this plan; `stop_words` is english, none, or a file with one word a line."""
+        listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
+        settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams")}
+        return Tokeniser(stop_words=cast(Any, listed), pattern=self.pattern or None, **settings)
+
+
+@dataclass(frozen=True)
+class VocabularyChoice:
+    """How the parties come to one list of words."""
+
+    source: str = "union"
+    file: str = ""
+    max_words: int = 2000
+    min_documents: int = 5
+    max_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuses a list that could not be made."""
+        require(self.source in ("union", "file"), "[vocabulary]", "source", self.source, "is neither union nor file")
+        require(self.source != "file" or bool(self.file), "[vocabulary]", "file", "(nothing)", "is missing")
+        require(2 <= self.max_words <= 1_000_000, "[vocabulary]", "max_words", self.max_words, "must be 2 to 1000000")
+        require(self.min_documents >= 1, "[vocabulary]", "min_documents", self.min_documents, "must be at least 1")
+        require(0 < self.max_share <= 1, "[vocabulary]", "max_share", self.max_share, "must be above 0 and at most 1")
+
+    def public_words(self) -> tuple[str, ...] | None:
+        """The words of the public file, alphabetically, or None where the parties unite their own."""
+        if self.source != "file":
+            return None
+        try:
+            words = tuple(sorted(set(Path(self.file).read_text("utf-8").split("\n")) - {""}))
+        except (OSError, UnicodeDecodeError) as problem:
+            raise BadSetting("[vocabulary]", "file", self.file, f"cannot be read: {problem}") from problem
+        require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")
+        return words
+
+
+@dataclass(frozen=True)
+class TrainingChoice:
+    """When training ends: after so many rounds, or earlier when weights or held-out loss no longer move."""
+
+    rounds: int = 1000
+    stop: str = "rounds"
+    every: int = 50
+    tolerance: float = 1e-3
+    patience: int = 3
+    held_out: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuses what would never begin or never end."""
+        require(1 <= self.rounds <= 10_000_000, "[training]", "rounds", self.rounds, "must be 1 to 10000000")
+        require(self.stop in STOPS, "[training]", "stop", self.stop, f"is none of {', '.join(STOPS)}")
+        require(self.every >= 1, "[training]", "every", self.every, "must be at least 1")
+        require(self.tolerance >= 0, "[training]", "tolerance", self.tolerance, "cannot be negative")
+        require(self.patience >= 1, "[training]", "patience", self.patience, "must be at least 1")
+        require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which topic model, and what is set of it."""
+
+    name: str = "prodlda"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides a run."""
+
+    seed: int = 0
+    profile: str = "open"
+    corpus: CorpusChoice = CorpusChoice()
+    tokeniser: TokeniserChoice = TokeniserChoice()
+    vocabulary: VocabularyChoice = VocabularyChoice()
+    model: ModelChoice = ModelChoice()
+    training: TrainingChoice = TrainingChoice()
+
+    def make_model(self) -> TopicModel:
+        """The model of this plan."""
+        return make_model(self.model.name, self.model.settings)
+
+    def tables(self) -> dict[str, Any]:
+        """The plan as resolved: plain tables, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    def agreement(self) -> bytes:
+        """The hash of all that the parties agree on; where documents come from is each party's own affair."""
+        public = {name: value for name, value in self.tables().items() if name != "corpus"}
+        return digest(public)
+
+
+def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
+    """The plan in a file (or the default plan), with overrides such as {"training.rounds": 10}, checked as a whole."""
+    tables = read_toml(path) if path else {}
+    for name, value in overrides.items():
+        _place(tables, name.split("."), value)
+    return plan_from_tables(tables, str(path.name) if path else "the command line")
+
+
+def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
+    """A plan from tables as they stand in TOML or in a run's own record."""
+    known = {part.name for part in dataclasses.fields(Plan)}
+    for name in tables:
+        if name not in known:
+            raise UnknownSetting(where, name, tuple(sorted(known)))
+    scalars = {name: value for name, value in tables.items() if name in ("seed", "profile")}
+    plan = dataclasses.replace(
+        into(Plan, scalars, where),
+        corpus=_section(CorpusChoice, tables, "corpus"),
+        tokeniser=_section(TokeniserChoice, tables, "tokeniser"),
+        vocabulary=_section(VocabularyChoice, tables, "vocabulary"),
+        model=_model_choice(tables.get("model", {})),
+        training=_section(TrainingChoice, tables, "training"),
+    )
+    return _checked(plan, where)
+
+
+def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:
+    table = tables.get(name, {})
+    require(isinstance(table, Mapping), "the plan", name, table, f"must be a table [{name}]")
+    return into(cls, table, f"[{name}]")
+
+
+def _model_choice(table: Mapping[str, Any]) -> ModelChoice:
+    nested = dict(table.get("settings", {}))
+    flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
+    return ModelChoice(str(table.get("name", "prodlda")), nested | flat)
+
+
+def _checked(plan: Plan, where: str) -> Plan:
+    require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be 0 or above")
+    plan.tokeniser.make()
+    profile = read_profile(plan.profile)
+    if plan.vocabulary.source not in profile.vocabularies:
+        raise VocabularyNotAllowed(plan.vocabulary.source, profile.name, profile.vocabularies)
+    settings = plan.make_model()
+    resolved = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.init}  # type: ignore[arg-type]
+    return dataclasses.replace(plan, model=ModelChoice(plan.model.name, resolved))
+
+
+def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
+    if len(path) == 1:
+        tables[path[0]] = value
+    else:
+        _place(tables.setdefault(path[0], {}), path[1:], value)

@@ -1,0 +1,94 @@
+"""Settings from TOML and the command line into frozen dataclasses, strictly. It knows no particular setting.
+
+A misspelt name or a value of the wrong kind is refused with the place where it stands; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import tomllib
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from securetm.errors import BadSetting, UnknownSetting, UnreadableToml
+
+T = TypeVar("T")
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, or a letter about what is wrong with it."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
+        raise UnreadableToml(str(path), str(problem)) from problem
+
+
+def into(cls: type[T], table: Mapping[str, Any], where: str) -> T:
+    """The dataclass `cls` with the settings of one table; missing ones keep their defaults."""
+    hints = get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    for name in table:
+        if name not in fields:
+            raise UnknownSetting(where, name, tuple(sorted(fields)))
+    for name, field in fields.items():
+        if name not in table and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise BadSetting(where, name, "(nothing)", "is missing")
+    return cls(**{name: _fitting(value, hints[name], where, name) for name, value in table.items()})
+
+
+def digest(content: Any) -> bytes:
+    """The hash of anything made of tables, lists, texts and numbers; equal content has equal hashes."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def require(condition: bool, where: str, name: str, value: object, problem: str) -> None:
+    """Refuses a setting unless the condition holds."""
+    if not condition:
+        raise BadSetting(where, name, str(value), problem)
+
+
+def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:
+    if isinstance(value, str) and kind in (int, float, bool):
+        value = _spoken(value, kind)
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return next((v for k in get_args(kind) if (v := _as(value, k)) is not None or value is None), None) or _wrong(
+            value, get_args(kind)[0], where, name
+        )
+    fitted = _as(value, kind)
+    return _wrong(value, kind, where, name) if fitted is None else fitted
+
+
+def _as(value: Any, kind: Any) -> Any:
+    """The value as that kind, or None where it is of another."""
+    origin = get_origin(kind) or kind
+    if origin is tuple:
+        inner = get_args(kind)[0]
+        items = [_as(v, inner) for v in value] if isinstance(value, list | tuple) else [None]
+        return None if None in items else tuple(items)
+    if origin is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if math.isfinite(value) else None
+    fits = isinstance(value, origin) and (origin is bool or not isinstance(value, bool))
+    return value if fits else None
+
+
+def _spoken(text: str, kind: type) -> Any:
+    """A number or truth value given as text on the command line; the text itself where it is neither."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    try:
+        return int(text) if kind is int else float(text)
+    except ValueError:
+        return text
+
+
+def _wrong(value: Any, kind: Any, where: str, name: str) -> Any:
+    origin = get_origin(kind) or kind
+    raise BadSetting(where, name, repr(value), f"must be {_KINDS.get(origin, origin.__name__)}")
