@@ -1,0 +1,154 @@
+"""Threat models: who is feared, what each sees, and which of the required claims a profile leaves open.
+
+They are data, read from TOML; nothing in them is evaluated, and nothing here knows how a claim is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
+from securetm.errors import BadSetting
+from securetm.shelf import titles, toml_on
+from securetm.tables import into, read_toml, require
+
+CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes between two roles travels on one of these
+    "request": "what the coordinator asks of a party",
+    "answer": "what a party sends where nothing protects it",
+    "sealed": "what a party sends where it is masked or encrypted",
+    "total": "the opened sum over all parties",
+    "model": "the shared model",
+    "vocabulary": "the list of words, and the word lists of parties where they are sent",
+}
+BEHAVIOURS = ("honest-but-curious", "active")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A claim that the threat model requires and nobody makes, or not against enough colluding parties."""
+
+    claim: str
+    adversary: str
+    reason: str
+    hint: str
+
+
+def threat_model_names() -> tuple[str, ...]:
+    """The threat models on the shelf."""
+    return titles("threat_models")
+
+
+def read_threat_model(name: str | Path) -> ThreatModel:
+    """The threat model of that name, or in that file, with everything in it checked."""
+    path = toml_on("threat_models", str(name), kind="threat model")
+    return threat_model_from(read_toml(path), path)
+
+
+def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
+    """A threat model from the tables of its file."""
+    where = path.name
+    text = into(_Text, table, where)
+    require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
+    adversaries = tuple(_adversary(part, at) for part, at in _numbered(text.adversary, where, "adversary"))
+    _all_different((a.name for a in adversaries), where, "adversary")
+    feared = {a.name: a for a in adversaries}
+    requires = tuple(_requirement(part, at, feared) for part, at in _numbered(text.requires, where, "requires"))
+    _all_different((f"{r.claim.what!r} against {r.claim.against}" for r in requires), where, "requires")
+    accepts = [into(_Accepted, part, at) for part, at in _numbered(text.accepts, where, "accepts")]
+    risks = [into(_Risk, part, at).risk for part, at in _numbered(text.out_of_scope, where, "out_of_scope")]
+    return ThreatModel(text.name, text.title, adversaries, requires, tuple((a.claim, a.reason) for a in accepts), tuple(risks))
+
+
+def gaps(threat_model: ThreatModel, claims: Iterable[Claim]) -> tuple[Gap, ...]:
+    """What the threat model requires and the claims do not cover, in the order of its file."""
+    made = frozenset(claims)
+    return tuple(_gap(wanted, made) for wanted in threat_model.requires if not _met(wanted.claim, made))
+
+
+def _met(wanted: Claim, claims: frozenset[Claim]) -> bool:
+    return any(made.colluding >= wanted.colluding for made in _alike(wanted, claims))
+
+
+def _alike(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
+    """The claims that say the same against the same adversary, for the unit that is asked for if one is."""
+    same = [made for made in claims if (made.what, made.against) == (wanted.what, wanted.against)]
+    return [made for made in same if wanted.unit is None or made.unit is wanted.unit]
+
+
+def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
+    claim = wanted.claim
+    weaker = [made.colluding for made in _alike(claim, claims)]
+    if not weaker:
+        hint = "choose a profile that promises it, or a threat model that accepts its absence and says why"
+        return Gap(claim.what, claim.against, f"nothing promises it, and {wanted.because}", hint)
+    reason = f"it is promised with up to {max(weaker)} colluding parties where {claim.colluding} are feared"
+    return Gap(claim.what, claim.against, reason, "raise `colluding` in the profile; that may need more parties")
+
+
+# ---- the file as it stands -----------------------------------------------------------------------------------------
+
+Tables = tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Text:
+    name: str
+    title: str
+    adversary: Tables
+    requires: Tables = ()
+    accepts: Tables = ()
+    out_of_scope: Tables = ()
+
+
+@dataclass(frozen=True)
+class _Required:
+    against: str
+    claim: str
+    because: str
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    claim: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Risk:
+    risk: str
+
+
+def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
+    one = into(Adversary, part, where)
+    require(bool(one.name), where, "name", repr(one.name), "must not be empty")
+    require(one.behaviour in BEHAVIOURS, where, "behaviour", repr(one.behaviour), f"is none of {', '.join(BEHAVIOURS)}")
+    for channel in one.sees:
+        require(channel in CHANNELS, where, "sees", repr(channel), f"is none of {', '.join(CHANNELS)}")
+    require(one.colludes_with_parties >= 0, where, "colludes_with_parties", one.colludes_with_parties, "cannot be negative")
+    return one
+
+
+def _requirement(part: Mapping[str, Any], where: str, feared: Mapping[str, Adversary]) -> Requirement:
+    text = into(_Required, part, where)
+    require(text.against in feared, where, "against", repr(text.against), "is no adversary of this file")
+    units = {unit.value: unit for unit in Unit}
+    require(not text.unit or text.unit in units, where, "unit", repr(text.unit), f"is none of {', '.join(units)}")
+    helpers = feared[text.against].colludes_with_parties
+    return Requirement(Claim(text.claim, text.against, helpers, units.get(text.unit)), text.because)
+
+
+def _numbered(parts: Tables, where: str, name: str) -> list[tuple[dict[str, Any], str]]:
+    """Each part with its place in the file, counted as a reader counts."""
+    return [(part, f"{where}, [[{name}]] number {number}") for number, part in enumerate(parts, start=1)]
+
+
+def _all_different(names: Iterable[str], where: str, what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise BadSetting(where, what, name, "stands there twice")
+        seen.add(name)

@@ -1,0 +1,133 @@
+"""Threat models: the shelf is readable, every fault of a file has its name and place, and gaps are what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from securetm.contracts import Claim, Unit
+from securetm.errors import BadSetting, Misuse, NotFound, UnknownSetting, UnreadableToml
+from securetm.shelf import shelf
+from securetm.threats import CHANNELS, Gap, gaps, read_threat_model, threat_model_names
+
+GOOD = """
+name = "mine"
+title = "A test"
+[[adversary]]
+name = "coordinator"
+behaviour = "active"
+sees = ["sealed", "total"]
+colludes_with_parties = 2
+[[requires]]
+against = "coordinator"
+claim = "sees only sums"
+because = "of this"
+[[accepts]]
+claim = "slow"
+reason = "no hurry"
+[[out_of_scope]]
+risk = "fire"
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", threat_model_names())
+def test_the_shelf_is_sound(name: str) -> None:
+    model = read_threat_model(name)
+    assert model.name == name
+    assert {channel for adversary in model.adversaries for channel in adversary.sees} <= set(CHANNELS)
+    assert model.out_of_scope  # every one says what it leaves out
+    listed = (shelf("threat_models") / "README.md").read_text()
+    assert all(f"**{wanted.claim.what}**" in listed for wanted in model.requires)
+    assert f"`{name}`" in listed
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    model = read_threat_model(written(tmp_path, GOOD))
+    assert model.adversaries[0].colludes_with_parties == 2
+    assert model.requires[0].claim == Claim("sees only sums", "coordinator", 2)
+    assert model.accepts == (("slow", "no hurry"),)
+    assert model.out_of_scope == ("fire",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "said"),
+    [
+        ('title = "A test"', "", BadSetting, "mine.toml: title"),
+        ('title = "A test"', 'titel = "A test"', UnknownSetting, "titel"),
+        ('title = "A test"', "title = 3", BadSetting, "must be a text"),
+        ('name = "mine"', 'name = "yours"', BadSetting, "must be the name of its file"),
+        ("colludes_with_parties = 2", "colludes = 2", UnknownSetting, "number 1: .*'colludes'"),
+        ("colludes_with_parties = 2", "colludes_with_parties = -1", BadSetting, "cannot be negative"),
+        ("colludes_with_parties = 2", "colludes_with_parties = true", BadSetting, "must be a whole number"),
+        ('"sealed", "total"', '"everything"', BadSetting, "'everything' is none of request"),
+        ('behaviour = "active"', 'behaviour = "evil"', BadSetting, "is none of honest-but-curious, active"),
+        ('behaviour = "active"', "", BadSetting, "behaviour = .* is missing"),
+        ('against = "coordinator"', 'against = "nobody"', BadSetting, r"\[\[requires\]\] number 1: against = 'nobody'"),
+        ('because = "of this"', "", BadSetting, r"\[\[requires\]\] number 1: because"),
+        ('because = "of this"', 'because = "of this"\nunit = "byte"', BadSetting, "'byte' is none of word"),
+        ('reason = "no hurry"', "", BadSetting, r"\[\[accepts\]\] number 1"),
+        ('risk = "fire"', 'danger = "fire"', UnknownSetting, r"\[\[out_of_scope\]\] number 1"),
+        ("[[accepts]]", "[accepts]", BadSetting, "accepts = .* must be a list"),
+        (
+            "[[accepts]]",
+            '[[adversary]]\nname = "coordinator"\nbehaviour = "active"\nsees = []\n[[accepts]]',
+            BadSetting,
+            "twice",
+        ),
+        ("[[accepts]]", "[[accepts", UnreadableToml, "line 13"),
+    ],
+)
+def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, error: type[Misuse], said: str) -> None:
+    assert old in GOOD
+    with pytest.raises(error, match=said) as caught:
+        read_threat_model(written(tmp_path, GOOD.replace(old, new)))
+    assert caught.value.advice()
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(NotFound) as caught:
+        read_threat_model("nobody")
+    assert "curious_coordinator" in caught.value.advice()
+
+
+SUMS = Claim("sees only sums", "coordinator", 2)
+
+
+@pytest.mark.parametrize(
+    ("claim", "met"),
+    [
+        (SUMS, True),
+        (Claim("sees only sums", "coordinator", 3), True),
+        (Claim("sees only sums", "coordinator", 2, Unit.DOCUMENT), True),
+        (Claim("sees only sums", "coordinator", 1), False),
+        (Claim("sees only sums", "party", 5), False),
+        (Claim("sees nothing", "coordinator", 5), False),
+    ],
+)
+def test_a_requirement_is_met_by_the_same_claim_against_enough(claim: Claim, met: bool) -> None:
+    assert (gaps(read_threat_model("curious_coordinator"), frozenset({claim})) == ()) is met
+
+
+def test_a_required_unit_is_not_met_by_another(tmp_path: Path) -> None:
+    model = read_threat_model(written(tmp_path, GOOD.replace('because = "of', 'unit = "person"\nbecause = "of')))
+    assert gaps(model, {Claim("sees only sums", "coordinator", 2, Unit.DOCUMENT)})
+    assert not gaps(model, {Claim("sees only sums", "coordinator", 2, Unit.PERSON)})
+
+
+def test_a_gap_says_what_is_missing() -> None:
+    model = read_threat_model("curious_coordinator")
+    (nothing,) = gaps(model, frozenset())
+    assert isinstance(nothing, Gap)
+    assert (nothing.claim, nothing.adversary) == ("sees only sums", "coordinator")
+    assert nothing.reason.startswith("nothing promises it")
+    (weak,) = gaps(model, {Claim("sees only sums", "coordinator", 1)})
+    assert "up to 1 colluding" in weak.reason
+    assert "2 are feared" in weak.reason
+    assert gaps(read_threat_model("trusted_coordinator"), frozenset()) == ()
