@@ -1,0 +1,159 @@
+"""The documents everybody has: docstrings of installed packages, read by parsing their source. It never imports any of them.
+
+Five parties that really differ, for `securetm run` without a plan. They are public texts: nobody's privacy is tried on them.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import hashlib
+import importlib.machinery
+import importlib.metadata
+import os
+import sys
+import sysconfig
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from securetm.corpus.building import CorpusBuilder, Record
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.plain_prose import prose
+from securetm.corpus.stop_words import ENGLISH
+from securetm.corpus.tokeniser import Tokeniser
+from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, TooFewPackages, Unreadable
+
+STANDARD_LIBRARY = "standard library"
+PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn"}  # distribution -> folder
+FEWEST_WORDS = 20  # of a docstring that counts as a document
+OnPackage = Callable[[str, int, int], None]  # party, files read, files in all
+
+_FORMAT = 1  # of what is cached: raise it when reading changes
+_GENRE = """
+parameter parameters argument arguments arg args kwargs return returns returned returning optional default defaults true false
+none int float str bool list tuple dict object objects function functions method methods class classes instance instances
+attribute attributes value values type types string strings example examples note notes raise raises raised specified specify
+specifies given based contains contain corresponding called call calls passed pass following supported support allow allows
+self param code version added deprecated changed module used set sets
+"""
+_NOT_PROSE = frozenset(
+    ("test", "tests", "testing", "_testing", "idlelib", "lib2to3", "turtledemo", "pydoc_data", "site-packages", "dist-packages")
+)
+_NODES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+TOKENISER = Tokeniser(stop_words=(*sorted(ENGLISH), *_GENRE.split()))
+
+
+def docstring_parties(on_progress: OnPackage | None = None, cache: Path | None = None) -> dict[str, Corpus]:
+    """One corpus of docstrings per installed package, from the cache after the first time.
+
+    `cache` is a folder; without it, the user's own. A package that is not installed is left out; one alone makes no federation.
+    """
+    folders = _installed()
+    if len(folders) < 2:
+        raise TooFewPackages(len(folders), tuple(PACKAGES))
+    kept_in = cache or _user_cache()
+    return {party: _corpus(party, folder, kept_in, on_progress) for party, folder in folders.items()}
+
+
+def docstrings_in(source: bytes) -> Iterator[str]:
+    """The docstrings of a module, its classes and functions, in the order of the file. Source that does not parse has none."""
+    if b'"""' not in source and b"'''" not in source:
+        return
+    try:
+        waiting: list[ast.AST] = [ast.parse(source)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # a template, or another version's grammar: not ours to complain about
+    while waiting:
+        node = waiting.pop()
+        text = ast.get_docstring(node) if isinstance(node, _NODES) else None
+        if text:
+            yield text
+        inner = [n for part in ("body", "orelse", "handlers") for n in getattr(node, part, ())] if _may_hold(node) else []
+        waiting.extend(reversed(inner))
+
+
+def _may_hold(node: ast.AST) -> bool:
+    return isinstance(node, (*_NODES, ast.If, ast.Try, ast.With, ast.ExceptHandler))
+
+
+def _installed() -> dict[str, Path]:
+    found = {STANDARD_LIBRARY: Path(sysconfig.get_paths()["stdlib"])}
+    for party, name in PACKAGES.items():
+        spec = importlib.machinery.PathFinder.find_spec(name)  # looks along the path, imports nothing
+        if spec is not None and spec.origin:
+            found[party] = Path(spec.origin).parent
+    return {party: folder for party, folder in found.items() if folder.is_dir()}
+
+
+def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None) -> Corpus:
+    kept = cache / f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}.npz"
+    with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # whatever ails the cache, the source is still there
+        return Corpus.load(kept)
+    corpus = _read(party, folder, on_progress)
+    with suppress(OSError):  # a home that cannot be written costs the seconds again next time, nothing else
+        corpus.save(kept)
+    return corpus
+
+
+def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
+    files = _sources(folder)
+    builder = CorpusBuilder(TOKENISER, name=party, source=str(folder))
+    seen: set[bytes] = set()
+    with _parsing():
+        for done, file in enumerate(files, 1):
+            for text in map(prose, docstrings_in(file.read_bytes())):
+                digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+                if digest not in seen and _is_long(text):
+                    builder.add(Record(text, party=party))
+                seen.add(digest)
+            if on_progress and (done % 50 == 0 or done == len(files)):
+                on_progress(party, done, len(files))
+    return builder.finish()
+
+
+def _is_long(text: str) -> bool:
+    return sum(any(map(str.isalpha, word)) for word in text.split()) >= FEWEST_WORDS
+
+
+def _sources(folder: Path) -> Sequence[Path]:
+    """Python files in an order that no file system can change, without suites of tests."""
+    found = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _NOT_PROSE)
+        found += [Path(where, name) for name in sorted(names) if name.endswith(".py")]
+    return found
+
+
+@contextmanager
+def _parsing() -> Iterator[None]:
+    """Other people's escape sequences are no news to our users, and syntax trees hold no cycles that collecting would find."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"
+
+
+def _fingerprint(party: str, folder: Path) -> str:
+    """Changes whenever the same source, or the same reading of it, might give other documents."""
+    settings = (_FORMAT, sys.version, _version(party, folder), FEWEST_WORDS, repr(TOKENISER), sorted(_NOT_PROSE))
+    return hashlib.blake2b(repr(settings).encode(), digest_size=8).hexdigest()
+
+
+def _version(party: str, folder: Path) -> str:
+    if party not in PACKAGES:
+        return ""  # the standard library comes with Python's own version
+    try:
+        return importlib.metadata.version(party)
+    except importlib.metadata.PackageNotFoundError:  # a copy on the path that nobody installed
+        return f"{folder} {folder.stat().st_mtime_ns}"

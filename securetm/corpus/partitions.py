@@ -1,0 +1,119 @@
+"""Documents of one place shared out among parties, to try a federation on one machine. It is no part of a real one.
+
+Dirichlet partitions follow Hsu, Qi and Brown (2019), as the FedNMF paper does in its section IV-D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting, NoColumn, TooFewDocuments
+
+
+def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party") -> dict[str, Corpus]:
+    """One party per name in that column, in the order of the names; documents that name none go to "unnamed"."""
+    columns = {"party": corpus.parties, "label": corpus.labels, "date": corpus.dates}
+    if column not in columns:
+        raise BadSetting("by_column", "column", repr(column), f"must be one of {tuple(columns)}")
+    entries = columns[column]
+    if entries is None:
+        raise NoColumn(column)
+    names, member = np.unique(entries, return_inverse=True)
+    parts = {str(name) or "unnamed": np.flatnonzero(member == number) for number, name in enumerate(names)}
+    return {name: _of_party(corpus, rows, name) for name, rows in parts.items()}
+
+
+def equal(corpus: Corpus, parties: int, seed: int = 0) -> dict[str, Corpus]:
+    """All documents dealt out at random; no party has more than one document more than another."""
+    _check_enough(corpus, parties)
+    rows = np.random.default_rng(seed).permutation(len(corpus))
+    return _named(corpus, [np.sort(part) for part in np.array_split(rows, parties)])
+
+
+def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict[str, Corpus]:
+    """Parties whose mixtures of labels differ: q ~ Dir(alpha p), p being the label distribution of all documents.
+
+    Every party gets documents // parties documents, drawn without replacement: first a label by q, then a document that has
+    it. When a label has run out, q is renormalised over those that are left. alpha = inf gives every party the mixture p,
+    alpha near 0 a single label (until it runs out). What is left over after the division belongs to nobody.
+    """
+    _check_enough(corpus, parties)
+    if corpus.labels is None:
+        raise NoColumn("label")
+    if not alpha > 0:
+        raise BadSetting("dirichlet", "alpha", str(alpha), "must be above zero")
+    rng = np.random.default_rng(seed)
+    _, member = np.unique(corpus.labels, return_inverse=True)
+    piles = [rng.permutation(np.flatnonzero(member == label)) for label in range(int(member.max()) + 1)]
+    share = np.bincount(member) / len(member)
+    stock = np.bincount(member)
+    parts = []
+    for _ in range(parties):
+        taken = _draw(len(corpus) // parties, share, stock, alpha, rng)
+        parts.append(
+            np.sort(np.concatenate([pile[left - n : left] for pile, left, n in zip(piles, stock, taken, strict=True)]))
+        )
+        stock = stock - taken
+    return _named(corpus, parts)
+
+
+def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.random.Generator) -> Array:
+    """How many documents of each label one party gets."""
+    mixture = _mixture(share, alpha, rng)
+    taken = np.zeros(len(share), dtype=np.int64)
+    while taken.sum() < documents:
+        left = stock - taken
+        mixture = np.where(left > 0, mixture, 0.0)
+        if mixture.sum() <= 0.0:  # q fell to zero on all that is left: by the Dirichlet's neutrality, draw that part afresh
+            mixture = _mixture(np.where(left > 0, share, 0.0), alpha, rng)
+        mixture = mixture / mixture.sum()
+        taken += _until_one_runs_out(mixture, left, int(documents - taken.sum()), rng)
+    return taken
+
+
+def _until_one_runs_out(mixture: Array, left: Array, documents: int, rng: np.random.Generator) -> Array:
+    """Draws labels one after the other, and stops before the first that is not there any more."""
+    labels = rng.choice(len(mixture), size=documents, p=mixture)
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(len(mixture)))
+    nth = np.empty(documents, dtype=np.int64)
+    nth[order] = np.arange(documents) - starts[labels[order]]
+    missing = np.flatnonzero(nth >= left[labels])
+    return np.bincount(labels[: missing[0] if len(missing) else documents], minlength=len(mixture))
+
+
+def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
+    present = np.flatnonzero(share)
+    mixture = np.zeros(len(share))
+    if np.isinf(alpha):
+        mixture[present] = share[present] / share[present].sum()
+        return mixture
+    concentration = np.maximum(alpha * share[present], np.finfo(float).tiny)
+    drawn = rng.dirichlet(concentration)
+    if (
+        not np.isfinite(drawn).all() or drawn.sum() == 0.0
+    ):  # the limit that floating point cannot reach: one label, by its share
+        drawn = np.eye(len(present))[rng.choice(len(present), p=share[present] / share[present].sum())]
+    mixture[present] = drawn
+    return mixture
+
+
+def _check_enough(corpus: Corpus, parties: int) -> None:
+    if parties < 1 or len(corpus) < parties:
+        raise TooFewDocuments(len(corpus), parties)
+
+
+def _named(corpus: Corpus, parts: Sequence[Array]) -> dict[str, Corpus]:
+    width = len(str(len(parts)))
+    names = [f"party-{number:0{width}d}" for number in range(1, len(parts) + 1)]
+    return {name: _of_party(corpus, rows, name) for name, rows in zip(names, parts, strict=True)}
+
+
+def _of_party(corpus: Corpus, rows: Array, name: str) -> Corpus:
+    return replace(corpus.select(rows), name=name, parties=np.full(len(rows), name), skipped=0)
