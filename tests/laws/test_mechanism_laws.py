@@ -1,0 +1,204 @@
+"""The toy mechanisms pass the laws, and each law catches the fault it is there for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import exp
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.contracts import INF, Array, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.entropy import OperatingSystem, Seeded
+from securetm.errors import BadSetting
+from securetm.mechanisms.sampling import ShuffledBatches
+from tests.laws.mechanism_laws import COHORT, MechanismLaws, discrete_laplace, each_terms, integer_terms
+from tests.laws.toy_mechanisms import ToyClip, ToyIntegerNoise, cumulative, deviation, scale_of, two_sided_geometric
+
+REAL = replace(integer_terms(), domain=each_terms().domain)
+BOUNDED = integer_terms(l1=11.0, l2=11**0.5, linf=1.0)
+
+
+class TestClip(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return ToyClip(0.8)
+
+
+class TestClipOfIntegers(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return ToyClip(2.5)
+
+    @pytest.fixture
+    def before(self) -> Terms:
+        return integer_terms()
+
+
+class TestIntegerNoise(MechanismLaws):
+    distribution = staticmethod(discrete_laplace)
+
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return ToyIntegerNoise(2.0)
+
+    @pytest.fixture
+    def before(self) -> Terms:
+        return BOUNDED
+
+    @pytest.mark.parametrize("terms", [REAL, integer_terms(), each_terms(), replace(BOUNDED, noised=Noised.WHOLE)])
+    def test_what_it_cannot_protect_is_refused(self, mechanism: Mechanism, terms: Terms) -> None:
+        with pytest.raises(BadSetting):
+            mechanism.admit(terms, COHORT)
+
+    def test_the_event_is_what_the_terms_say(self, mechanism: Mechanism) -> None:
+        admitted = ToyIntegerNoise(2.0).admit(ToyClip(2.0).admit(integer_terms(), COHORT), COHORT)
+        event: Any = ToyIntegerNoise(2.0).event(admitted, COHORT)
+        assert event.noise_multiplier == pytest.approx(1 / 2.0)
+        assert admitted.deviation == pytest.approx(deviation(admitted.l1 / 2.0))
+
+
+class TestShuffledBatches(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return ShuffledBatches()
+
+
+# ---- the exact sampler -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 7.5])
+def test_the_table_is_the_distribution(scale: float) -> None:
+    table, least = cumulative(scale)
+    share = np.diff(np.concatenate([[0], table.astype(float), [2.0**64]])) / 2.0**64
+    values = least + np.arange(len(share))
+    kept = exp(-1 / scale)
+    np.testing.assert_allclose(share, (1 - kept) / (1 + kept) * kept ** np.abs(values), atol=2e-15)
+    assert np.sqrt(share @ values.astype(float) ** 2) == pytest.approx(deviation(scale))
+    assert scale_of(deviation(scale)) == pytest.approx(scale)
+
+
+def test_seeded_draws_repeat_and_others_do_not() -> None:
+    first, second = (two_sided_geometric(Seeded(bytes(32), unsafe=True), 50, 3.0) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert np.any(two_sided_geometric(OperatingSystem(), 50, 3.0) != two_sided_geometric(OperatingSystem(), 50, 3.0))
+    assert Counter(np.sign(two_sided_geometric(OperatingSystem(), 4000, 3.0)))[1] > 1000
+
+
+# ---- mutants -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClipsTooLate(ToyClip):
+    """States one radius and clips to another."""
+
+    def row_radius(self, terms: Terms) -> float:
+        return 1.01 * self.l2_radius
+
+
+@dataclass(frozen=True)
+class ClipsCoordinates(ToyClip):
+    """Cuts each coordinate to the radius, and calls that the length."""
+
+    def row_radius(self, terms: Terms) -> float:
+        return INF
+
+    def on_rows(self, rows: Any, terms: Terms) -> Any:
+        return rows.clip(-self.l2_radius, self.l2_radius) if isinstance(rows, np.ndarray) else rows
+
+
+@dataclass(frozen=True)
+class ClipsTheBatch(ToyClip):
+    """Scales all rows by their common mean length: one outlier changes everybody's row."""
+
+    def on_rows(self, rows: Any, terms: Terms) -> Any:
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        return dense / max(1.0, float(np.linalg.norm(dense, axis=1).mean()))
+
+
+@dataclass(frozen=True)
+class ForgetsSmallPrint(ToyClip):
+    """States an l1 bound that only holds for one coordinate."""
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        return replace(super().admit(terms, cohort), l1=self.l2_radius)
+
+
+@dataclass(frozen=True)
+class HalfTheNoise(ToyIntegerNoise):
+    """Draws at half the scale that its terms state."""
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        return vector + two_sided_geometric(desk.entropy, len(vector), self.scale(terms) / 2)
+
+
+@dataclass(frozen=True)
+class RepeatedNoise(ToyIntegerNoise):
+    """Always the same noise, which two questions cancel."""
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        return vector + two_sided_geometric(Seeded(bytes(32), unsafe=True), len(vector), self.scale(terms))
+
+
+@dataclass(frozen=True)
+class Loosened(ToyClip):
+    """Forgets a tighter bound that was there before."""
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        return replace(terms, l2=self.l2_radius)
+
+
+@dataclass(frozen=True)
+class NoEvent(ToyIntegerNoise):
+    """Noise that no accountant ever hears of."""
+
+    def event(self, terms: Terms, cohort: Cohort) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class WithReplacement(ToyClip):
+    """Draws a document more than once, so that its row is in the sum more than once."""
+
+    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+        return documents.select(np.zeros(len(documents), dtype=np.int64))
+
+
+class IntegerNoiseLaws(MechanismLaws):
+    distribution = staticmethod(discrete_laplace)
+
+
+LAWS = IntegerNoiseLaws()
+
+
+@pytest.mark.parametrize(
+    ("law", "mutant", "before"),
+    [
+        (LAWS.test_bound, ClipsTooLate(), REAL),
+        (LAWS.test_bound, ClipsCoordinates(), REAL),
+        (LAWS.test_bound, ClipsTheBatch(), REAL),
+        (LAWS.test_bound, ForgetsSmallPrint(), REAL),
+        (LAWS.test_no_document_counts_twice, WithReplacement(), REAL),
+        (LAWS.test_honesty, HalfTheNoise(), BOUNDED),
+        (LAWS.test_noise_is_fresh, RepeatedNoise(), BOUNDED),
+        (LAWS.test_a_bound_is_never_loosened, Loosened(5.0), BOUNDED),
+        (LAWS.test_noise_has_an_event_and_a_claim, NoEvent(), BOUNDED),
+    ],
+)
+def test_the_law_catches_the_mutant(law: Any, mutant: Mechanism, before: Terms) -> None:
+    with pytest.raises(AssertionError):
+        law(mutant, before)
+
+
+def test_the_stated_deviation_counts() -> None:
+    """A mechanism whose noise is right and whose statement is twice too large is caught as well."""
+
+    class Overstated(ToyIntegerNoise):
+        def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+            admitted = super().admit(terms, cohort)
+            return replace(admitted, deviation=2 * admitted.deviation)
+
+    with pytest.raises(AssertionError, match="not what the terms state"):
+        LAWS.test_honesty(Overstated(), BOUNDED)
