@@ -169,11 +169,12 @@ def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:
     write_bytes(path, save({n: np.ascontiguousarray(a) for n, a in state.items()}, {"facts": json.dumps(dict(facts))}))
 
 
-def read_arrays(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What `write_arrays` wrote."""
+def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:
+    """What `write_arrays` wrote; bare, another file's arrays without facts."""
     try:
         with safe_open(str(path), framework="numpy") as stored:
-            return {name: stored.get_tensor(name) for name in stored.keys()}, json.loads(stored.metadata()["facts"])  # noqa: SIM118
+            facts = {} if bare else json.loads(stored.metadata()["facts"])
+            return {name: stored.get_tensor(name) for name in stored.keys()}, facts  # noqa: SIM118
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
         raise DamagedStore(str(path), str(problem)) from problem
 

@@ -1,0 +1,51 @@
+"""`securetm explain` and `securetm check`: what a profile means, and whether it is sound for what is asked of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from securetm.cli.output import Json, print_json
+
+Profile = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command(short_help="Say who sees what under a profile.", epilog="Example: securetm explain open")(explain)
+    app.command(short_help="Name every gap of a profile.", epilog="Example: securetm check open --model prodlda")(check)
+
+
+def explain(
+    profile: Profile,
+    parties: Annotated[int, typer.Option(min=1, max=100_000, help="How many parties take part.")] = 5,
+    json: Json = False,
+) -> None:
+    """Says who sees what under a profile, what protects it, and what is spent."""
+    from securetm.reports.explanation import explain as facts_of
+    from securetm.reports.terminal import explanation, screen
+
+    facts = facts_of(profile, parties)
+    explanation(facts, screen())
+    if json:
+        print_json(facts)
+
+
+def check(
+    profile: Profile,
+    model: Annotated[str | None, typer.Option(help="Check it for this topic model too.")] = None,
+    threat_model: Annotated[str | None, typer.Option(help="Another threat model than the profile's own.")] = None,
+    parties: Annotated[int, typer.Option(min=1, max=100_000, help="How many parties take part.")] = 5,
+    json: Json = False,
+) -> None:
+    """Refuses an unsound choice and names every gap; exits 1 if there is one."""
+    from securetm.federation.soundness import check as gaps_of
+    from securetm.reports.terminal import gaps_table, screen
+
+    gaps = gaps_of(profile, model, threat_model, parties)
+    gaps_table(gaps, screen())
+    if json:
+        print_json({"profile": profile, "sound": not gaps, "gaps": gaps})
+    if gaps:
+        raise typer.Exit(1)

@@ -1,0 +1,58 @@
+"""`securetm topics` and `securetm transform`: what a finished run found, and what it says of new documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from securetm.cli.output import Json, print_json
+
+Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command(short_help="Show the topics of a finished run.", epilog="Example: securetm topics runs/demo --words 8")(topics)
+    app.command(
+        short_help="Find the topics of new documents.", epilog="Example: securetm transform runs/demo new.jsonl --json"
+    )(transform)
+
+
+def topics(
+    run: Run,
+    words: Annotated[int, typer.Option(min=1, max=1000, help="Words per topic.")] = 10,
+    json: Json = False,
+) -> None:
+    """Shows the topics of a finished run, heaviest words first."""
+    from securetm.federation.finished import FinishedRun
+    from securetm.reports.terminal import screen, topics_table
+
+    finished = FinishedRun.open(run)
+    found = finished.topics(words)
+    screen().print(topics_table(found))
+    if json:
+        print_json({"run": finished.name, "model": finished.model_name, "topics": found})
+
+
+def transform(
+    run: Run,
+    file: Annotated[Path, typer.Argument(help="New documents: .jsonl, .csv, .tsv, .parquet or a folder of .txt.")],
+    text: Annotated[str | None, typer.Option(help="The column of the text.")] = None,
+    best: Annotated[int, typer.Option(min=1, help="How many topics to name per document.")] = 3,
+    json: Json = False,
+) -> None:
+    """Finds the topics of new documents with the model of a finished run."""
+    from securetm.federation.finished import FinishedRun
+    from securetm.reports.terminal import documents_table, screen
+
+    finished = FinishedRun.open(run)
+    shares = finished.transform(file, text)
+    screen().print(documents_table(shares, finished.topics(4), best))
+    if json:
+        print_json(_rows(finished.name, str(file), shares))
+
+
+def _rows(run: str, file: str, shares: Any) -> dict[str, Any]:
+    return {"run": run, "file": file, "documents": [[round(float(share), 6) for share in row] for row in shares]}

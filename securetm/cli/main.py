@@ -1,0 +1,83 @@
+"""The door to the command line: which commands there are, and how a failure is told. What they do is on the floors below.
+
+Nothing heavy is imported here: `securetm --help` has half a second.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from securetm import __version__
+from securetm.cli import choose, examine, measure, run
+from securetm.errors import FAILURE, MISUSE, SecuretmError
+
+app = typer.Typer(
+    name="securetm",
+    help="Topic models trained across organisations that may not show each other their documents.",
+    epilog="Example: securetm explain open",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for register in (run.register, examine.register, choose.register, measure.register):
+    register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"securetm {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _everything(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Topic models trained across organisations that may not show each other their documents."""
+    del debug, version
+
+
+def main() -> None:
+    """Runs the command and ends the process: 0 fine, 1 a gap, 2 misuse, 3 failure."""
+    debug = "--debug" in sys.argv
+    if debug:
+        sys.argv.remove("--debug")
+    try:
+        code = app(standalone_mode=False)
+    except SecuretmError as failure:
+        code = _tell(str(failure), failure.advice(), failure.exit_code, debug)
+    except click.ClickException as misuse:
+        code = _tell(misuse.format_message(), _help_hint(misuse), MISUSE, debug)
+    except (KeyboardInterrupt, click.Abort):
+        code = _tell("interrupted", "nothing that was kept is lost", FAILURE, debug)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has closed it; there is nobody to tell
+        code = FAILURE
+    except Exception as fault:  # noqa: BLE001 - told in a sentence here; --debug shows all of it
+        code = _tell(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
+    sys.exit(code or 0)
+
+
+def _help_hint(misuse: click.ClickException) -> str:
+    context = getattr(misuse, "ctx", None)
+    return f"see {context.command_path if context else 'securetm'} --help"
+
+
+def _tell(sentence: str, hint: str, code: int, debug: bool) -> int:
+    if debug:
+        raise
+    sys.stderr.write(f"securetm: error: {sentence}\n")
+    if hint:
+        sys.stderr.write(f"securetm: hint: {hint}\n")
+    return code
+
+
+if __name__ == "__main__":
+    main()

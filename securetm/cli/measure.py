@@ -1,0 +1,40 @@
+"""`securetm reproduce` and `securetm bench`: the papers' and the project's own figures, measured again here and now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from securetm.cli.output import Json, print_json
+
+Name = Annotated[str, typer.Argument(help="Which; an unknown name lists those there are.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command(short_help="Reproduce a table or figure.", epilog="Example: securetm reproduce additive-prodlda")(reproduce)
+    app.command(short_help="Measure beside peers, in one run.", epilog="Example: securetm bench prodlda")(bench)
+
+
+def reproduce(name: Name, json: Json = False) -> None:
+    """Reproduces a table or figure, ours beside theirs, in one run."""
+    _measured("reproduction", name, json)
+
+
+def bench(name: Name, json: Json = False) -> None:
+    """Measures speed and memory side by side with peers, as ratios in one run."""
+    _measured("bench", name, json)
+
+
+def _measured(kind: str, name: str, json: bool) -> None:
+    from securetm.experiments.catalogue import measure
+    from securetm.reports.progress import Bars
+    from securetm.reports.terminal import measurements, screen
+
+    to = screen()
+    with Bars(to) as bars:
+        result = measure(kind, name, bars)
+    measurements(result, to)
+    if json:
+        print_json(result)

@@ -1,0 +1,100 @@
+"""`securetm run`: trains a federation on this machine, or goes on with one that was interrupted."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from securetm.cli.output import Json, print_json
+from securetm.errors import BadSetting
+
+RUNS = Path("runs")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(short_help="Train a federation on this machine.", epilog="Example: securetm run --rounds 20 --topics 5")(run)
+
+
+def run(
+    plan: Annotated[
+        Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Privacy profile; see `securetm explain`.")] = None,
+    model: Annotated[str | None, typer.Option(help="Topic model.")] = None,
+    topics: Annotated[int | None, typer.Option(help="Number of topics.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Most training rounds.")] = None,
+    stop: Annotated[str | None, typer.Option(help="End by: rounds, weights or held_out.")] = None,
+    local_epochs: Annotated[int | None, typer.Option(help="Epochs at each party per round; 0: a gradient per batch.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Public seed of batches and model noise.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="Documents: a file, a folder of .txt, or `docstrings`.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Who holds what: column, equal or dirichlet.")] = None,
+    parties: Annotated[int | None, typer.Option(help="Number of parties, where documents are dealt out.")] = None,
+    vocabulary: Annotated[str | None, typer.Option(help="A public file of words, one a line, instead of a union.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes for the parties.")] = 1,
+    record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
+    json: Json = False,
+) -> None:
+    """Trains one topic model over the documents of several parties, on this machine."""
+    chosen = {
+        "profile": profile,
+        "seed": seed,
+        "model.name": model,
+        "model.n_topics": topics,
+        "model.local_epochs": local_epochs,
+        "training.rounds": rounds,
+        "training.stop": stop,
+        "corpus.source": corpus,
+        "corpus.partition": partition,
+        "corpus.parties": parties,
+        "vocabulary.file": vocabulary,
+        "vocabulary.source": "file" if vocabulary else None,
+    }
+    overrides = {name: value for name, value in chosen.items() if value is not None} | _settings(set_ or [])
+    _check_resume(resume, plan, overrides, out)
+    result = _run(resume, plan, overrides, out, workers, record)
+    if json:
+        print_json(result)
+
+
+def _run(
+    resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, workers: int, record: bool
+) -> dict[str, Any]:
+    from securetm.federation.simulation import begin, execute, reopen
+    from securetm.federation.sources import corpora_of
+    from securetm.plans import read_plan
+    from securetm.profiles import read_profile
+    from securetm.reports.progress import Bars
+    from securetm.reports.terminal import screen, show_run
+
+    to = screen()
+    with Bars(to) as bars:
+        if resume is not None:
+            folder = reopen(resume)
+        else:
+            settled = read_plan(plan, overrides)
+            path = out or RUNS / f"{settled.model.name}-{settled.profile}-{time.strftime('%Y%m%d-%H%M%S')}"
+            folder = begin(path, settled, corpora_of(settled, bars), with_content=record)
+        result = execute(folder, bars, workers=workers)
+    show_run(result, read_profile(folder.plan.profile).danger, to)
+    return result
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair or pair.startswith("="):
+            raise BadSetting("--set", "section.name=value", pair, "has no such form")
+    return {name: value for name, value in (pair.split("=", 1) for pair in pairs)}
+
+
+def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None) -> None:
+    """A run goes on as it was begun; a changed plan would be another run."""
+    if resume is not None and (plan is not None or overrides or out is not None):
+        given = str(plan or out or ", ".join(overrides))
+        raise BadSetting("securetm run", "--resume", str(resume), f"goes on with its own plan, so {given} cannot be given too")

@@ -1,0 +1,47 @@
+"""Which tables and measurements there are, by name. Each has its own file; this one only finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol
+
+from securetm.errors import NotFound
+
+REPRODUCTIONS: Mapping[str, str] = {"additive-prodlda": "securetm.experiments.additive_prodlda:reproduce"}
+BENCHES: Mapping[str, str] = {"prodlda": "securetm.experiments.bench_prodlda:bench"}
+
+
+class Stages(Protocol):
+    """Whoever shows how far a measurement is."""
+
+    def stage(self, title: str, total: int) -> None:
+        """A stage begins, with so many steps."""
+        ...
+
+    def step(self, done: int) -> None:
+        """So many steps of the stage are done."""
+        ...
+
+
+def measure(kind: str, name: str, stages: Stages) -> dict[str, Any]:
+    """Runs the reproduction or bench of that name."""
+    known = {"reproduction": REPRODUCTIONS, "bench": BENCHES}[kind]
+    if name not in known:
+        raise NotFound(kind, name, tuple(sorted(known)))
+    module, function = known[name].split(":")
+    run: Callable[..., dict[str, Any]] = getattr(import_module(module), function)
+    return run(on_progress=_Counted(f"{kind} {name}", stages))
+
+
+class _Counted:
+    """Progress as experiments tell it: how much is done, of how much."""
+
+    def __init__(self, title: str, stages: Stages) -> None:
+        self._title, self._stages, self._begun = title, stages, False
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._begun:
+            self._stages.stage(self._title, total)
+            self._begun = True
+        self._stages.step(done)

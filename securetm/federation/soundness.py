@@ -1,0 +1,51 @@
+"""Whether a profile is sound for a model and a threat model, found out before any document is read.
+
+It asks the parts: each question that a run would put is admitted or refused by the profile's own mechanisms and aggregation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Cohort, Profile
+from securetm.errors import Unsound
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TRAIN, WORDS, Questions
+from securetm.plans import Plan, plan_from_tables
+from securetm.profiles import admitted, profile_gaps, read_profile
+from securetm.threats import Gap, read_threat_model
+
+
+def check(profile: str, model: str | None, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
+    """Every gap: claims that the threat model requires and nobody makes, and questions that a part refuses."""
+    chosen = read_profile(profile)
+    threats = read_threat_model(threat_model or chosen.threat_model)
+    found = list(profile_gaps(chosen, threats, parties))
+    if model is not None:
+        source = chosen.vocabularies[0]
+        tables = {"profile": profile, "model": {"name": model}}
+        plan = plan_from_tables(tables, "the check") if source == "union" else Plan(profile=profile)
+        found += refused_questions(plan, chosen, parties)
+    return [asdict(gap) for gap in found]
+
+
+def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
+    """The questions of a run that some part of the profile refuses."""
+    questions = Questions(plan, plan.make_model())
+    questions.adopt(tuple(f"word{n}" for n in range(50)))
+    weights = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
+    about = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(10).reshape(2, 5)}}
+    asked = (TRAIN, COHERENCE, HELD_OUT) + ((WORDS, FREQUENCIES) if plan.vocabulary.source == "union" else ())
+    refusals = (_refusal(name, questions.make(name, about.get(name, {})).terms, profile, parties) for name in asked)
+    return [gap for gap in refusals if gap is not None]
+
+
+def _refusal(question: str, terms: Any, profile: Profile, parties: int) -> Gap | None:
+    members = tuple(f"party {n}" for n in range(parties))
+    try:
+        admitted(terms, profile, Cohort(b"", 0, members, profile.threshold, profile.colluding))
+    except Unsound as unsound:
+        return Gap(f"the question “{question}” can be answered", "", str(unsound), unsound.advice())
+    return None

@@ -1,0 +1,72 @@
+"""Where the documents of a simulation come from: read here, cut into parties, and handed on. No party is asked anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from securetm.corpus import docstrings, partitions
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.readers import read_corpus
+from securetm.plans import CorpusChoice, Plan
+
+DOCSTRINGS = "docstrings"
+
+
+class Stages(Protocol):
+    """Whoever shows how far reading is."""
+
+    def stage(self, title: str, total: int) -> None:
+        """A stage begins, with so many steps."""
+        ...
+
+    def step(self, done: int) -> None:
+        """So many steps of the stage are done."""
+        ...
+
+
+def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
+    """Each party's documents, by its name."""
+    if plan.corpus.source == DOCSTRINGS:
+        return docstrings.docstring_parties(on_progress=_Packages(stages))
+    choice = plan.corpus
+    columns = {role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")}
+    reading = _Reading(f"reading {Path(choice.source).name}", stages)
+    corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), on_progress=reading, **columns)
+    return partition(corpus, choice, plan.seed)
+
+
+def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, Corpus]:
+    """Who holds which document."""
+    if choice.partition == "column":
+        return partitions.by_column(corpus, "party" if choice.party or corpus.parties is not None else "label")
+    if choice.partition == "equal":
+        return partitions.equal(corpus, choice.parties, seed)
+    return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed)
+
+
+class _Packages:
+    """A stage for each package whose docstrings are read for the first time."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages, self._now = stages, ""
+
+    def __call__(self, package: str, done: int, total: int) -> None:
+        if package != self._now:
+            self._stages.stage(f"reading the docstrings of {package}", total)
+            self._now = package
+        self._stages.step(done)
+
+
+class _Reading:
+    """A stage of its own, in the units that the reader counts in."""
+
+    def __init__(self, title: str, stages: Stages) -> None:
+        self._title, self._stages, self._total = title, stages, -1
+
+    def __call__(self, done: int, total: int) -> None:
+        if total != self._total:
+            self._stages.stage(self._title, total)
+            self._total = total
+        self._stages.step(done)

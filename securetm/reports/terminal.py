@@ -1,0 +1,173 @@
+"""Tables for people, in the terminal. It shows plain records and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+_SHADES = " ▁▂▃▄▅▆▇█"
+PER_PARTY = 3  # topics shown of each party's own model
+
+
+def screen() -> Console:
+    """The terminal: stderr, so that stdout stays free for --json."""
+    return Console(stderr=True, highlight=False)
+
+
+def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
+    """Topics, who talks about them, and what the federation was worth to each party."""
+    to.print(shared_topics(result))
+    to.print(own_topics(result))
+    to.print(quality(result))
+    if danger:
+        to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
+    up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
+    to.print(f"{result['rounds']} rounds in {result['seconds']:.0f} s; {up:,.0f} MB from the parties, {down:,.0f} MB to them.")
+    to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; next: securetm topics {escape(result['directory'])}")
+
+
+def shared_topics(result: Mapping[str, Any]) -> Table:
+    """The shared topics; a bar shows how much of a party's documents a topic takes, as that party found itself."""
+    table = Table(title="Topics of the shared model", title_justify="left", header_style="bold", expand=False)
+    table.add_column("", justify="right")
+    table.add_column("top words", overflow="fold", max_width=70)
+    for name in result["parties"]:
+        table.add_column(_short(name), justify="center")
+    shares = result["prevalence"]
+    for number, words in enumerate(result["topics"]):
+        bars = [_bar(shares[name][number], max(max(row) for row in shares.values())) for name in result["parties"]]
+        table.add_row(str(number + 1), escape(" ".join(words[:8])), *bars)
+    table.caption = "bars: each party's own figure, kept in its own store"
+    table.caption_justify = "left"
+    return table
+
+
+def own_topics(result: Mapping[str, Any]) -> Table:
+    """A few topics that each party finds alone."""
+    table = Table(title="What each party finds alone", title_justify="left", header_style="bold")
+    table.add_column("party")
+    table.add_column(f"{PER_PARTY} of its own topics", overflow="fold")
+    for name, topics in result["topics_alone"].items():
+        table.add_row(escape(name), "\n".join(escape(" ".join(words[:8])) for words in topics[:PER_PARTY]), end_section=True)
+    return table
+
+
+def quality(result: Mapping[str, Any]) -> Table:
+    """The shared model beside each party's own, on that party's documents."""
+    table = Table(title="Quality", title_justify="left", header_style="bold")
+    columns = ("judged on", "NPMI alone", "NPMI shared", "diversity alone", "diversity shared", "perplexity alone", "shared")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left")
+    for name in result["parties"]:
+        alone, shared = result["alone"][name], result["shared_at_party"][name]
+        cells = [_pair(alone[m], shared[m], up) for m, up in (("npmi", True), ("diversity", True), ("held_out", False))]
+        table.add_row(escape(name), *(cell for pair in cells for cell in pair))
+    whole = result["quality"]
+    table.add_section()
+    table.add_row("all parties", "", f"{whole['npmi']:.3f}", "", f"{whole['diversity']:.2f}", "", f"{whole['held_out']:,.0f}")
+    table.caption = "all parties: answers to the coordinator's questions; the rest: each party's own figures. Better is green."
+    table.caption_justify = "left"
+    return table
+
+
+def topics_table(topics: Sequence[Sequence[str]]) -> Table:
+    """Numbered topics."""
+    table = Table(header_style="bold")
+    table.add_column("", justify="right")
+    table.add_column("top words", overflow="fold")
+    for number, words in enumerate(topics, start=1):
+        table.add_row(str(number), escape(" ".join(words)))
+    return table
+
+
+def documents_table(shares: Any, topics: Sequence[Sequence[str]], best: int, most: int = 20) -> Table:
+    """The strongest topics of the first documents."""
+    table = Table(title=f"Topics of {len(shares)} documents", title_justify="left", header_style="bold")
+    table.add_column("", justify="right")
+    table.add_column("strongest topics", overflow="fold")
+    for number, row in enumerate(shares[:most], start=1):
+        order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
+        table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {t + 1}: {escape(' '.join(topics[t]))}" for t in order))
+    if len(shares) > most:
+        table.caption = f"the first {most}; all of them with --json"
+    return table
+
+
+def explanation(facts: Mapping[str, Any], to: Console) -> None:
+    """The front door: what a profile means."""
+    to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold"))
+    if facts["danger"]:
+        to.print(Text(facts["danger"], style="bold red"))
+    table = Table(header_style="bold", show_lines=True)
+    for column in ("who", "sees", "what protects it"):
+        table.add_column(column, overflow="fold")
+    for view in facts["views"]:
+        protection = "\n".join(view["protected_by"]) or "[bold red]nothing[/bold red]"
+        table.add_row(view["role"], "\n".join(f"• {escape(seen)}" for seen in view["sees"]), protection)
+    to.print(table)
+    to.print(f"[bold]Spent:[/bold] {escape(facts['spent'])}")
+    to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
+    _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
+    _list("Out of scope", facts["out_of_scope"], to)
+    _list("Audits that try it", facts["audits"], to)
+    gaps_table(facts["gaps"], to)
+
+
+def gaps_table(gaps: Sequence[Mapping[str, Any]], to: Console) -> None:
+    """Every gap, or that there is none."""
+    if not gaps:
+        to.print("[green]No gap:[/green] every claim that the threat model requires is made.")
+        return
+    table = Table(title="Gaps", title_justify="left", header_style="bold red", show_lines=True)
+    for column in ("claim", "adversary", "reason", "hint"):
+        table.add_column(column, overflow="fold")
+    for gap in gaps:
+        table.add_row(*(escape(str(gap[column])) for column in ("claim", "adversary", "reason", "hint")))
+    to.print(table)
+
+
+def measurements(result: Mapping[str, Any], to: Console) -> None:
+    """A bench or a reproduction: its rows as they are."""
+    rows = result["rows"]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    table = Table(header_style="bold")
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="left" if isinstance(rows[0].get(column), str) else "right")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    to.print(table)
+    for name, value in result.items():
+        if name != "rows" and not isinstance(value, list | dict):
+            to.print(f"{name}: {escape(str(value))}")
+    if result.get("missing"):
+        to.print(f"[yellow]not installed, so not measured: {', '.join(result['missing'])}[/yellow]")
+
+
+def _list(title: str, sentences: Sequence[str], to: Console) -> None:
+    if sentences:
+        to.print(f"[bold]{title}:[/bold]")
+        for sentence in sentences:
+            to.print(f"  • {escape(sentence)}")
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else escape(str(value))
+
+
+def _pair(alone: float, shared: float, higher_is_better: bool) -> tuple[str, str]:
+    form = ",.0f" if max(abs(alone), abs(shared)) >= 10 else ".3f"
+    better = shared > alone if higher_is_better else shared < alone
+    return f"{alone:{form}}", f"[green]{shared:{form}}[/green]" if better else f"{shared:{form}}"
+
+
+def _bar(share: float, most: float) -> str:
+    return _SHADES[round(share / max(most, 1e-9) * (len(_SHADES) - 1))] * 3
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= 12 else name[:11] + "…")
