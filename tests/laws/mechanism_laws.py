@@ -42,12 +42,15 @@ def desk() -> Desk:
     return Desk(COHORT, OperatingSystem(), EmptyCupboard({}))
 
 
-def summed(mechanism: Mechanism, admitted: Terms, rows: Rows, owners: Array) -> Array:
-    """The vector of one party before noise, by way of the tally."""
-    tally = SumTally(admitted, mechanism.row_radius(admitted), lambda poured: mechanism.on_rows(poured, admitted))
+def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, owners: Array) -> Array:
+    """The vector of one party, on the way that it really takes, but without noise."""
+    tally = SumTally(before, mechanism.row_radius(before), lambda poured: mechanism.on_rows(poured, before))
     if len(owners):
         tally.add(rows, owners)
-    return tally.vector().astype(float)
+    vector = tally.vector()
+    if admitted.noised is before.noised:
+        vector = mechanism.on_vector(vector, admitted, desk())
+    return vector.astype(float)
 
 
 def adversarial_rows(terms: Terms) -> Iterator[tuple[str, Array, Array]]:
@@ -132,16 +135,16 @@ class MechanismLaws:
         assert 0 < admitted.sampling <= before.sampling
 
     def test_bound(self, mechanism: Mechanism, before: Terms) -> None:
-        admitted = mechanism.admit(before, COHORT)
         for name, rows, owners in adversarial_rows(before):
             for poured in (rows, sparse.csr_array(rows)):
-                self.presence_is_bounded(mechanism, admitted, poured, owners, name)
+                self.presence_is_bounded(mechanism, before, poured, owners, name)
 
-    def presence_is_bounded(self, mechanism: Mechanism, admitted: Terms, rows: Rows, owners: Array, name: str) -> None:
-        dtype = np.int64 if admitted.domain is Domain.INTEGER else np.float64
+    def presence_is_bounded(self, mechanism: Mechanism, before: Terms, rows: Rows, owners: Array, name: str) -> None:
+        admitted = mechanism.admit(before, COHORT)
+        rows = rows.astype(np.int64 if before.domain is Domain.INTEGER else np.float64)
         others = owners != owners[-1]
-        whole = summed(mechanism, admitted, rows.astype(dtype), owners)
-        moved = whole - summed(mechanism, admitted, rows[others].astype(dtype), owners[others])
+        whole = summed(mechanism, before, admitted, rows, owners)
+        moved = whole - summed(mechanism, before, admitted, rows[others], owners[others])
         slack = 1e-9 * (1 + np.abs(whole).max())
         for order, bound in ((1, admitted.l1), (2, admitted.l2), (np.inf, admitted.linf)):
             assert np.linalg.norm(moved, order) <= bound + slack, f"l{order} of {name}"

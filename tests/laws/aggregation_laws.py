@@ -1,0 +1,216 @@
+"""What every aggregation must keep: the sum, silence where it is claimed, named refusals, same bytes from the same seeds.
+
+Subclass `AggregationLaws` and give `aggregation` and `asked`. What an active coordinator can do is another suite's affair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Terms
+from securetm.entropy import OperatingSystem, Seeded
+from securetm.errors import SecuretmError
+from securetm.tally import blocks_of
+from tests.laws.mechanism_laws import EmptyCupboard
+
+COORDINATOR = "coordinator"
+MEMBERS = ("ant", "bee", "cat", "dog")
+RUNS = 40  # of each of two inputs, to learn to tell them apart, and as many again to try
+LUCK = 0.5 + 4.5 * 0.5 / (2 * RUNS) ** 0.5  # what guessing reaches once in about 300,000 times
+
+Vectors = Mapping[str, Array]
+
+
+def cohort(number: int = 0, colluding: int = 2) -> Cohort:
+    return Cohort(bytes([number + 1]) * 32, number, MEMBERS, threshold=len(MEMBERS), colluding=colluding)
+
+
+def seeded(name: str) -> Entropy:
+    return Seeded(hashlib.sha256(name.encode()).digest(), unsafe=True)
+
+
+@dataclass
+class Table:
+    """All seats of a session in one place; every message passes here, and `seen` is what the coordinator receives."""
+
+    aggregation: Aggregation
+    seed: str = ""
+    backwards: bool = False  # deliver the newest message first
+    seen: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
+        self.parties = {m: self.aggregation.party(m, MEMBERS, draw[m], EmptyCupboard({})) for m in MEMBERS}
+        self.middle = self.aggregation.coordinator(MEMBERS, EmptyCupboard({}))
+        self.run(self.preparing())
+
+    def preparing(self) -> dict[str, Exchange]:
+        return {COORDINATOR: self.middle.prepare(4), **{m: seat.prepare(4) for m, seat in self.parties.items()}}
+
+    def exchanges(self, during: Cohort, terms: Terms, vectors: Vectors) -> dict[str, Exchange]:
+        parties = {m: seat.round(during, terms, blocks_of(vectors[m], terms)) for m, seat in self.parties.items()}
+        return {COORDINATOR: self.middle.round(during, terms, None), **parties}
+
+    def run(self, exchanges: Mapping[str, Exchange]) -> None:
+        """Delivers messages until nobody has anything to say."""
+        waiting = deque((name, to, message) for name, one in exchanges.items() for to, message in one.begin())
+        while waiting:
+            sender, to, message = waiting.pop() if self.backwards else waiting.popleft()
+            if to == COORDINATOR:
+                self.seen.append((sender, message))
+            waiting.extend((to, then, reply) for then, reply in exchanges[to].receive(sender, message))
+
+    def play(self, during: Cohort, terms: Terms, vectors: Vectors) -> Answer:
+        """One round to its end, as the role that opens it reads it."""
+        self.run(self.exchanges(during, terms, vectors))
+        opener = self.middle if self.aggregation.opened_by == COORDINATOR else self.parties[MEMBERS[0]]
+        return opener.answer(during.round_id)
+
+
+def flat(answer: Answer, terms: Terms) -> Array:
+    """The opened sum as one vector."""
+    assert answer.total is not None
+    return np.concatenate([np.asarray(answer.total[block.name]).ravel() for block in terms.layout])
+
+
+def told_apart(left: Sequence[Array], right: Sequence[Array]) -> float:
+    """How often a classifier that saw half of the views names the others rightly: 0.5 is guessing, 1 is knowing."""
+    half = len(left) // 2
+    first, second = np.array(left, dtype=float), np.array(right, dtype=float)
+    spread = first[:half].var(axis=0) + second[:half].var(axis=0) + 1e-3
+    direction = (first[:half].mean(axis=0) - second[:half].mean(axis=0)) / spread
+    middle = (first[:half].mean(axis=0) + second[:half].mean(axis=0)) @ direction / 2
+    right_side = np.concatenate([first[half:] @ direction > middle, second[half:] @ direction < middle])
+    return float(right_side.mean())
+
+
+def view(table: Table) -> Array:
+    """What the coordinator received, byte by byte, and how each later message differs from the sender's one before."""
+    by_sender = {m: [np.frombuffer(sent, np.uint8) for sender, sent in table.seen if sender == m] for m in MEMBERS}
+    pairs = [pair for sent in by_sender.values() for pair in pairwise(sent) if len(pair[0]) == len(pair[1])]
+    return np.concatenate([part for sent in by_sender.values() for part in sent] + [two - one for one, two in pairs])
+
+
+class AggregationLaws:
+    """Laws of one aggregation, for the terms that the fixture `asked` gives."""
+
+    @pytest.fixture
+    def aggregation(self) -> Aggregation:
+        raise NotImplementedError("a subclass gives the aggregation")
+
+    @pytest.fixture
+    def asked(self) -> Terms:
+        return Terms((Block("a", (2, 2)), Block("b", (3,))), domain=Domain.INTEGER, bits=64)
+
+    def vectors(self, terms: Terms, seed: int = 0) -> Vectors:
+        """Each party's vector: small numbers, so that a stated error is one of coordinates near one."""
+        rng = np.random.default_rng(seed)
+        if terms.domain is Domain.INTEGER:
+            return {m: rng.integers(-1000, 1000, terms.size) for m in MEMBERS}
+        kind = np.float32 if terms.bits == 32 else np.float64
+        return {m: (rng.uniform(-1, 1, terms.size) / len(MEMBERS)).astype(kind) for m in MEMBERS}
+
+    def equal_in_sum(self, terms: Terms, vectors: Vectors) -> Vectors:
+        """Other vectors of two honest parties with the same sum; the others' stay as they are."""
+        one, two = MEMBERS[:2]
+        return {**vectors, one: vectors[two], two: vectors[one]}
+
+    def test_sum(self, aggregation: Aggregation, asked: Terms) -> None:
+        table = Table(aggregation)
+        for number in range(2):
+            during = cohort(number)
+            terms = aggregation.admit(asked, during)
+            vectors = self.vectors(terms, number)
+            answer = table.play(during, terms, vectors)
+            plain = np.sum([v.astype(np.float64) for v in vectors.values()], axis=0)
+            assert np.abs(flat(answer, terms) - plain).max() <= aggregation.error(terms, during) + 1e-15
+            assert answer.survivors == MEMBERS
+
+    def test_terms_stay_within_what_was_asked(self, aggregation: Aggregation, asked: Terms) -> None:
+        terms = aggregation.admit(asked, cohort())
+        assert terms.layout == asked.layout
+        assert (terms.noised, terms.deviation, terms.unit) == (asked.noised, asked.deviation, asked.unit)
+
+    def test_agreement(self, aggregation: Aggregation, asked: Terms) -> None:
+        terms = aggregation.admit(asked, cohort())
+        tables = [Table(aggregation, "a seed"), Table(aggregation, "a seed"), Table(aggregation, "a seed", backwards=True)]
+        answers = [flat(t.play(cohort(), terms, self.vectors(terms)), terms).tobytes() for t in tables]
+        assert tables[0].seen == tables[1].seen
+        assert sorted(tables[0].seen) == sorted(tables[2].seen)
+        assert answers[0] == answers[1] == answers[2]
+
+    def test_silence(self, aggregation: Aggregation, asked: Terms) -> None:
+        if any(claim.what == "sees only sums" for claim in aggregation.claims(cohort())):
+            assert self.coordinator_tells_apart(aggregation, asked) <= LUCK
+
+    def coordinator_tells_apart(self, aggregation: Aggregation, asked: Terms) -> float:
+        """How well the coordinator tells which of two inputs of equal sum it is shown, over two rounds of a session."""
+        terms = aggregation.admit(asked, cohort())
+        first = self.vectors(terms)
+        second = self.equal_in_sum(terms, first)
+        views: dict[int, list[Array]] = {0: [], 1: []}
+        for _ in range(2 * RUNS):
+            for which, vectors in enumerate((first, second)):
+                table = Table(aggregation)
+                for number in range(2):
+                    table.play(cohort(number), terms, vectors if number else first)  # the same first, then one of the two
+                views[which].append(view(table))
+        return told_apart(views[0], views[1])
+
+    def test_what_needs_each_is_refused_if_only_sums_are_seen(self, aggregation: Aggregation, asked: Terms) -> None:
+        if any(claim.what == "sees only sums" for claim in aggregation.claims(cohort())):
+            each = Terms(asked.layout[:1], needs=Needs.EACH, ragged=True, bits=64)
+            with pytest.raises(SecuretmError):
+                aggregation.admit(each, cohort())
+
+    def test_bad_messages_are_refused_by_name(self, aggregation: Aggregation, asked: Terms) -> None:
+        terms = aggregation.admit(asked, cohort())
+        for spoil in (lambda m: b"", lambda m: m[:-1], lambda m: m + b"\0", lambda m: m + m):
+            exchanges, sent = self.first_messages(aggregation, terms)
+            self.refused(exchanges[COORDINATOR], MEMBERS[0], spoil(sent[MEMBERS[0]]))
+            self.refused(exchanges[MEMBERS[0]], COORDINATOR, spoil(sent[MEMBERS[0]]))
+
+    def test_strangers_and_repeats_are_refused_by_name(self, aggregation: Aggregation, asked: Terms) -> None:
+        exchanges, sent = self.first_messages(aggregation, aggregation.admit(asked, cohort()))
+        self.refused(exchanges[COORDINATOR], "stranger", sent[MEMBERS[0]])
+        exchanges[COORDINATOR].receive(MEMBERS[0], sent[MEMBERS[0]])
+        self.refused(exchanges[COORDINATOR], MEMBERS[0], sent[MEMBERS[0]])
+
+    def test_a_round_with_too_few_answers_has_no_sum(self, aggregation: Aggregation, asked: Terms) -> None:
+        table, terms = Table(aggregation), aggregation.admit(asked, cohort())
+        exchanges = table.exchanges(cohort(), terms, self.vectors(terms))
+        for name in MEMBERS[:-1]:
+            for to, message in exchanges[name].begin():
+                exchanges[to].receive(name, message)
+
+        def end() -> None:
+            exchanges[COORDINATOR].expire(MEMBERS[-1:])
+            table.middle.answer(cohort().round_id)
+
+        with pytest.raises(SecuretmError) as caught:
+            end()
+        assert type(caught.value) is not SecuretmError
+
+    def test_an_unknown_round_has_no_answer(self, aggregation: Aggregation, asked: Terms) -> None:
+        table = Table(aggregation)
+        for seat in (table.middle, table.parties[MEMBERS[0]]):
+            with pytest.raises(SecuretmError):
+                seat.answer(b"never asked")
+
+    def first_messages(self, aggregation: Aggregation, terms: Terms) -> tuple[dict[str, Exchange], dict[str, bytes]]:
+        """The exchanges of a round, and what each party first sends the coordinator, not yet delivered."""
+        exchanges = Table(aggregation).exchanges(cohort(), terms, self.vectors(terms))
+        return exchanges, {m: next(message for to, message in exchanges[m].begin() if to == COORDINATOR) for m in MEMBERS}
+
+    def refused(self, exchange: Exchange, sender: str, message: bytes) -> None:
+        with pytest.raises(SecuretmError) as caught:
+            exchange.receive(sender, message)
+        assert type(caught.value) is not SecuretmError
+        assert str(caught.value)

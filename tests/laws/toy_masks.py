@@ -1,0 +1,178 @@
+"""The smallest honest secure sum: pairwise masks that cancel when everybody answers. It recovers nobody who leaves.
+
+Whole numbers modulo 2^64 only. The coordinator relays keys that nobody signed, so it has to keep to the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import shake_256
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+from securetm.contracts import Answer, Array, Claim, Cohort, Cupboard, Domain, Entropy, Exchange, Needs, Parcel, Terms
+from securetm.errors import BadSetting, BadVector, Duplicate, Malformed, NotInCohort, TooFewParties, UnknownRound
+from securetm.tally import blocks_of
+
+COORDINATOR = "coordinator"
+KEY = 32
+
+
+@dataclass(frozen=True)
+class ToyMasks:
+    """Every two parties agree on a mask; one adds it, the other subtracts it."""
+
+    opened_by: str = COORDINATOR
+    channel: str = "sealed"
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        return frozenset({Claim("sees only sums", COORDINATOR, cohort.colluding)})
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        if terms.needs is not Needs.SUM or terms.domain is not Domain.INTEGER:
+            raise BadSetting("ToyMasks", "terms", "this query", "must be an integer sum")
+        if cohort.threshold != len(cohort.members) or cohort.colluding > len(cohort.members) - 2:
+            raise BadSetting("ToyMasks", "cohort", f"{len(cohort.members)} parties", "must all answer, two of them honest")
+        return replace(terms, bits=64)
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        return 0.0
+
+    def party(self, me: str, members: Sequence[str], entropy: Entropy, cupboard: Cupboard) -> MaskingSeat:
+        return MaskingSeat(me, tuple(members), entropy, cupboard)
+
+    def coordinator(self, members: Sequence[str], cupboard: Cupboard) -> AddingSeat:
+        return AddingSeat(tuple(members))
+
+
+@dataclass
+class MaskingSeat:
+    """Run by a party. It then knows the masks it shares, and nobody else's answer."""
+
+    me: str
+    members: tuple[str, ...]
+    entropy: Entropy
+    cupboard: Cupboard
+
+    def prepare(self, rounds: int) -> Exchange:
+        self.cupboard.put("private", self.entropy.bytes(KEY))
+        return Introducing(self)
+
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+        if vector is None or self.me not in cohort.members:
+            raise NotInCohort(self.me)
+        flat = np.concatenate([vector[block.name].ravel() for block in terms.layout]).astype(np.int64).view(np.uint64)
+        return Saying(self.masked(flat, cohort).astype("<u8").tobytes())
+
+    def masked(self, flat: Array, cohort: Cohort) -> Array:
+        for peer in cohort.members:
+            if peer != self.me:  # both sides must agree on the sign: the smaller name adds
+                mask = self.mask(peer, cohort, len(flat))
+                flat = flat + mask if self.me < peer else flat - mask
+        return flat
+
+    def mask(self, peer: str, cohort: Cohort, n: int) -> Array:
+        return np.frombuffer(shake_256(self.secret(peer) + cohort.round_id).digest(8 * n), dtype="<u8")
+
+    def private(self) -> X25519PrivateKey:
+        return X25519PrivateKey.from_private_bytes(self.cupboard.get("private") or b"")
+
+    def secret(self, peer: str) -> bytes:
+        return self.private().exchange(X25519PublicKey.from_public_bytes(self.cupboard.get(f"key of {peer}") or b""))
+
+    def answer(self, round_id: bytes) -> Answer:
+        raise UnknownRound(round_id.hex()[:16])
+
+
+@dataclass
+class Saying:
+    """One message to the coordinator, then nothing."""
+
+    message: bytes
+
+    def begin(self) -> Sequence[Parcel]:
+        return ((COORDINATOR, self.message),)
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        raise Malformed(sender, "nothing is expected")
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        return ()
+
+
+@dataclass
+class Introducing:
+    """A party sends its public key and receives everybody's."""
+
+    seat: MaskingSeat
+
+    def begin(self) -> Sequence[Parcel]:
+        return ((COORDINATOR, self.seat.private().public_key().public_bytes_raw()),)
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        if sender != COORDINATOR or len(message) != KEY * len(self.seat.members):
+            raise Malformed(sender, "is no list of keys")
+        for place, name in enumerate(self.seat.members):
+            self.seat.cupboard.put(f"key of {name}", message[KEY * place : KEY * (place + 1)])
+        return ()
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        raise TooFewParties(len(self.seat.members) - len(missing), len(self.seat.members), len(self.seat.members))
+
+
+@dataclass
+class AddingSeat:
+    """Run by the coordinator. It then knows the public keys, the masked answers and their sum."""
+
+    members: tuple[str, ...]
+    rounds: dict[bytes, Gathering] = field(default_factory=dict)
+
+    def prepare(self, rounds: int) -> Exchange:
+        return Gathering(self.members, KEY, relay=True)
+
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+        self.rounds[cohort.round_id] = Gathering(cohort.members, 8 * terms.size, terms)
+        return self.rounds[cohort.round_id]
+
+    def answer(self, round_id: bytes) -> Answer:
+        if round_id not in self.rounds:
+            raise UnknownRound(round_id.hex()[:16])
+        return self.rounds[round_id].total()
+
+
+@dataclass
+class Gathering:
+    """The coordinator takes one message of fixed length from each member; it may relay them all to all."""
+
+    members: tuple[str, ...]
+    size: int
+    terms: Terms = Terms(())  # noqa: RUF009 - frozen
+    relay: bool = False
+    got: dict[str, bytes] = field(default_factory=dict)
+
+    def begin(self) -> Sequence[Parcel]:
+        return ()
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        if sender not in self.members:
+            raise NotInCohort(sender)
+        if sender in self.got:
+            raise Duplicate(sender)
+        if len(message) != self.size:
+            raise BadVector(sender, f"has {len(message)} bytes and not {self.size}")
+        self.got[sender] = message
+        if not self.relay or len(self.got) < len(self.members):
+            return ()
+        return [(name, b"".join(self.got[m] for m in self.members)) for name in self.members]
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        raise TooFewParties(len(self.got), len(self.members), len(self.members))
+
+    def total(self) -> Answer:
+        if len(self.got) < len(self.members):  # a mask would be left over
+            raise TooFewParties(len(self.got), len(self.members), len(self.members))
+        vectors = [np.frombuffer(self.got[name], dtype="<u8") for name in self.members]
+        added: Array = np.asarray(np.sum(vectors, axis=0, dtype=np.uint64)).view(np.int64)
+        return Answer(blocks_of(added, self.terms), {}, self.members)
