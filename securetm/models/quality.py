@@ -25,8 +25,12 @@ def diversity(top: Array) -> float:
 
 
 def perplexity(log_likelihood: Array, tokens: Array) -> float:
-    """Per-word perplexity of documents, from each one's log-likelihood (natural logarithm) and number of words."""
-    return float(np.exp(-np.sum(log_likelihood) / np.sum(tokens)))
+    """Per-word perplexity of documents, from each one's log-likelihood (natural logarithm) and number of words.
+
+    Of no words at all it is not a number.
+    """
+    words = float(np.sum(tokens))
+    return float(np.exp(-np.sum(log_likelihood) / words)) if words > 0 else float("nan")
 
 
 # ---- coherence -----------------------------------------------------------------------------------------------------

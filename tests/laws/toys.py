@@ -52,16 +52,17 @@ class FewDocuments:
         return np.arange(len(self), dtype=np.uint64) if self.numbers is None else self.numbers
 
     @property
-    def tokens(self) -> Array | None:
+    def tokens(self) -> Array:
         dense = self.counts.toarray()
         return np.concatenate([np.repeat(np.arange(dense.shape[1], dtype=np.int32), row) for row in dense])
 
     @property
-    def token_ends(self) -> Array | None:
-        return np.cumsum(np.asarray(self.counts.sum(axis=1)).ravel())
+    def token_ends(self) -> Array:
+        ends: Array = np.cumsum(np.asarray(self.counts.sum(axis=1)).ravel())
+        return ends
 
     @property
-    def sentence_ends(self) -> Array | None:
+    def sentence_ends(self) -> Array:
         return self.token_ends
 
     @property

@@ -93,6 +93,7 @@ def test_diversity_and_top_words() -> None:
 def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     assert quality.perplexity(np.array([3 * log(1 / 50), 5 * log(1 / 50)]), np.array([3, 5])) == pytest.approx(50)
     assert quality.perplexity(np.array([-2.0]), np.array([4])) == pytest.approx(exp(0.5))
+    assert np.isnan(quality.perplexity(np.array([0.0]), np.array([0])))
 
 
 def test_embedding_coherence_by_hand() -> None:

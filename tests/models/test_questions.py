@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.contracts import Answer, Array, Query, Unit
+from securetm.contracts import Answer, Array, Documents, Query, Unit
+from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NoPersons, NotAnswered
 from securetm.models import quality
 from securetm.models.questions import (
@@ -26,7 +27,7 @@ from securetm.tally import SumTally
 from tests.laws.toys import FewDocuments, some_documents
 
 
-def ask(query: Query, *parties: FewDocuments) -> Answer:
+def ask(query: Query, *parties: Documents) -> Answer:
     """The summed answer of several parties, as plain sums give it."""
     total: dict[str, Array] = {}
     for documents in parties:
@@ -35,7 +36,7 @@ def ask(query: Query, *parties: FewDocuments) -> Answer:
     return Answer(total)
 
 
-def poured(query: Query, documents: FewDocuments) -> dict[str, Array]:
+def poured(query: Query, documents: Documents) -> dict[str, Array]:
     tally = SumTally(query.terms)
     query.answer(documents, tally, {}, np.random.default_rng(0))
     return dict(tally.blocks())
@@ -163,6 +164,20 @@ def test_an_empty_vocabulary_has_a_name() -> None:
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, min_df=5)
     with pytest.raises(BadSetting, match=r"max_df = 1\.5"):
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, max_df=1.5)
+
+
+def test_two_real_corpora_come_to_one_vocabulary() -> None:
+    one = Corpus.from_strings(["Rivers carry sand and carry stones", "Stones roll"], name="one")
+    two = Corpus.from_strings(["Rivers bend", "Sand dunes"], name="two")
+    union = merge_words(Answer(None, {"one": poured(WordList(1000), one), "two": poured(WordList(1000), two)}))
+    assert union == tuple(sorted({*one.vocabulary, *two.vocabulary}))
+    total = ask(DocumentFrequencies(len(union)), one.project(union), two.project(union)).total
+    assert total is not None
+    assert choose_vocabulary(union, int(total["documents"][0]), total["frequencies"], 10, min_df=2) == (
+        "rivers",
+        "sand",
+        "stones",
+    )
 
 
 # ---- quality -------------------------------------------------------------------------------------------------------

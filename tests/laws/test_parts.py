@@ -1,0 +1,79 @@
+"""The real parts pass the laws of their kinds. Each subclass is all that a new part needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from securetm.contracts import Query, TopicModel
+from securetm.corpus.corpus import Corpus
+from securetm.models.prodlda import ProdLDA
+from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut
+from tests.laws.model_laws import VOCABULARY, ModelLaws, split, trained
+from tests.laws.query_laws import QueryLaws
+from tests.laws.toys import some_documents
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def small(**settings: Any) -> ProdLDA:
+    return ProdLDA(n_topics=3, hidden=8, dtype="float64", device="cpu", **settings)
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    """Real documents with the toys' words, in reading order."""
+    toys = some_documents(14, seed=5)
+    return Corpus.from_tokens(toys.tokens, toys.token_ends, toys.vocabulary, name="real")
+
+
+class TestProdLDA(ModelLaws):
+    @pytest.fixture
+    def model(self) -> TopicModel:
+        return small()
+
+
+@pytest.mark.parametrize("step", [0, 3])
+class TestProdLDAGradient(QueryLaws):
+    @pytest.fixture
+    def query(self, step: int) -> Query:
+        model, parties = small(dropout=0.4, theta_dropout=0.3), split(some_documents(14, seed=5))
+        return model.query(model.for_party(trained(model, parties, rounds=step), "party 0"))
+
+
+class TestProdLDALocalEpochs(QueryLaws):
+    @pytest.fixture
+    def query(self) -> Query:
+        model = small(local_epochs=2)
+        return model.query(model.start(VOCABULARY, np.random.default_rng(0)))
+
+
+class TestProdLDAOverACorpus(ModelLaws):
+    @pytest.fixture
+    def model(self) -> TopicModel:
+        return small(dropout=0.4)
+
+    @pytest.fixture
+    def documents(self, corpus: Corpus) -> Corpus:
+        return corpus
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        DocumentFrequencies(len(VOCABULARY)),
+        CooccurrenceCounts(np.array([[0, 3, 2], [3, 2, 5]])),
+        HeldOut(small(), trained(small(), split(some_documents(14, seed=5)))),
+        small().query(small().start(VOCABULARY, np.random.default_rng(0))),
+    ],
+)
+class TestQuestionsToACorpus(QueryLaws):
+    @pytest.fixture
+    def documents(self, corpus: Corpus) -> Corpus:
+        return corpus
