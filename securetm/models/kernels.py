@@ -5,16 +5,17 @@ They know sparse rows, weights and logits, not topic models. Row i of every outp
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from securetm.contracts import Array
 
+Cells = tuple[Array, Array, Array]  # CSR row pointers, columns, values
 EPSILON = 1e-5  # keeps layer normalisation finite where a row is constant
 
 # Everything but "no NaN" and "no infinity": training that diverges must be seen to diverge.
@@ -51,7 +52,7 @@ def bags(counts: Any, dtype: Any) -> Bags:
 # ---- CPU: fused loops ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _to_unit_length(ends: Array, values: Array) -> None:
     for i in range(len(ends) - 1):
         square = 0.0
@@ -62,7 +63,7 @@ def _to_unit_length(ends: Array, values: Array) -> None:
                 values[j] /= np.sqrt(square)
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
 def _embed(ends: Array, words: Array, inputs: Array, weights: Array, out: Array) -> None:
     for i in range(out.shape[0]):
         for j in range(ends[i], ends[i + 1]):
@@ -71,7 +72,7 @@ def _embed(ends: Array, words: Array, inputs: Array, weights: Array, out: Array)
                 out[i, k] += value * row[k]
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
 def _scatter(ends: Array, words: Array, inputs: Array, back: Array, out: Array) -> None:
     for i in range(back.shape[0]):
         for j in range(ends[i], ends[i + 1]):
@@ -80,7 +81,6 @@ def _scatter(ends: Array, words: Array, inputs: Array, back: Array, out: Array) 
                 row[k] += value * back[i, k]
 
 
-@njit(inline="always", fastmath=_FAST)
 def _exp32(x: Any) -> Any:
     """exp of a float32 <= 0 to one unit in the last place, in a form that compilers vectorise (Cephes' polynomial)."""
     x = max(x, np.float32(-87.0))
@@ -96,46 +96,141 @@ def _exp32(x: Any) -> Any:
     return y * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-def _reconstruction(exp: Any) -> Callable[..., None]:
-    """The fused loss for one precision: while a row of logits is in cache, its loss and gradient are found."""
-
-    @njit(fastmath=_FAST)
-    def reconstruct(ends: Array, words: Array, counts: Array, logits: Array, losses: Array) -> None:
-        width = logits.shape[1]
-        one = logits.dtype.type(1)
-        scratch = np.empty(width, logits.dtype)
-        for i in range(logits.shape[0]):
-            row = logits[i]
-            mean = row.sum() / logits.dtype.type(width)
-            square, highest = logits.dtype.type(0), row[0]
-            for v in range(width):
-                square += (row[v] - mean) * (row[v] - mean)
-                highest = max(highest, row[v])
-            rate = one / np.sqrt(square / logits.dtype.type(width) + logits.dtype.type(EPSILON))
-            peak = (highest - mean) * rate
-            whole, cross = logits.dtype.type(0), logits.dtype.type(0)
-            for v in range(width):
-                x = (row[v] - mean) * rate
-                scratch[v] = exp(x - peak)
-                whole += scratch[v]
-                cross += scratch[v] * x
-            length, seen = logits.dtype.type(0), logits.dtype.type(0)
-            for j in range(ends[i], ends[i + 1]):
-                length += counts[j]
-                seen += counts[j] * (row[words[j]] - mean) * rate
-            losses[i] = length * (peak + np.log(whole)) - seen
-            # The backward pass of layer normalisation; the mean of softmax minus counts is zero, so one term is gone.
-            pull = (length * cross / whole - seen) / logits.dtype.type(width) * rate * rate
-            share = length / whole * rate
-            for v in range(width):
-                row[v] = share * scratch[v] - (row[v] - mean) * pull
-            for j in range(ends[i], ends[i + 1]):
-                row[words[j]] -= counts[j] * rate
-
-    return reconstruct
+def _exp64(x: Any) -> Any:
+    return np.exp(x)
 
 
-_RECONSTRUCT = {np.dtype(np.float32): _reconstruction(_exp32), np.dtype(np.float64): _reconstruction(np.exp)}
+def _exp(x: Any) -> Any:
+    raise NotImplementedError  # compiled code takes the overload for its precision
+
+
+@overload(_exp, inline="always", jit_options={"fastmath": _FAST, "error_model": "numpy"})
+def _exp_of(x: Any) -> Any:
+    return _exp32 if x == types.float32 else _exp64
+
+
+@njit(cache=True, fastmath=True, error_model="numpy")
+def _highest(row: Array) -> Any:
+    """Where a row holds a NaN this is anything, but then the row's mean is NaN and shows it."""
+    highest = row[0]
+    for v in range(len(row)):
+        highest = max(highest, row[v])
+    return highest
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _moments(row: Array) -> tuple[Any, Any]:
+    """A row's mean and the reciprocal of its deviation."""
+    real = row.dtype.type
+    mean, square = row.sum() / real(len(row)), real(0)
+    for v in range(len(row)):
+        square += (row[v] - mean) * (row[v] - mean)
+    return mean, real(1) / np.sqrt(square / real(len(row)) + real(EPSILON))
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _counted(words: Array, counts: Array, row: Array, shares: Array, background: Array) -> tuple[Any, ...]:
+    """Sums over one document's words: counts, their squares, and counts times logits, background and shares."""
+    real = row.dtype.type
+    length, own, raw, known, expected = real(0), real(0), real(0), real(0), real(0)
+    for j in range(len(words)):
+        v, count = words[j], counts[j]
+        length += count
+        own += count * count
+        raw += count * row[v]
+        known += count * background[v]
+        expected += count * shares[v]
+    return length, own, raw, known, expected
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _exponentials(row: Array, mean: Any, slope: Any, background: Array, out: Array) -> tuple[Any, ...]:
+    """exp(slope * (row - mean) + background - peak), with the peak and three sums."""
+    real = row.dtype.type
+    for v in range(len(row)):
+        out[v] = (row[v] - mean) * slope + background[v]
+    peak = _highest(out)
+    whole, cross, second = real(0), real(0), real(0)
+    for v in range(len(row)):
+        out[v] = _exp(out[v] - peak)
+        whole += out[v]
+        cross += out[v] * (row[v] - mean)
+        second += out[v] * out[v]
+    return peak, whole, cross, second
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _reconstruct(cells: Cells, logits: Array, background: Array, gain: Any, out: tuple[Array, ...]) -> None:
+    """The fused loss: while a row of logits is in cache, its loss and its gradient are found."""
+    ends, words, counts = cells
+    losses, means, rates, pulls, squares = out
+    width = logits.dtype.type(logits.shape[1])
+    shares = np.empty(logits.shape[1], logits.dtype)
+    for i in range(logits.shape[0]):
+        row, mine = logits[i], slice(ends[i], ends[i + 1])
+        mean, rate = _moments(row)
+        peak, whole, cross, second = _exponentials(row, mean, gain * rate, background, shares)
+        length, own, raw, known, expected = _counted(words[mine], counts[mine], row, shares, background)
+        normal = (raw - length * mean) * rate
+        weight = length / whole
+        losses[i] = length * (peak + np.log(whole)) - known - gain * normal
+        # Backward through layer normalisation; softmax minus counts sums to zero, so one of its terms is gone.
+        pull = gain * (weight * rate * cross - normal) / width
+        for v in range(len(row)):
+            row[v] = weight * rate * gain * shares[v] - (row[v] - mean) * (pull * rate * rate)
+        for j in range(ends[i], ends[i + 1]):
+            row[words[j]] -= counts[j] * gain * rate
+        means[i], rates[i], pulls[i] = mean, rate, pull
+        squares[i] = weight * weight * second - (weight + weight) * expected + own
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def standardise(topics: Array, spread: Any) -> None:
+    """Gives every word the same mean (0) and deviation (`spread`) over the topics, in place.
+
+    It looks at parameters only. Batch normalisation does as much to each word's logit, but over documents.
+    """
+    real = topics.dtype.type
+    count, width = real(topics.shape[0]), topics.shape[1]
+    means, squares = np.zeros(width, topics.dtype), np.zeros(width, topics.dtype)
+    for k in range(topics.shape[0]):
+        _add(means, topics[k])
+    means /= count
+    for k in range(topics.shape[0]):
+        _add_squares(squares, topics[k], means)
+    rates = real(spread) / np.sqrt(squares / count + real(1e-12))
+    for k in range(topics.shape[0]):
+        row = topics[k]
+        for v in range(width):
+            row[v] = (row[v] - means[v]) * rates[v]
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _add(total: Array, row: Array) -> None:
+    for v in range(len(row)):
+        total[v] += row[v]
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _add_squares(total: Array, row: Array, means: Array) -> None:
+    for v in range(len(row)):
+        total[v] += (row[v] - means[v]) * (row[v] - means[v])
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """What the decoder's loss leaves behind: per document its value, the layer norm's facts, and the gradients.
+
+    `back` is the gradient at the logits before layer normalisation; `squares` are the squared lengths of the gradient
+    after it, which is the background's own.
+    """
+
+    losses: torch.Tensor
+    back: torch.Tensor
+    means: torch.Tensor
+    rates: torch.Tensor
+    pulls: torch.Tensor
+    squares: torch.Tensor
 
 
 class Fused:
@@ -153,11 +248,14 @@ class Fused:
         """Adds inputs^T @ back to `out`; only the rows of words that occur are touched."""
         _scatter(batch.ends, batch.words, batch.inputs, back.numpy(), out.numpy())
 
-    def reconstruct(self, batch: Bags, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Each row's -sum(counts * log softmax(layer norm(logits))), and its gradient, written over `logits`."""
-        losses = np.empty(len(logits), dtype=batch.counts.dtype)
-        _RECONSTRUCT[batch.counts.dtype](batch.ends, batch.words, batch.counts, logits.numpy(), losses)
-        return torch.from_numpy(losses), logits
+    def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
+        """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row; `logits` become its gradient."""
+        out = np.empty((5, len(logits)), dtype=batch.counts.dtype)
+        cells = (batch.ends, batch.words, batch.counts)
+        strength = batch.counts.dtype.type(gain)
+        _reconstruct(cells, logits.numpy(), background.numpy(), strength, tuple(out))
+        losses, means, rates, pulls, squares = torch.from_numpy(out)
+        return Reconstruction(losses, logits, means, rates, pulls, squares)
 
 
 # ---- any device: torch ---------------------------------------------------------------------------------------------
@@ -180,17 +278,20 @@ class Spelled:
         rows, words, inputs = self._cells(batch, batch.inputs)
         out.index_add_(0, words, inputs[:, None] * back[rows])
 
-    def reconstruct(self, batch: Bags, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Each row's -sum(counts * log softmax(layer norm(logits))), and its gradient."""
+    def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
+        """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row, and its gradient."""
         rows, words, counts = self._cells(batch, batch.counts)
+        means = logits.mean(dim=1, keepdim=True)
         normal, rate = normalise(logits)
-        scores = torch.log_softmax(normal, dim=1)
+        scores = torch.log_softmax(gain * normal + background, dim=1)
         zeros = torch.zeros(len(logits), dtype=logits.dtype, device=self.device)
         losses = zeros.index_add(0, rows, -counts * scores[rows, words])
         length = zeros.index_add(0, rows, counts)
-        back = scores.exp_().mul_(length[:, None])
-        back.index_put_((rows, words), -counts, accumulate=True)
-        return losses, normalise_backward(back, normal, rate)
+        after = scores.exp_().mul_(length[:, None])
+        after.index_put_((rows, words), -counts, accumulate=True)
+        pull = gain * (after * normal).mean(dim=1, keepdim=True)
+        back = rate * (gain * after - normal * pull)
+        return Reconstruction(losses, back, means[:, 0], rate[:, 0], pull[:, 0], after.square().sum(dim=1))
 
     def _cells(self, batch: Bags, values: Array) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         rows = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from securetm.contracts import Array
+from securetm.contracts import Array, State
 from securetm.errors import NotFound
 
 ADAM, SGD = "adam", "sgd"
@@ -20,17 +20,15 @@ BETA2 = 0.999
 TINY = 1e-8
 
 
-@njit(cache=True, fastmath={"nsz", "contract", "reassoc"})
-def _adam(weights: Array, gradient: Array, scale: Any, moments: tuple[Array, ...], out: tuple[Array, ...], rates: Any) -> None:
+# Python's division raises on zero; that check alone would keep the loop from being vectorised.
+@njit(cache=True, fastmath={"nsz", "contract", "reassoc"}, error_model="numpy")
+def _adam(weights: Array, gradient: Array, scale: Any, first: Array, second: Array, rates: Any) -> None:
     beta1, keep1, beta2, keep2, rate, spread, tiny = rates
-    first, second = moments
-    new_weights, new_first, new_second = out
     for i in range(len(weights)):
         g = gradient[i] * scale
-        m = beta1 * first[i] + keep1 * g
-        v = beta2 * second[i] + keep2 * g * g
-        new_first[i], new_second[i] = m, v
-        new_weights[i] = weights[i] - rate * m / (np.sqrt(v) * spread + tiny)
+        first[i] = beta1 * first[i] + keep1 * g
+        second[i] = beta2 * second[i] + keep2 * g * g
+        weights[i] -= rate * first[i] / (np.sqrt(second[i]) * spread + tiny)
 
 
 def moments(optimiser: str, weights: Array) -> dict[str, Array]:
@@ -44,7 +42,7 @@ def step(
     weights: Array,
     gradient: Array,
     count: float,
-    memory: dict[str, Array],
+    memory: State,
     number: int,
     rate: float,
     beta1: float,
@@ -53,11 +51,12 @@ def step(
     """Weights and memory after one step along gradient / count; the step is number 1, 2, ... Memory of Adam or empty."""
     if not memory:
         return weights - weights.dtype.type(rate / count) * gradient, {}
-    old = (weights, memory["first"], memory["second"])
-    new = old if in_place else (np.empty_like(weights), np.empty_like(weights), np.empty_like(weights))
+    first, second = memory["first"], memory["second"]
+    if not in_place:
+        weights, first, second = weights.copy(), first.copy(), second.copy()
     real = weights.dtype.type
     corrected = rate / (1.0 - beta1**number)
     spread = 1.0 / math.sqrt(1.0 - BETA2**number)
     rates = tuple(real(x) for x in (beta1, 1.0 - beta1, BETA2, 1.0 - BETA2, corrected, spread, TINY))
-    _adam(weights, np.ascontiguousarray(gradient, dtype=weights.dtype), real(1.0 / count), old[1:], new, rates)
-    return new[0], {"first": new[1], "second": new[2]}
+    _adam(weights, np.ascontiguousarray(gradient, dtype=weights.dtype), real(1.0 / count), first, second, rates)
+    return weights, {"first": first, "second": second}

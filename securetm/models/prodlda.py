@@ -18,8 +18,8 @@ from securetm.errors import BadSetting
 from securetm.models import optimisers
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
-from securetm.models.kernels import Fused, Spelled, arithmetic, bags, normalise
-from securetm.models.prodlda_losses import Noise, Prior, ProdLDALosses, Shape, encode
+from securetm.models.kernels import Fused, Spelled, arithmetic, bags, normalise, standardise
+from securetm.models.prodlda_losses import Network, Noise, Prior, ProdLDALosses, Shape, encode
 
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time where nothing is learned, so that memory does not grow with the corpus
@@ -39,6 +39,9 @@ class ProdLDA(Estimator):
     theta_dropout: float = 0.0
     alpha: float = 1.0  # of the symmetric Dirichlet prior
     prior_weight: float = 1.0
+    gain: float = 0.7  # deviation of the topics' part of the logits, beside the learned background of every word
+    word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
+    relevance: float = 0.1  # how much of the background counts for a topic's words
     learning_rate: float = 2e-3
     beta1: float = 0.9
     optimiser: str = optimisers.ADAM
@@ -54,6 +57,8 @@ class ProdLDA(Estimator):
         self._check("dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
         self._check("theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
         self._check("alpha", self.alpha > 0, "must be positive")
+        self._check("gain", self.gain > 0, "must be positive")
+        self._check("word_spread", self.word_spread > 0, "must be positive")
         self._check("learning_rate", self.learning_rate > 0, "must be positive")
         self._check("beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
         self._check("optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
@@ -71,9 +76,10 @@ class ProdLDA(Estimator):
         shape = Shape(len(vocabulary), self.hidden, self.n_topics)
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
-            if not part.endswith("_bias"):
+            if not part.endswith("_bias") and part != "background":
                 bound = np.sqrt(6.0 / sum(values.shape))  # Glorot's, as ProdLDA's authors start
                 values[...] = rng.uniform(-bound, bound, values.shape)
+        self._restore(flat)
         return {
             "weights": flat,
             "step": np.zeros(1, dtype=np.int64),
@@ -96,13 +102,11 @@ class ProdLDA(Estimator):
         if count <= 0.0:  # nobody drew a document; under noise the count may even be below zero
             return after
         if self.local_epochs:
-            mean = (total["difference"] / count).astype(self.dtype)
-            return {**after, "weights": state["weights"] + mean}
-        memory = {name: state[name] for name in ("first", "second") if name in state}
-        weights, memory = optimisers.step(
-            state["weights"], total["gradient"], count, memory, int(after["step"][0]),
-            self.learning_rate, self.beta1, in_place,
-        )  # fmt: skip
+            average = state["weights"] + (total["difference"] / count).astype(self.dtype)
+            return {**after, "weights": self._restore(average)}
+        memory: State = {name: state[name] for name in ("first", "second") if name in state}
+        number = int(after["step"][0])
+        weights, memory = self.stepped(state["weights"], total["gradient"], count, memory, number, in_place)
         return {**after, "weights": weights, **memory}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
@@ -110,9 +114,13 @@ class ProdLDA(Estimator):
         return {name: state[name] for name in ("weights", "step", "seed")}
 
     def topics(self, state: State) -> Array:
-        """Each topic's word distribution: what the decoder says to a document of that topic alone."""
-        rows = torch.from_numpy(self._layers(state)["topics"])
-        shares: Array = torch.softmax(normalise(rows.double())[0], dim=1).numpy()
+        """Each topic's words: what the decoder says to a document of that topic alone, the background tempered by `relevance`.
+
+        At relevance 1 it is the decoder's own distribution; less ranks words by what sets a topic apart.
+        """
+        layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
+        scores = self.gain * normalise(layers["topics"])[0] + self.relevance * layers["background"]
+        shares: Array = torch.softmax(scores, dim=1).numpy()
         return shares
 
     def infer(self, state: State, documents: Any) -> Array:
@@ -127,26 +135,37 @@ class ProdLDA(Estimator):
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """Of each document's unseen words, given the topic shares of its seen ones."""
-        kernels, decoder = self._kernels, self._on_device(self._layers(state))["topics"]
+        kernels, decoder = self._kernels, self._on_device(self._layers(state))
         shares = self.infer(state, seen).astype(self.dtype)
         out = np.empty(len(unseen))
         with torch.inference_mode():
             for rows, chunk in _chunks(unseen):
-                logits = torch.from_numpy(shares[rows]).to(kernels.device) @ decoder
-                out[rows] = -kernels.reconstruct(bags(chunk, self.dtype), logits)[0].double().cpu().numpy()
+                logits = torch.from_numpy(shares[rows]).to(kernels.device) @ decoder["topics"]
+                said = kernels.reconstruct(bags(chunk, self.dtype), logits, decoder["background"], self.gain)
+                out[rows] = -said.losses.double().cpu().numpy()
         return out
 
     # ---- what the queries share ----
 
     def losses(self, state: State, counts: Any, keys: Array) -> ProdLDALosses:
         """The losses of a batch: noise from (seed, step, key), so it does not matter who computes them."""
-        shape = Shape.of(state["weights"], self.hidden, self.n_topics)
-        batch = bags(counts, self.dtype)
-        return ProdLDALosses(state["weights"], shape, batch, self._noise(state, keys), self._prior, self._kernels)
+        return ProdLDALosses(state["weights"], self._network(state), bags(counts, self.dtype), self._noise(state, keys))
 
-    @cached_property
-    def _prior(self) -> Prior:
-        return Prior.laplace(self.alpha, self.n_topics, self.prior_weight)
+    def stepped(
+        self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
+    ) -> tuple[Array, State]:
+        """Weights and moments after one step along the mean gradient, every word's spread restored."""
+        rate, beta1 = self.learning_rate, self.beta1
+        weights, memory = optimisers.step(weights, gradient, count, memory, number, rate, beta1, in_place)
+        return self._restore(weights), memory
+
+    def _restore(self, weights: Array) -> Array:
+        standardise(Shape.of(weights, self.hidden, self.n_topics).views(weights)["topics"], self.word_spread)
+        return weights
+
+    def _network(self, state: State) -> Network:
+        shape = Shape.of(state["weights"], self.hidden, self.n_topics)
+        return Network(shape, Prior.laplace(self.alpha, self.n_topics, self.prior_weight), self.gain, self._kernels)
 
     @cached_property
     def _kernels(self) -> Fused | Spelled:
@@ -212,15 +231,13 @@ class EpochsQuery:
 
     def _trained(self, documents: Any, rng: np.random.Generator) -> Array:
         model, weights = self.model, self.state["weights"].copy()
-        memory = optimisers.moments(model.optimiser, weights)
+        memory: State = optimisers.moments(model.optimiser, weights)
         for number, rows in enumerate(self._batches(len(documents), rng), start=1):
             # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
             step = (self.state["step"] << 32) + number
             inside = {"weights": weights, "step": step, "seed": self.state["seed"]}
             gradient = model.losses(inside, documents.counts[rows], documents.keys[rows]).gradient(np.ones(len(rows)))
-            weights, memory = optimisers.step(
-                weights, gradient, len(rows), memory, number, model.learning_rate, model.beta1, in_place=True
-            )
+            weights, memory = model.stepped(weights, gradient, len(rows), memory, number, in_place=True)
         return weights
 
     def _batches(self, count: int, rng: np.random.Generator) -> Iterator[Array]:

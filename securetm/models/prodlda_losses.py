@@ -34,7 +34,7 @@ class Shape:
         v, h, k = self.vocabulary, self.hidden, self.topics
         return (
             ("words", (v, h)), ("words_bias", (h,)), ("inner", (h, h)), ("inner_bias", (h,)),
-            ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, v)),
+            ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, v)), ("background", (v,)),
         )  # fmt: skip
 
     @property
@@ -51,7 +51,7 @@ class Shape:
     def of(cls, weights: Array, hidden: int, topics: int) -> Shape:
         """The shape whose flat vector has this length; the vocabulary's size follows from it."""
         fixed = cls(0, hidden, topics).size
-        words, left = divmod(len(weights) - fixed, hidden + topics)
+        words, left = divmod(len(weights) - fixed, hidden + topics + 1)
         if left or words < 1:
             raise BrokenPromise("weight vector", len(weights), cls(max(words, 1), hidden, topics).size)
         return cls(words, hidden, topics)
@@ -104,15 +104,25 @@ def encode(layers: dict[str, Tensor], batch: Bags, kernels: Fused | Spelled, mas
     return Encoded((first.sigmoid_(), second.sigmoid_()), (one, two), mean, spread, (mean_rate, spread_rate))
 
 
+@dataclass(frozen=True)
+class Network:
+    """All that is fixed about the network while its weights change."""
+
+    shape: Shape
+    prior: Prior
+    gain: float  # deviation of the topics' part of the logits
+    kernels: Fused | Spelled
+
+
 class ProdLDALosses:
     """The negative evidence bound of each document of a batch (contracts.Losses), forward and backward run once."""
 
-    def __init__(self, weights: Array, shape: Shape, batch: Bags, noise: Noise, prior: Prior, kernels: Fused | Spelled) -> None:
-        self.shape = shape
-        self._batch, self._kernels = batch, kernels
+    def __init__(self, weights: Array, net: Network, batch: Bags, noise: Noise) -> None:
+        self._net, self._batch, self._kernels = net, batch, net.kernels
         self._dtype = weights.dtype
         with torch.inference_mode():
-            self._run(shape.views(torch.from_numpy(weights).to(kernels.device)), noise, prior)
+            self._layers: dict[str, Tensor] = net.shape.views(torch.from_numpy(weights).to(net.kernels.device))
+            self._run(self._layers, noise, net.prior)
 
     def _run(self, layers: dict[str, Tensor], noise: Noise, prior: Prior) -> None:
         mask, normal = self._tensor(noise.hidden), self._tensor(noise.normal)
@@ -120,8 +130,9 @@ class ProdLDALosses:
         deviation = torch.exp(0.5 * encoded.log_variance)
         theta = torch.softmax(torch.addcmul(encoded.mean, deviation, normal), dim=1)
         kept = theta if noise.theta is None else theta * self._tensor(noise.theta)
-        losses, outward = self._kernels.reconstruct(self._batch, kept @ layers["topics"])
-        self.values: Array = (losses + prior.weight * _divergence(encoded, prior)).cpu().numpy()
+        said = self._kernels.reconstruct(self._batch, kept @ layers["topics"], layers["background"], self._net.gain)
+        outward = said.back
+        self.values: Array = (said.losses + prior.weight * _divergence(encoded, prior)).cpu().numpy()
         back = outward @ layers["topics"].T
         back = back if noise.theta is None else back.mul_(self._tensor(noise.theta))
         before = theta * (back - (theta * back).sum(dim=1, keepdim=True))
@@ -130,7 +141,7 @@ class ProdLDALosses:
         words = (inner @ layers["inner"].T).mul_(encoded.slopes[0])
         # What went into each dense layer, and the gradient of what came out of it.
         self._dense = {"inner": (encoded.hidden[0], inner), "head": (encoded.hidden[1], head), "topics": (kept, outward)}
-        self._words = words
+        self._words, self._said = words, said
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's summed gradient, owners sorted: |a b^T|^2 = |a|^2 |b|^2 instead of whole rows."""
@@ -144,8 +155,8 @@ class ProdLDALosses:
     def gradient(self, weights: Array) -> Array:
         """The sum over documents of weight times gradient, as one flat vector."""
         with torch.inference_mode():
-            flat = torch.zeros(self.shape.size, dtype=self._words.dtype, device=self._kernels.device)
-            parts = self.shape.views(flat)
+            flat = torch.zeros(self._net.shape.size, dtype=self._words.dtype, device=self._kernels.device)
+            parts = self._net.shape.views(flat)
             scale = None if bool(np.all(weights == 1)) else self._tensor(np.asarray(weights))[:, None]
             words = self._words if scale is None else self._words * scale
             self._kernels.embed_gradient(self._batch, words, parts["words"])
@@ -154,13 +165,21 @@ class ProdLDALosses:
                 torch.mm((inward if scale is None else inward * scale).T, outward, out=parts[name])
                 if name != "topics":  # the decoder has no bias
                     torch.sum(outward if scale is None else outward * scale, dim=0, out=parts[f"{name}_bias"])
+            parts["background"].copy_(self._background(torch.ones_like(self._said.rates) if scale is None else scale[:, 0]))
             return flat.cpu().numpy()
+
+    def _background(self, scale: Tensor) -> Tensor:
+        """The weighted sum of the gradients after layer normalisation, undone from those before it without keeping both."""
+        said, kept = self._said, self._dense["topics"][0]
+        level = scale * said.pulls * said.rates / self._net.gain
+        undone = (scale / (said.rates * self._net.gain)) @ said.back
+        return undone + (level @ kept) @ self._layers["topics"] - (level * said.means).sum()
 
     def _squares(self) -> Array:
         total: Array = (self._input_squares() + 1.0) * _square(self._words)
         for name, (inward, outward) in self._dense.items():
             total += (_square(inward) + (name != "topics")) * _square(outward)
-        return total
+        return np.asarray(total + self._said.squares.double().cpu().numpy())
 
     def _input_squares(self) -> Array:
         batch = self._batch
@@ -172,6 +191,9 @@ class ProdLDALosses:
         total = ((self._shared_words(rows) + 1.0) * _gram(self._words[rows])).sum()
         for name, (inward, outward) in self._dense.items():
             total += ((_gram(inward[rows]) + (name != "topics")) * _gram(outward[rows])).sum()
+        chosen = torch.zeros_like(self._said.rates)
+        chosen[torch.from_numpy(rows)] = 1.0
+        total += self._background(chosen).double().square().sum().item()
         return float(max(total, 0.0))
 
     def _shared_words(self, rows: Array) -> Array:

@@ -7,7 +7,7 @@ from torch.nn import functional
 from securetm.contracts import Answer
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Shape
+from securetm.models.prodlda_losses import Prior, Shape
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)
@@ -57,8 +57,9 @@ def spelled_loss(net, flat, counts, hidden, normal, theta, decode=None):
     k = net.n_topics
     mean, spread = (functional.layer_norm(x, (k,)) for x in (head[:, :k], head[:, k:]))
     share = torch.softmax(mean + torch.exp(0.5 * spread) * normal, 1) * theta
-    logits = (decode or (lambda x: functional.layer_norm(x, (WORDS,))))(share @ layer["topics"])
-    prior = net._prior
+    normal = (decode or (lambda x: functional.layer_norm(x, (WORDS,))))(share @ layer["topics"])
+    logits = net.gain * normal + layer["background"]
+    prior = Prior.laplace(net.alpha, net.n_topics, net.prior_weight)
     apart = 0.5 * ((spread.exp() + mean**2) / prior.variance - 1 + np.log(prior.variance) - spread).sum(1)
     return -(counts * torch.log_softmax(logits, 1)).sum(1) + prior.weight * apart
 
@@ -67,7 +68,10 @@ def spelled_loss(net, flat, counts, hidden, normal, theta, decode=None):
 def setting():
     net = model()
     documents = corpus()
-    return net, net.start(VOCABULARY, np.random.default_rng(1)), documents
+    rng = np.random.default_rng(1)
+    state = net.start(VOCABULARY, rng)
+    weights = state["weights"] + rng.normal(0, 0.2, state["weights"].shape)  # so that no bias is zero
+    return net, {**state, "weights": weights, "step": np.array([3])}, documents
 
 
 def test_values_norms_and_gradients_are_those_of_autograd(setting):
