@@ -27,7 +27,8 @@ class SecuretmError(Exception):
 
     def advice(self) -> str:
         """What to do about it."""
-        return self.hint.format(**self.facts())
+        listed = {name: ", ".join(map(str, v)) if isinstance(v, tuple) else v for name, v in self.facts().items()}
+        return self.hint.format(**listed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(self.facts().values())
@@ -107,6 +108,12 @@ class BrokenPromise(SecuretmError):
     found: int
     promised: int
     hint = "this is a fault of the model or the mechanism, not of the data: please report it"
+
+
+class SplitOwner(SecuretmError):
+    """rows of one document, person or party were poured in at two times, so they cannot be bounded together"""
+
+    hint = "this is a fault of the model: all rows of an owner belong into one call; please report it"
 
 
 class UnsafeEntropy(Misuse):

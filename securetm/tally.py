@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms
-from securetm.errors import BrokenPromise
+from securetm.errors import BrokenPromise, SplitOwner
 
 
 def _unchanged(rows: Rows) -> Rows:
@@ -30,6 +30,7 @@ class SumTally:
         self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if terms.bits == 32 else np.float64
         self._vector: Array = np.zeros(0 if terms.ragged else terms.size, dtype=self._whole)
         self._ragged: list[Array] = []
+        self._met: Array = np.zeros(0, dtype=np.int64)
 
     def add(self, rows: Rows, owners: Array) -> None:
         """Pours in one row per item; rows with the same owner are summed, then bounded together."""
@@ -37,6 +38,7 @@ class SumTally:
             self._ragged.append(np.asarray(rows))
             return
         self._check_rows(rows, owners)
+        self._meet(owners)
         owned = _clip(_by_owner(self._on_rows(rows), owners), self.radius)
         if self.terms.domain is Domain.INTEGER:  # each row towards zero, never the sum: one row must not tip many coordinates
             owned = owned.astype(np.int64)
@@ -46,6 +48,7 @@ class SumTally:
         """Pours in gradients of one loss per document; `beside` holds each row's other coordinates."""
         if len(owners) == 0:
             return
+        self._meet(owners)
         weights = self._weights(losses, owners, beside)
         gradient = losses.gradient(weights)
         if len(gradient) + beside.shape[1] != len(self._vector):
@@ -69,6 +72,12 @@ class SumTally:
             raise BrokenPromise("row", rows.shape[-1], self.terms.size)
         if rows.shape[0] != len(owners):
             raise BrokenPromise("list of owners", len(owners), rows.shape[0])
+
+    def _meet(self, owners: Array) -> None:
+        """Each owner comes once: what came earlier was bounded by itself, and two bounded rows exceed the bound."""
+        if len(self._met) and np.isin(owners, self._met).any():
+            raise SplitOwner()
+        self._met = np.concatenate([self._met, owners])
 
     def _weights(self, losses: Losses, owners: Array, beside: Array) -> Array:
         """How far each document's row is shrunk, so that its owner's whole row stays within the radius."""

@@ -69,7 +69,7 @@ class TestProdLDAOverACorpus(ModelLaws):
     [
         DocumentFrequencies(len(VOCABULARY)),
         CooccurrenceCounts(np.array([[0, 3, 2], [3, 2, 5]])),
-        HeldOut(small(), trained(small(), split(some_documents(14, seed=5)))),
+        HeldOut(small(), small().start(VOCABULARY, np.random.default_rng(0))),
         small().query(small().start(VOCABULARY, np.random.default_rng(0))),
     ],
 )

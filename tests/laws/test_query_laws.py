@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Array, Block, Memory, Query, Tally, Terms
+from securetm.errors import SplitOwner
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from tests.laws import toys
 from tests.laws.query_laws import QueryLaws, poured
@@ -168,6 +169,19 @@ class WrongLosses(Mutant):
         words = documents.counts.astype(float)
         losses = WrongNorms(words, np.where(np.arange(len(documents)) % 2, 1.0, -1.0))
         tally.add_losses(losses, np.arange(len(documents)), np.ones((len(documents), 0)))
+
+
+class Chunked(Mutant):
+    """Pours in two goes, and counts owners from zero in each."""
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+        for rows in np.array_split(documents.counts.toarray().astype(float), 2):
+            tally.add(rows, np.arange(len(rows)))
+
+
+def test_an_owner_poured_twice_is_refused() -> None:
+    with pytest.raises(SplitOwner):
+        poured(Chunked(), some_documents(12, seed=3))
 
 
 LAWS = QueryLaws()
