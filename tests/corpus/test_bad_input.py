@@ -1,0 +1,144 @@
+"""Every way in which a file can be bad ends in its own error: the file, the line, what to do, and no word of a document."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from securetm import errors
+from securetm.corpus.readers import read_corpus
+
+SECRET = "diagnosis"  # what no message may hold
+GOOD = json.dumps({"text": f"the {SECRET} of a patient"}).encode()
+
+
+def jsonl(*lines: bytes) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+BAD: dict[str, tuple[str, bytes, type[errors.SecuretmError], int | None]] = {
+    "empty jsonl": ("a.jsonl", b"", errors.EmptyFile, None),
+    "blank jsonl": ("a.jsonl", b"\n  \n", errors.EmptyFile, None),
+    "empty csv": ("a.csv", b"", errors.EmptyFile, None),
+    "header only": ("a.csv", b"text,label\n", errors.EmptyFile, None),
+    "empty parquet": ("a.parquet", b"", errors.EmptyFile, None),
+    "missing key": ("a.jsonl", jsonl(b'{"body": "x diagnosis"}'), errors.MissingColumn, 1),
+    "missing key later": ("a.jsonl", jsonl(GOOD, b'{"body": "x diagnosis"}'), errors.MissingColumn, 2),
+    "missing csv column": ("a.csv", b"diagnosis,label\nx,y\n", errors.MissingColumn, 1),
+    "broken json": ("a.jsonl", jsonl(GOOD, b"", b'{"text": "diagnosis'), errors.InvalidJson, 3),
+    "json array": ("a.jsonl", b'["diagnosis"]\n', errors.InvalidJson, 1),
+    "deep json": ("a.jsonl", b"[" * 200_000, errors.InvalidJson, 1),
+    "huge number": ("a.jsonl", b'{"text": ' + b"9" * 6_000 + b"}", errors.InvalidJson, 1),
+    "latin1 jsonl": ("a.jsonl", jsonl(GOOD, '{"text": "café diagnosis"}'.encode("latin1")), errors.WrongEncoding, 2),
+    "latin1 csv": ("a.csv", "text\ndiagnosis\ncafé\n".encode("latin1"), errors.WrongEncoding, 3),
+    "utf16": ("a.jsonl", '{"text": "diagnosis"}'.encode("utf-16"), errors.NulByte, 1),
+    "nul jsonl": ("a.jsonl", jsonl(GOOD, b'{"text": "diagnosis\0"}'), errors.NulByte, 2),
+    "escaped nul": ("a.jsonl", jsonl(GOOD, b'{"text": "diagnosis \\u0000"}'), errors.NulByte, 2),
+    "nul csv": ("a.csv", b"text\ndiagnosis\n\0\n", errors.NulByte, 3),
+    "ragged": ("a.csv", b"text,label\ndiagnosis,b\ndiagnosis,b,c\n", errors.RaggedRow, 3),
+    "open quote": ("a.csv", b'text,label\n"diagnosis,b\nc,d\n', errors.BadTable, 3),
+    "stray quote": ("a.csv", b'text,label\n"diagnosis"x,b\n', errors.BadTable, 2),
+    "duplicate column": ("a.csv", b"text,diagnosis,diagnosis\na,b,c\n", errors.DuplicateColumn, 1),
+    "cut gzip": ("a.jsonl.gz", gzip.compress(jsonl(*[GOOD] * 9_000))[:-40], errors.DamagedFile, None),
+    "no gzip": ("a.jsonl.gz", GOOD, errors.DamagedFile, None),
+    "wrong bits": ("a.csv.gz", gzip.compress(b"text\ndiagnosis\n")[:-8] + b"\1" * 8, errors.DamagedFile, None),
+    "no parquet": ("a.parquet", b"PAR1 diagnosis" * 9, errors.DamagedFile, None),
+    "number as text": ("a.jsonl", jsonl(GOOD, b'{"text": 7}'), errors.BadCell, 2),
+    "label is a list": ("a.jsonl", jsonl(b'{"text": "x", "label": ["diagnosis"]}'), errors.BadCell, 1),
+    "label is a text": ("a.jsonl", jsonl(b'{"text": "x", "label": "' + b"diagnosis " * 90 + b'"}'), errors.BadCell, 1),
+    "lone surrogate": ("a.jsonl", jsonl(b'{"text": "x", "label": "diagnosis \\ud800"}'), errors.BadCell, 1),
+    "no vector": ("a.csv", b'text,embedding\na word,"1,diagnosis"\n', errors.BadCell, 2),
+    "infinite vector": ("a.jsonl", jsonl(b'{"text": "word", "embedding": [1, 1e999]}'), errors.BadCell, 1),
+    "ragged vector": ("a.jsonl", jsonl(b'{"text":"a","embedding":[1]}', b'{"text":"b","embedding":[1,2]}'), errors.BadCell, 2),
+    "person missing": ("a.jsonl", jsonl(b'{"text":"a","person":"ann"}', b'{"text":"diagnosis"}'), errors.IncompleteColumn, 2),
+    "person too late": ("a.jsonl", jsonl(GOOD, b'{"text":"a","person":"ann"}'), errors.IncompleteColumn, 2),
+    "vector missing": ("a.jsonl", jsonl(b'{"text":"a","embedding":[1]}', GOOD), errors.IncompleteColumn, 2),
+    "only stop words": ("a.jsonl", jsonl(b'{"text": "the of"}', b'{"text": null}', b'{"text": ""}'), errors.NoDocuments, None),
+    "unknown ending": ("a.docx", GOOD, errors.UnknownFormat, None),
+    "packed parquet": ("a.parquet.gz", GOOD, errors.UnknownFormat, None),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_file(tmp_path: Path, case: str) -> None:
+    name, content, error, line = BAD[case]
+    (tmp_path / name).write_bytes(content)
+    said = refusal(error, lambda: read_corpus(tmp_path / name))
+    assert str(tmp_path / name) in str(said)
+    assert said.facts().get("line") == line
+
+
+def refusal(error: type[errors.SecuretmError], read: Callable[[], Any]) -> errors.SecuretmError:
+    with pytest.raises(error) as caught:
+        read()
+    shown = f"{caught.value} {caught.value.advice()}"
+    assert caught.value.advice()
+    assert SECRET not in shown
+    assert "{" not in str(caught.value)
+    assert caught.value.__cause__ is None or SECRET not in str(caught.value.__cause__)
+    return caught.value
+
+
+def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
+    for name, head in (("a.jsonl", b'{"text": "'), ("a.csv", b"text\n"), ("a.txt", b"")):
+        (tmp_path / name).write_bytes(head + b"diagnosis " * 5_000_000)
+        where = tmp_path if name == "a.txt" else tmp_path / name
+        said = refusal(errors.DocumentTooLong, lambda where=where: read_corpus(where))  # type: ignore[misc]
+        assert "32 MB" in str(said)
+
+
+def test_a_quote_that_swallows_the_rest_stops_at_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'text\n"' + (b"diagnosis " * 100 + b"\n") * 40_000)
+    refusal(errors.DocumentTooLong, lambda: read_corpus(tmp_path / "a.csv"))
+
+
+def test_paths(tmp_path: Path) -> None:
+    refusal(errors.NoSuchPath, lambda: read_corpus(tmp_path / "nowhere.jsonl"))
+    refusal(errors.NoTextFiles, lambda: read_corpus(tmp_path))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.txt").write_bytes("diagnosis\n\ncafé".encode("latin1"))
+    said = refusal(errors.WrongEncoding, lambda: read_corpus(tmp_path))
+    assert said.facts() == {"path": str(tmp_path / "sub" / "a.txt"), "line": 3}
+    refusal(errors.MissingColumn, lambda: read_corpus(tmp_path, person="author"))
+
+
+def test_columns_that_were_asked_for_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(jsonl(GOOD))
+    for role in ("text", "label", "party", "date", "person", "embedding"):
+        said = refusal(errors.MissingColumn, lambda role=role: read_corpus(tmp_path / "a.jsonl", **{role: "column"}))  # type: ignore[misc]
+        assert "column" in str(said)
+
+
+def test_bad_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    for table, error in (
+        (pa.table({"body": ["diagnosis"]}), errors.MissingColumn),
+        (pa.table({"text": [1, 2]}), errors.BadCell),
+        (pa.table({"text": pa.array([], pa.string())}), errors.EmptyFile),
+        (pa.table([["diagnosis"], ["x"]], names=["text", "text"]), errors.DuplicateColumn),
+        (pa.table({"text": [b"word", "caf\xe9 diagnosis".encode("latin1")]}), errors.WrongEncoding),
+        (pa.table({"text": ["word", "diagnosis \0"]}), errors.NulByte),
+        (pa.table({"text": ["x"], "label": [["diagnosis"]]}), errors.BadCell),
+        (pa.table({"text": ["word", "diagnosis"], "embedding": [[1.0], None]}), errors.IncompleteColumn),
+        (pa.table({"text": ["word"], "embedding": ["1 diagnosis"]}), errors.BadCell),
+    ):
+        parquet.write_table(table, path)
+        refusal(error, lambda: read_corpus(path))
+    parquet.write_table(pa.table({"text": ["word " * 100] * 500}), path)
+    path.write_bytes(path.read_bytes()[:-30])
+    refusal(errors.DamagedFile, lambda: read_corpus(path))
+
+
+def test_stop_word_files(tmp_path: Path) -> None:
+    from securetm.corpus.tokeniser import Tokeniser
+
+    refusal(errors.NoSuchPath, lambda: Tokeniser(stop_words=tmp_path / "none").sentences("x"))
+    (tmp_path / "words").write_bytes("and\ncafé\n".encode("latin1"))
+    refusal(errors.WrongEncoding, lambda: Tokeniser(stop_words=tmp_path / "words").sentences("x"))

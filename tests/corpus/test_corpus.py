@@ -1,0 +1,226 @@
+"""A corpus keeps its promises whatever is done to it: order, sentences, keys, persons. Files are tested elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from securetm.contracts import Documents
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.keys import document_keys, mixed
+from securetm.errors import BadSetting, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
+from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
+
+
+def test_a_corpus_is_documents() -> None:
+    documents: Documents = Corpus.from_strings(["one small corpus"])  # mypy reads this line
+    assert len(documents) == 1
+
+
+@given(corpora(), st.data())
+def test_select_takes_whole_documents(corpus: Corpus, data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(corpus) - 1))) if len(corpus) else []
+    chosen = corpus.select(np.array(rows, dtype=np.int64))
+    check(chosen)
+    whole = sentences_of(corpus)
+    assert sentences_of(chosen) == [whole[row] for row in rows]
+    assert chosen.keys.tolist() == [corpus.keys[row] for row in rows]
+    assert chosen.persons is not None
+    assert chosen.persons.tolist() == [row // 2 for row in rows]
+    assert chosen.embeddings is not None
+    assert chosen.embeddings.shape == (len(rows), 2)
+
+
+@given(corpora())
+def test_select_takes_masks_and_negative_rows(corpus: Corpus) -> None:
+    mask = np.arange(len(corpus)) % 2 == 0
+    assert corpus.select(mask).keys.tolist() == corpus.keys[mask].tolist()
+    if len(corpus):
+        assert corpus.select(np.array([-1])).keys[0] == corpus.keys[-1]
+    with pytest.raises(UnlikeParts):
+        corpus.select(np.array([len(corpus)]))
+
+
+@given(corpora(), st.lists(st.sampled_from((*WORDS, "unknown")), unique=True))
+def test_project_keeps_documents_order_and_sentences(corpus: Corpus, vocabulary: list[str]) -> None:
+    projected = corpus.project(vocabulary)
+    check(projected)
+    assert projected.vocabulary == tuple(vocabulary)
+    assert projected.keys.tolist() == corpus.keys.tolist()
+    kept = [[[w for w in s if w in vocabulary] for s in d] for d in sentences_of(corpus)]
+    assert sentences_of(projected) == [[s for s in d if s] for d in kept]
+
+
+@given(corpora(), st.lists(st.sampled_from(WORDS), unique=True))
+def test_project_without_order_agrees(corpus: Corpus, vocabulary: list[str]) -> None:
+    bare = dataclasses.replace(corpus, tokens=None, token_ends=None, sentence_ends=None)
+    assert words_of(bare.project(vocabulary)) == words_of(corpus.project(vocabulary))
+
+
+@given(corpora("left"), corpora("right"))
+def test_concat_is_one_after_the_other(left: Corpus, right: Corpus) -> None:
+    both = Corpus.concat([left, right])
+    check(both)
+    assert sentences_of(both) == sentences_of(left) + sentences_of(right)
+    assert both.vocabulary == tuple(sorted({*left.vocabulary, *right.vocabulary}))
+    assert both.keys.tolist() == [*left.keys, *right.keys]
+    assert both.persons is not None
+    assert left.persons is not None
+    assert right.persons is not None
+    here, there = both.persons[: len(left)], both.persons[len(left) :]
+    assert not set(here) & set(there)  # two numberings are different people
+    assert here.tolist() == left.persons.tolist()
+    assert np.diff(there).tolist() == np.diff(right.persons).tolist()
+
+
+@given(corpora(least=2))
+def test_concat_undoes_a_split_and_people_stay_one(corpus: Corpus) -> None:
+    parts = [corpus.select(np.arange(0, len(corpus), 2)), corpus.select(np.arange(1, len(corpus), 2))]
+    again = Corpus.concat(parts).project(corpus.vocabulary)
+    order = np.argsort(np.concatenate([np.arange(0, len(corpus), 2), np.arange(1, len(corpus), 2)]))
+    assert sentences_of(again.select(order)) == sentences_of(corpus)
+    assert again.persons is not None
+    assert corpus.persons is not None
+    assert again.persons[order].tolist() == corpus.persons.tolist()
+
+
+def test_concat_gives_those_without_a_person_one_each() -> None:
+    named = Corpus.from_strings(["wing wing", "tail"], name="named", persons=["ann", "ann"])
+    nameless = Corpus.from_strings(["hoof", "horn"], name="nameless")
+    persons = Corpus.concat([named, nameless]).persons
+    assert persons is not None
+    assert persons[0] == persons[1]
+    assert len(set(persons.tolist())) == 3
+
+
+def test_concat_refuses_the_same_document_twice() -> None:
+    corpus = Corpus.from_strings(["wing", "tail"])
+    with pytest.raises(RepeatedKeys, match="2 documents"):
+        Corpus.concat([corpus, corpus])
+    assert len(Corpus.concat([corpus, corpus.rekeyed("other")])) == 4
+
+
+def test_concat_refuses_half_known_columns() -> None:
+    ordered = Corpus.from_strings(["wing"], name="ordered")
+    counted = Corpus.from_counts([[1]], ["wing"])
+    with pytest.raises(UnlikeCorpora, match="tokens"):
+        Corpus.concat([ordered, counted])
+    narrow = Corpus.from_strings(["wing"], name="narrow", embeddings=[[1.0]])
+    wide = Corpus.from_strings(["wing"], name="wide", embeddings=[[1.0, 2.0]])
+    with pytest.raises(UnlikeCorpora, match="embeddings"):
+        Corpus.concat([narrow, wide])
+    assert len(Corpus.concat([])) == 0
+
+
+@given(corpora(), st.integers())
+def test_halves_share_every_word_out(corpus: Corpus, seed: int) -> None:
+    seen, unseen = corpus.halves(seed)
+    check(seen)
+    check(unseen)
+    assert seen.keys.tolist() == unseen.keys.tolist() == corpus.keys.tolist()
+    assert (seen.counts + unseen.counts - corpus.counts).nnz == 0
+    assert ((seen.lengths() - unseen.lengths()) == corpus.lengths() % 2).all()
+
+
+@given(corpora(least=1), st.integers(0, 5))
+def test_halves_and_split_follow_the_document_alone(corpus: Corpus, seed: int) -> None:
+    row = np.array([len(corpus) - 1])
+    assert sentences_of(corpus.select(row).halves(seed)[0]) == sentences_of(corpus.halves(seed)[0].select(row))
+    train, held_out = corpus.split(0.5, seed)
+    assert sorted([*train.keys, *held_out.keys]) == sorted(corpus.keys)
+    alone = corpus.select(row).split(0.5, seed)[0]
+    assert (len(alone) == 1) == (corpus.keys[-1] in train.keys)
+
+
+def test_halves_of_counts_alone() -> None:
+    seen, unseen = Corpus.from_counts([[4, 0, 3], [0, 1, 0]], ["x", "y", "z"]).halves(3)
+    assert (seen.counts + unseen.counts).toarray().tolist() == [[4, 0, 3], [0, 1, 0]]
+    assert seen.lengths().tolist() == [4, 1]
+    assert seen.tokens is None
+
+
+def test_halves_depend_on_the_seed_and_are_fair() -> None:
+    corpus = Corpus.from_counts(np.ones((2_000, 2), dtype=int), ["x", "y"])
+    one, other = corpus.halves(1)[0], corpus.halves(2)[0]
+    assert (one.counts != other.counts).nnz > 500
+    assert abs(one.counts.toarray()[:, 0].mean() - 0.5) < 0.06  # 5 standard deviations
+
+
+def test_split_keeps_a_person_together_and_its_fraction() -> None:
+    corpus = Corpus.from_counts(np.ones((4_000, 1), dtype=int), ["x"], persons=np.arange(4_000) // 4)
+    train, held_out = corpus.split(0.75, seed=1)
+    assert train.persons is not None
+    assert held_out.persons is not None
+    assert not set(train.persons.tolist()) & set(held_out.persons.tolist())
+    assert abs(len(train) / len(corpus) - 0.75) < 0.07
+    assert len(corpus.split(1.0)[1]) == len(corpus.split(0.0)[0]) == 0
+    with pytest.raises(BadSetting, match="fraction"):
+        corpus.split(1.5)
+
+
+@given(corpora())
+def test_document_frequencies(corpus: Corpus) -> None:
+    expected = [sum(word in words for words in words_of(corpus)) for word in corpus.vocabulary]
+    assert corpus.document_frequencies().tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.coo_array, sparse.csc_array])
+def test_from_counts_takes_any_matrix(kind: object) -> None:
+    corpus = Corpus.from_counts(kind(np.array([[0.0, 2.0], [1.0, 0.0]])), ["x", "y"], labels=["p", "q"])  # type: ignore[operator]
+    check(corpus)
+    assert words_of(corpus) == [["y", "y"], ["x"]]
+
+
+def test_from_counts_refuses_what_is_no_count() -> None:
+    for matrix in ([[0.5]], [[-1]], [[np.nan]]):
+        with pytest.raises(BadSetting, match="whole numbers"):
+            Corpus.from_counts(matrix, ["x"])
+    with pytest.raises(RepeatedWord):
+        Corpus.from_counts([[1, 2]], ["x", "x"])
+    with pytest.raises(UnlikeParts, match="labels"):
+        Corpus.from_counts([[1]], ["x"], labels=["p", "q"])
+    with pytest.raises(UnlikeParts, match="columns of counts"):
+        Corpus.from_counts([[1]], ["x", "y"])
+
+
+def test_from_tokens_refuses_what_does_not_fit() -> None:
+    with pytest.raises(UnlikeParts, match="words"):
+        Corpus.from_tokens(np.array([0, 5]), np.array([2]), ["x"])
+    with pytest.raises(UnlikeParts, match="tokens"):
+        Corpus.from_tokens(np.array([0, 0]), np.array([1]), ["x"])
+    with pytest.raises(UnlikeParts, match="rising"):
+        Corpus.from_tokens(np.array([0, 0]), np.array([3, 2]), ["x"])
+
+
+def test_from_strings_takes_scikit_learns_arrays() -> None:
+    texts = np.array(["Wings beat. Feathers fall!", "", "horses run"], dtype=object)
+    corpus = Corpus.from_strings(texts, labels=np.array([1, 2, 3]), persons=["ann", "bob", "ann"], dates=["2020", "", "2021"])
+    assert sentences_of(corpus) == [[["wings", "beat"], ["feathers", "fall"]], [["horses", "run"]]]
+    assert corpus.skipped == 1
+    assert corpus.keys.tolist() == document_keys("strings", 3)[[0, 2]].tolist()  # a gap, not a shift
+    assert corpus.labels is not None
+    assert corpus.labels.tolist() == ["1", "3"]
+    assert corpus.persons is not None
+    assert corpus.persons.tolist() == [0, 0]
+    with pytest.raises(UnlikeParts, match="labels"):
+        Corpus.from_strings(["wings"], labels=["p", "q"])
+    with pytest.raises(UnlikeParts, match="dates"):
+        Corpus.from_strings(np.array(["wings"]), dates=[])
+
+
+def test_keys_are_lasting_and_distinct() -> None:
+    keys = document_keys("source", 100_000)
+    assert len(np.unique(keys)) == 100_000
+    assert document_keys("source", 3).tolist() == keys[:3].tolist()
+    assert not set(keys.tolist()) & set(document_keys("other", 100_000).tolist())
+    assert keys[:2].tolist() == KNOWN  # agreement: the same bytes on every machine, in every version
+    bits = (mixed(keys, 7)[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 0.01
+
+
+KNOWN = [17281447791279318202, 7748202820349940484]
