@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from securetm.contracts import State
-from securetm.errors import BadSetting, DamagedModel, NewerModel, OtherModel
+from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFound, OtherModel
 
 VERSION = 1
 _KIND = "securetm topic model"
@@ -42,10 +42,21 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
     if facts.get("model") != getattr(kind, "name", ""):
         raise OtherModel(str(path), str(facts.get("model")), kind.__name__)
     settings, vocabulary = _parsed(path, facts)
-    return _built(path, kind, settings), state, vocabulary
+    model = _built(path, kind, settings)
+    _check_whole(path, model, state, vocabulary)
+    return model, state, vocabulary
+
+
+def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
+    """A state must look like the one this model starts with over that vocabulary."""
+    expected = model.start(vocabulary, np.random.default_rng(0))
+    if {n: (a.shape, a.dtype) for n, a in expected.items()} != {n: (a.shape, a.dtype) for n, a in state.items()}:
+        raise DamagedModel(str(path), "its arrays are not those of a model of that size")
 
 
 def _contents(path: Path) -> tuple[dict[str, str], State]:
+    if not path.is_file():
+        raise NotFound("model file", str(path))
     try:
         with safe_open(path, framework="numpy") as stored:
             return stored.metadata() or {}, {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
@@ -55,7 +66,7 @@ def _contents(path: Path) -> tuple[dict[str, str], State]:
 
 def _parsed(path: Path, facts: dict[str, str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     try:
-        return dict(json.loads(facts["settings"])), tuple(json.loads(facts["vocabulary"]))
+        return dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
     except (KeyError, ValueError, TypeError) as problem:
         raise DamagedModel(str(path), "its settings or its vocabulary cannot be read") from problem
 

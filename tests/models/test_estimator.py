@@ -1,0 +1,232 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from scipy import sparse
+
+from securetm.contracts import Answer, Block, Terms
+from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFitted, NotFound, OtherModel, OtherVocabulary
+from securetm.models.estimator import Estimator, as_documents, held_back
+from securetm.models.prodlda import ProdLDA
+from securetm.tally import SumTally
+
+torch.set_num_threads(1)
+WORDS = 60
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def planted(documents=240, seed=0):
+    """Documents of one of three topics, each with twenty words of its own."""
+    rng = np.random.default_rng(seed)
+    topic = np.arange(documents) % 3
+    counts = rng.poisson(0.05, (documents, WORDS))
+    for i, t in enumerate(topic):
+        counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
+    return as_documents(sparse.csr_array(counts), VOCABULARY), topic
+
+
+def model(**settings):
+    return ProdLDA(**{"n_topics": 3, "hidden": 16, "batch": 24, "learning_rate": 0.01, "device": "cpu", **settings})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    documents, _ = planted()
+    return model().fit(documents, epochs=25)
+
+
+def test_planted_topics_are_found(fitted):
+    documents, topic = planted()
+    tops = [{int(word[1:]) // 20 for word in words} for words in fitted.top_words(10)]
+    assert sorted(tops, key=min) == [{0}, {1}, {2}]
+    home = [tops.index({t}) for t in range(3)]
+    assert (fitted.transform(documents).argmax(1) == np.array(home)[topic]).mean() > 0.95
+    fresh, topic = planted(60, seed=9)
+    assert (fitted.transform(fresh).argmax(1) == np.array(home)[topic]).mean() > 0.9
+
+
+def test_seeds_hold():
+    documents, _ = planted(72)
+    first, second, other = (model().fit(documents, epochs=2, seed=seed).learned.state for seed in (3, 3, 4))
+    assert all(first[name].tobytes() == second[name].tobytes() for name in first)
+    assert first["weights"].tobytes() != other["weights"].tobytes()
+
+
+def test_fit_is_the_federations_own_path():
+    """A centralised epoch is a series of queries, tallies and updates; nothing in fit is faster by being other."""
+    documents, _ = planted(48)
+    net = model(dtype="float64")
+    learned = net.fit(documents, epochs=1, seed=5).learned.state
+    rng = np.random.default_rng(5)
+    state = net.start(VOCABULARY, rng)
+    for rows in np.array_split(rng.permutation(48), 2):
+        total = []
+        for part in np.array_split(rows, 3):
+            tally = SumTally(net.query(state).terms)
+            net.query(net.for_party(state, "any")).answer(documents.select(part), tally, {}, rng)
+            total.append(tally.blocks())
+        state = net.update(state, Answer({name: sum(part[name] for part in total) for name in total[0]}))
+    np.testing.assert_allclose(learned["weights"], state["weights"], atol=1e-10)
+
+
+def test_components_are_the_topics_and_words_follow_them(fitted):
+    assert fitted.components_.shape == (3, WORDS)
+    np.testing.assert_allclose(fitted.components_.sum(1), 1)
+    assert fitted.top_words(4) == [[VOCABULARY[v] for v in np.argsort(-row)[:4]] for row in fitted.components_]
+
+
+def test_fit_transform_is_fit_then_transform():
+    documents, _ = planted(48)
+    both = model().fit_transform(documents, epochs=2)
+    np.testing.assert_array_equal(both, model().fit(documents, epochs=2).transform(documents))
+
+
+def test_a_bare_matrix_will_do(fitted):
+    documents, _ = planted()
+    bare = model().fit(documents.counts.toarray(), epochs=25, vocabulary=VOCABULARY)
+    np.testing.assert_array_equal(bare.learned.state["weights"], fitted.learned.state["weights"])
+    np.testing.assert_array_equal(bare.transform(documents.counts), fitted.transform(documents))
+
+
+def test_early_stopping_keeps_the_best_epoch():
+    documents, _ = planted(96)
+    seen = []
+    eager = model(learning_rate=0.05)
+    learned = eager.fit(documents, epochs=200, early_stopping=0.25, patience=3, on_progress=seen.append).learned
+    scores = [progress.held_out for progress in seen]
+    assert len(seen) < 200
+    assert len(seen) == int(np.argmax(scores)) + 1 + 3
+    assert learned.history == tuple(seen[: len(learned.history)])
+    assert learned.history[-1].held_out == max(scores)
+    held = documents.select(np.flatnonzero(held_back(documents.keys, 0.25)))
+    assert eager.score(held) == pytest.approx(max(scores))
+
+
+def test_the_split_follows_the_keys_alone():
+    keys = np.random.default_rng(0).integers(0, 2**64, 20000, dtype=np.uint64)
+    back = held_back(keys, 0.25)
+    assert abs(back.mean() - 0.25) < 5 * np.sqrt(0.1875 / keys.size)
+    np.testing.assert_array_equal(held_back(keys[::-3], 0.25), back[::-3])
+    assert not held_back(keys, 0.0).any()
+
+
+def test_named_validation_documents_are_used():
+    documents, _ = planted(48)
+    others, _ = planted(24, seed=1)
+    net = model().fit(documents, others, epochs=3)
+    assert net.learned.history[-1].held_out == pytest.approx(net.score(others))
+
+
+@pytest.mark.parametrize("options", [{"epochs": 0}, {"early_stopping": 1.0}, {"patience": 0}])
+def test_options_are_checked(options):
+    with pytest.raises(BadSetting):
+        model().fit(planted(12)[0], **options)
+
+
+def test_nothing_is_transformed_before_fitting():
+    with pytest.raises(NotFitted):
+        model().transform(planted(12)[0])
+
+
+def test_documents_over_other_words_are_refused(fitted):
+    documents = as_documents(planted(12)[0].counts, VOCABULARY[::-1])
+    with pytest.raises(OtherVocabulary) as refusal:
+        fitted.transform(documents)
+    assert "w1" not in str(refusal.value) + refusal.value.advice()
+
+
+def test_settings_stay_frozen_and_equal(fitted):
+    assert fitted == model()
+    with pytest.raises(AttributeError):
+        fitted.n_topics = 4
+
+
+# ---- save and load -------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_model_is_the_same_model(fitted, tmp_path):
+    fitted.save(tmp_path / "m.safetensors")
+    again = ProdLDA.load(tmp_path / "m.safetensors")
+    assert again == fitted
+    assert again.learned.vocabulary == VOCABULARY
+    documents, _ = planted(24, seed=2)
+    np.testing.assert_array_equal(again.transform(documents), fitted.transform(documents))
+    assert all((again.learned.state[name] == values).all() for name, values in fitted.learned.state.items())
+    assert [path.name for path in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def rewritten(fitted, path, **facts):
+    fitted.save(path)
+    with safe_open(path, framework="numpy") as stored:
+        arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        metadata = {**stored.metadata(), **facts}
+    save_file(arrays, path, metadata)
+
+
+@pytest.mark.parametrize(
+    ("facts", "error"),
+    [
+        ({"kind": "something else"}, DamagedModel),
+        ({"version": "2"}, NewerModel),
+        ({"model": "lda"}, OtherModel),
+        ({"settings": "{"}, DamagedModel),
+        ({"settings": json.dumps({"n_topics": 3, "surprise": 1})}, DamagedModel),
+        ({"settings": json.dumps({"n_topics": 0})}, DamagedModel),
+        ({"vocabulary": "7"}, DamagedModel),
+    ],
+)
+def test_foreign_files_are_named(fitted, tmp_path, facts, error):
+    rewritten(fitted, tmp_path / "m", **facts)
+    with pytest.raises(error) as refusal:
+        ProdLDA.load(tmp_path / "m")
+    assert str(tmp_path / "m") in str(refusal.value)
+
+
+def test_damaged_files_are_named(fitted, tmp_path):
+    fitted.save(tmp_path / "m")
+    whole = (tmp_path / "m").read_bytes()
+    for damaged in (b"", whole[:5], whole[:-1], b"\xff" * 64 + whole[64:], b"\x80\x04K\x01."):
+        (tmp_path / "m").write_bytes(damaged)
+        with pytest.raises(DamagedModel):
+            ProdLDA.load(tmp_path / "m")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(NotFound):
+        ProdLDA.load(tmp_path / "nothing")
+
+
+def test_arrays_that_do_not_fit_the_vocabulary_are_refused(fitted, tmp_path):
+    rewritten(fitted, tmp_path / "m", vocabulary=json.dumps(VOCABULARY[:-1]))
+    with pytest.raises(DamagedModel):
+        ProdLDA.load(tmp_path / "m")
+
+
+def test_models_without_a_batch_learn_from_all_documents_at_once():
+    """The mixin's generic path: one query per epoch over everything, memory kept between epochs."""
+
+    class Counting(Estimator):
+        name = "counting"
+
+        def start(self, vocabulary, rng):
+            return {"totals": np.zeros(len(vocabulary)), "rounds": np.zeros(1)}
+
+        def query(self, state):
+            class Totals:
+                terms = Terms((Block("totals", state["totals"].shape),), bits=64)
+
+                def answer(self, documents, tally, memory, rng):
+                    memory["asked"] = memory.get("asked", np.zeros(1)) + 1
+                    tally.add(documents.counts * memory["asked"][0], np.arange(len(documents)))
+
+            return Totals()
+
+        def update(self, state, answer):
+            return {"totals": state["totals"] + answer.total["totals"], "rounds": state["rounds"] + 1}
+
+    documents, _ = planted(12)
+    learned = Counting().fit(documents, epochs=3).learned.state
+    np.testing.assert_allclose(learned["totals"], (1 + 2 + 3) * documents.counts.sum(0))
