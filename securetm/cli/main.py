@@ -8,12 +8,14 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from securetm import __version__
 from securetm.cli import choose, examine, measure, run
 from securetm.errors import FAILURE, MISUSE, SecuretmError
+
+# typer brings its own copy of click, or depends on it, by version: the class of all its misuses is found through one of them.
+_Misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
     name="securetm",
@@ -53,9 +55,9 @@ def main() -> None:
         code = app(standalone_mode=False)
     except SecuretmError as failure:
         code = _tell(str(failure), failure.advice(), failure.exit_code, debug)
-    except click.ClickException as misuse:
-        code = _tell(misuse.format_message(), _help_hint(misuse), MISUSE, debug)
-    except (KeyboardInterrupt, click.Abort):
+    except _Misused as misuse:
+        code = _tell(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
+    except (KeyboardInterrupt, typer.Abort):
         code = _tell("interrupted", "nothing that was kept is lost", FAILURE, debug)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has closed it; there is nobody to tell
@@ -65,7 +67,11 @@ def main() -> None:
     sys.exit(code or 0)
 
 
-def _help_hint(misuse: click.ClickException) -> str:
+def _sentence(misuse: BaseException) -> str:
+    return str(misuse.format_message()) if hasattr(misuse, "format_message") else str(misuse)
+
+
+def _help_hint(misuse: BaseException) -> str:
     context = getattr(misuse, "ctx", None)
     return f"see {context.command_path if context else 'securetm'} --help"
 

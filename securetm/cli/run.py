@@ -90,7 +90,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
             raise BadSetting("--set", "section.name=value", pair, "has no such form")
-    return {name: value for name, value in (pair.split("=", 1) for pair in pairs)}
+    return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
 
 
 def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None) -> None:

@@ -122,10 +122,12 @@ class Coordinator:
         total = self.plan.training.rounds
         mark = self.model.for_party(state, "")
         while done < total and not stopping.settled():
-            keep = self._keep_is_due() or done + 1 == total or stopping.due(done + 1)
-            state = self.model.update(state, self.ask(TRAIN, state, keep=keep))
+            judged = stopping.due(done + 1)
+            keep = self._keep_is_due() or done + 1 == total or judged
+            # Parties hold two kept rounds, so a step keeps once: after its last question.
+            state = self.model.update(state, self.ask(TRAIN, state, keep=keep and not (judged and self._by_loss)))
             done += 1
-            if stopping.due(done):
+            if judged:
                 mark = self._judge(state, mark, stopping)
             if keep:
                 self._keep(state, done, stopping.history)
@@ -135,15 +137,19 @@ class Coordinator:
     def _judge(self, state: State, mark: State, stopping: Stopping) -> State:
         """Takes the measure that decides about stopping; held-out loss is a question like any other."""
         public = self.model.for_party(state, "")
-        by_loss = self.plan.training.stop == HELD_OUT
-        value = perplexity_from_answer(self.ask(HELD_OUT, state, keep=True)) if by_loss else relative_change(mark, public)
+        loss = self.ask(HELD_OUT, state, keep=True) if self._by_loss else None
+        value = perplexity_from_answer(loss) if loss else relative_change(mark, public)
         self.store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", self._serial, self.plan.training.stop, value)
-        if stopping.note(value) and by_loss:
+        if stopping.note(value) and self._by_loss:
             self.store.keep_state(BEST, state, {"serial": self._serial})
         return public
 
+    @property
+    def _by_loss(self) -> bool:
+        return self.plan.training.stop == HELD_OUT
+
     def _best_or(self, state: State) -> State:
-        best = self.store.kept_state(BEST) if self.plan.training.stop == HELD_OUT else None
+        best = self.store.kept_state(BEST) if self._by_loss else None
         return best[0] if best else state
 
     def _assess(self, state: State) -> dict[str, float]:

@@ -6,14 +6,14 @@ The order of the stations is written once, here: documents, rows, vector. What l
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Array, Cohort, Desk, Memory, Needs, Profile, Query, Rows, State, Terms
+from securetm.contracts import Array, Cohort, Desk, Mechanism, Memory, Needs, Profile, Query, Rows, State, Terms
 from securetm.tables import digest
 from securetm.tally import SumTally, blocks_of
 
@@ -58,19 +58,30 @@ def pour(
     query: Query, documents: Any, profile: Profile, terms: Terms, desk: Desk, memory: Memory, rng: np.random.Generator
 ) -> Poured:
     """Run by a party: its documents through every station of its profile. The coordinator learns only what is sent of it."""
-    asked = query.terms
-    for mechanism in profile.mechanisms:
-        documents = mechanism.on_documents(documents, asked, desk)
-    radius = min((m.row_radius(asked) for m in profile.mechanisms), default=float("inf"))
-    tally = SumTally(asked, radius, lambda rows: _on_rows(rows, profile, asked))
+    before = _terms_before(query.terms, profile, desk.cohort)
+    for mechanism, known in before:
+        documents = mechanism.on_documents(documents, known, desk)
+    radius = min((mechanism.row_radius(known) for mechanism, known in before), default=float("inf"))
+    tally = SumTally(query.terms, radius, lambda rows: _on_rows(rows, before))
     query.answer(documents, tally, memory, rng)
     vector = tally.vector()
-    for mechanism in profile.mechanisms:
-        vector = mechanism.on_vector(vector, terms, desk)
+    for mechanism, known in before:
+        vector = mechanism.on_vector(vector, mechanism.admit(known, desk.cohort), desk)
     return Poured(blocks_of(vector, terms), len(documents), tally.loss)
 
 
-def _on_rows(rows: Rows, profile: Profile, terms: Terms) -> Rows:
+Stations = Sequence[tuple[Mechanism, Terms]]  # each mechanism with the terms that reach it
+
+
+def _terms_before(terms: Terms, profile: Profile, cohort: Cohort) -> Stations:
+    stations = []
     for mechanism in profile.mechanisms:
-        rows = mechanism.on_rows(rows, terms)
+        stations.append((mechanism, terms))
+        terms = mechanism.admit(terms, cohort)
+    return stations
+
+
+def _on_rows(rows: Rows, stations: Stations) -> Rows:
+    for mechanism, known in stations:
+        rows = mechanism.on_rows(rows, known)
     return rows

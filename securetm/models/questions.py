@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -33,14 +33,6 @@ from securetm.models.quality import npmi, pairs_within, perplexity
 
 MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
-
-
-class Halved(Documents, Protocol):
-    """Documents that can be cut in two, word by word, for document completion."""
-
-    def halves(self, seed: int) -> tuple[Self, Self]:
-        """The words to see and the words to predict, row i of both being document i."""
-        ...
 
 
 def pour(rows: Rows, documents: Documents, unit: Unit, tally: Tally) -> None:
@@ -223,7 +215,7 @@ class HeldOut:
         layout = (Block("log_likelihood", (1,)), Block("tokens", (1,)), Block("documents", (1,)))
         return Terms(layout, bits=64, unit=self.unit)
 
-    def answer(self, documents: Halved, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours (log-likelihood of the unseen words, how many they are, 1) per document."""
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)

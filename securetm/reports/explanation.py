@@ -11,7 +11,9 @@ from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, profile_gaps, read_profile
 from securetm.threats import CHANNELS, read_threat_model
 
-_UNION = "each party's own list of words (their frequencies are summed)"
+_UNION = "which party uses which words (with a union vocabulary; a public word list avoids it)"
+_SENT = {"answer": "every answer of every party in the clear: word frequencies, gradients, held-out likelihood"}
+_SHARED = ("the agreed list of words", "the shared model")
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,15 @@ def explain(name: str, parties: int = 5) -> dict[str, Any]:
 
 
 def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:
-    way, opened = profile.aggregation.channel, CHANNELS["total"]
+    sent = _SENT.get(profile.aggregation.channel, CHANNELS[profile.aggregation.channel])
     words = (_UNION,) if "union" in profile.vocabularies else ()
-    total = {"coordinator": (), "parties": ()} | {profile.aggregation.opened_by: (opened,)}
-    shared = (CHANNELS["vocabulary"], CHANNELS["model"])
+    total = {"coordinator": (), "parties": ()} | {profile.aggregation.opened_by: (CHANNELS["total"],)}
     return (
-        View("the coordinator", (*words, CHANNELS[way], *total["coordinator"], *shared), _against("coordinator", claims)),
-        View("every other party", (CHANNELS["request"], *total["parties"], *shared), _against("party", claims)),
-        View("whoever gets the model", shared, _against("model reader", claims)),
+        View("the coordinator", (*words, sent, *total["coordinator"], *_SHARED), _against("coordinator", claims)),
+        View(
+            "every other party", (*total["parties"], "the shared weights, round by round", *_SHARED), _against("party", claims)
+        ),
+        View("whoever gets the model", _SHARED, _against("model reader", claims)),
     )
 
 

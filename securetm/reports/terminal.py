@@ -33,16 +33,17 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
 
 def shared_topics(result: Mapping[str, Any]) -> Table:
     """The shared topics; a bar shows how much of a party's documents a topic takes, as that party found itself."""
-    table = Table(title="Topics of the shared model", title_justify="left", header_style="bold", expand=False)
+    table = Table(title="Topics of the shared model", title_justify="left", header_style="bold")
     table.add_column("", justify="right")
-    table.add_column("top words", overflow="fold", max_width=70)
-    for name in result["parties"]:
-        table.add_column(_short(name), justify="center")
-    shares = result["prevalence"]
+    table.add_column("top words", overflow="fold")
+    for number in range(1, len(result["parties"]) + 1):
+        table.add_column(str(number), justify="center")
+    shares = [result["prevalence"][name] for name in result["parties"]]
+    most = max(max(row) for row in shares)
     for number, words in enumerate(result["topics"]):
-        bars = [_bar(shares[name][number], max(max(row) for row in shares.values())) for name in result["parties"]]
-        table.add_row(str(number + 1), escape(" ".join(words[:8])), *bars)
-    table.caption = "bars: each party's own figure, kept in its own store"
+        table.add_row(str(number + 1), escape(" ".join(words[:7])), *(_bar(row[number], most) for row in shares))
+    legend = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(result["parties"], start=1))
+    table.caption = f"How much of its documents each party finds a topic takes, kept in its own store: {legend}."
     table.caption_justify = "left"
     return table
 
@@ -58,19 +59,21 @@ def own_topics(result: Mapping[str, Any]) -> Table:
 
 
 def quality(result: Mapping[str, Any]) -> Table:
-    """The shared model beside each party's own, on that party's documents."""
+    """What the federation was worth to each party: its own model beside the shared one, on its own held-out documents."""
     table = Table(title="Quality", title_justify="left", header_style="bold")
-    columns = ("judged on", "NPMI alone", "NPMI shared", "diversity alone", "diversity shared", "perplexity alone", "shared")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left")
+    for place, column in enumerate(("", "perplexity alone", "shared", "NPMI alone", "shared", "diversity alone", "shared")):
+        table.add_column(column, justify="right" if place else "left", overflow="fold")
     for name in result["parties"]:
         alone, shared = result["alone"][name], result["shared_at_party"][name]
-        cells = [_pair(alone[m], shared[m], up) for m, up in (("npmi", True), ("diversity", True), ("held_out", False))]
-        table.add_row(escape(name), *(cell for pair in cells for cell in pair))
+        own = (f"{alone['npmi']:.2f}", "", f"{alone['diversity']:.2f}", "")
+        table.add_row(escape(name), *_pair(alone["held_out"], shared["held_out"]), *own)
     whole = result["quality"]
     table.add_section()
-    table.add_row("all parties", "", f"{whole['npmi']:.3f}", "", f"{whole['diversity']:.2f}", "", f"{whole['held_out']:,.0f}")
-    table.caption = "all parties: answers to the coordinator's questions; the rest: each party's own figures. Better is green."
+    shared_figures = (f"{whole['held_out']:,.0f}", "", f"{whole['npmi']:.2f}", "", f"{whole['diversity']:.2f}")
+    table.add_row("all parties", "", *shared_figures)
+    table.caption = (
+        "All parties: answers to the coordinator's questions. The rest: each party's own figures. Lower perplexity is better."
+    )
     table.caption_justify = "left"
     return table
 
@@ -159,15 +162,9 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else escape(str(value))
 
 
-def _pair(alone: float, shared: float, higher_is_better: bool) -> tuple[str, str]:
-    form = ",.0f" if max(abs(alone), abs(shared)) >= 10 else ".3f"
-    better = shared > alone if higher_is_better else shared < alone
-    return f"{alone:{form}}", f"[green]{shared:{form}}[/green]" if better else f"{shared:{form}}"
+def _pair(alone: float, shared: float) -> tuple[str, str]:
+    return f"{alone:,.0f}", f"[green]{shared:,.0f}[/green]" if shared < alone else f"{shared:,.0f}"
 
 
 def _bar(share: float, most: float) -> str:
-    return _SHADES[round(share / max(most, 1e-9) * (len(_SHADES) - 1))] * 3
-
-
-def _short(name: str) -> str:
-    return escape(name if len(name) <= 12 else name[:11] + "…")
+    return _SHADES[round(share / max(most, 1e-9) * (len(_SHADES) - 1))] * 2

@@ -1,0 +1,42 @@
+# `make demo` and `make test` set everything up on a fresh machine; the rest is for those who work on securetm.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-slow lint fmt stubs clean
+
+demo: $(READY)
+	$(BIN)/securetm run
+
+test: $(READY) lint
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy tests/laws
+	$(BIN)/lint-imports --no-logo
+
+fmt: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Stubs of the wire format, by a generator of protobuf 6 so that runtimes 6 and 7 both load them.
+stubs:
+	$(PYTHON) -m venv .venv-stubs
+	.venv-stubs/bin/python -m pip install --quiet grpcio-tools==1.74.0 setuptools
+	cd protocols && ../.venv-stubs/bin/python -m grpc_tools.protoc -I . --python_out=.. --pyi_out=.. securetm/federation/wire.proto
+
+$(READY): requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-stubs .venv-peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,45 @@
+"""A small federation that learns in a second: three parties that talk about different things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.plans import Plan, plan_from_tables
+
+SUBJECTS = {
+    "north": "river water lake boat fish storm wave harbour sail shore".split(),
+    "south": "court judge trial law appeal jury verdict lawyer crime prison".split(),
+    "west": "tensor matrix vector gradient loss batch layer model weight epoch".split(),
+}
+SHARED = "city people year day work home street market food music".split()
+
+
+def texts(subject: list[str], documents: int, seed: int) -> list[str]:
+    """Documents half about a subject, half about what everybody talks about."""
+    rng = np.random.default_rng(seed)
+    words = np.array(subject * 2 + SHARED)
+    return [" ".join(rng.choice(words, size=int(rng.integers(12, 30)))) + "." for _ in range(documents)]
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Mapping[str, Corpus]:
+    """Each party's documents."""
+    sizes = zip(SUBJECTS, (90, 60, 45), strict=True)
+    return {name: Corpus.from_strings(texts(SUBJECTS[name], n, seed), name=name) for seed, (name, n) in enumerate(sizes)}
+
+
+def small_plan(**more: object) -> Plan:
+    """A plan for these parties; any setting can be overridden as section__name=value."""
+    tables: dict[str, dict[str, object]] = {
+        "model": {"name": "prodlda", "n_topics": 3, "hidden": 8, "batch": 16},
+        "training": {"rounds": 12, "held_out": 0.2},
+        "vocabulary": {"min_documents": 2, "max_share": 1.0},
+    }
+    for name, value in more.items():
+        section, _, setting = name.partition("__")
+        tables.setdefault(section, {})[setting] = value
+    return plan_from_tables(tables, "a test")

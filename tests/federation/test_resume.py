@@ -1,0 +1,101 @@
+"""A run killed at any moment goes on to the same end as one that was never interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import Interrupted, NotARun, RunBusy, RunExists
+from securetm.federation.simulation import Unwatched, _alone_in, begin, execute, reopen, result_of
+
+from .conftest import small_plan
+
+SCRIPT = Path(__file__).with_name("killed_run.py")
+NEVER = 10**9
+
+
+def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    for what in ("topics", "quality", "alone", "shared_at_party", "prevalence", "rounds"):
+        assert one[what] == other[what], what
+
+
+@pytest.fixture(scope="module")
+def stored(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpora")
+    for name, corpus in corpora.items():
+        corpus.save(folder / f"{name}.npz")
+    return folder
+
+
+@pytest.fixture(scope="module", params=["rounds", "held_out"])
+def unbroken(request: pytest.FixtureRequest, corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    plan = small_plan(training__stop=request.param, training__every=3)
+    folder = begin(tmp_path_factory.mktemp("run") / "unbroken", plan, corpora)
+    return plan, execute(folder, Unwatched())
+
+
+def child(folder: Path, mode: str, moment: str, moments: int, *more: str) -> int:
+    command = [sys.executable, str(SCRIPT), str(folder), mode, moment, str(moments), *more]
+    return subprocess.run(command, check=False, timeout=120).returncode
+
+
+@pytest.mark.parametrize(("moment", "moments"), [("round", 1), ("round", 7), ("fsync", 3), ("fsync", 26), ("fsync", 61)])
+def test_a_killed_run_ends_as_if_it_had_not_been(
+    moment: str, moments: int, unbroken: Any, stored: Path, tmp_path: Path
+) -> None:
+    plan, expected = unbroken
+    folder = tmp_path / "run"
+    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
+    assert child(folder, "begin", moment, moments, str(stored), settings) == -signal.SIGKILL
+    same(execute(reopen(folder), Unwatched()), expected)
+
+
+def test_killed_again_and_again(unbroken: Any, stored: Path, tmp_path: Path) -> None:
+    plan, expected = unbroken
+    folder = tmp_path / "run"
+    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
+    assert child(folder, "begin", "round", 2, str(stored), settings) == -signal.SIGKILL
+    assert child(folder, "resume", "round", 3) == -signal.SIGKILL
+    assert child(folder, "resume", "fsync", 9) == -signal.SIGKILL
+    assert child(folder, "resume", "round", NEVER) == 0
+    same(result_of(folder), expected)
+
+
+class PressedControlC(Unwatched):
+    def step(self, done: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+
+def test_control_c_says_how_to_go_on(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", small_plan(), corpora)
+    with pytest.raises(Interrupted, match="nothing is lost") as stop:
+        execute(folder, PressedControlC())
+    assert "securetm run --resume" in stop.value.advice()
+    assert execute(reopen(tmp_path / "run"), Unwatched())["rounds"] == 12
+
+
+def test_one_folder_holds_one_run(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    begin(tmp_path / "run", small_plan(), corpora)
+    with pytest.raises(RunExists):
+        begin(tmp_path / "run", small_plan(), corpora)
+    with pytest.raises(NotARun):
+        reopen(tmp_path)
+    with pytest.raises(NotARun, match="finished run"):
+        result_of(tmp_path / "run")
+
+
+def test_two_processes_do_not_share_a_run(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", small_plan(), corpora)
+    with _alone_in(folder.path), pytest.raises(RunBusy):
+        execute(folder, Unwatched())
+
+
