@@ -1,3 +1,35 @@
-"""Topic models trained across organisations that may not show each other their documents."""
+"""Topic models trained across organisations that may not show each other their documents.
+
+This file is the Python face: names that are imported when they are first used, so that `import securetm` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from securetm.corpus.corpus import Corpus
+    from securetm.corpus.docstrings import docstring_parties
+    from securetm.corpus.readers import read_corpus
+    from securetm.corpus.tokeniser import Tokeniser
+    from securetm.federation.simulation import federate
+    from securetm.models.prodlda import ProdLDA
 
 __version__ = "0.1.0"
+__all__ = ["Corpus", "ProdLDA", "Tokeniser", "__version__", "docstring_parties", "federate", "read_corpus"]
+
+_WHERE = {
+    "Corpus": "securetm.corpus.corpus",
+    "ProdLDA": "securetm.models.prodlda",
+    "Tokeniser": "securetm.corpus.tokeniser",
+    "docstring_parties": "securetm.corpus.docstrings",
+    "federate": "securetm.federation.simulation",
+    "read_corpus": "securetm.corpus.readers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"securetm has no {name!r}; it has {', '.join(sorted(_WHERE))}")
+    return getattr(import_module(_WHERE[name]), name)

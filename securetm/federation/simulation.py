@@ -27,7 +27,7 @@ from securetm.federation.party import Party
 from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, read_json, write_arrays, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.models.stored_model import write_model
-from securetm.plans import Plan, plan_from_tables
+from securetm.plans import Plan, plan_from_tables, read_plan
 from securetm.profiles import read_profile
 
 RUN, RESULT = "run.json", "result.json"
@@ -74,6 +74,17 @@ class RunFolder:
         """A party's own folder."""
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
+
+
+def federate(
+    corpora: Mapping[str, Corpus], folder: str | Path, settings: Mapping[str, Any] | None = None, *, workers: int = 1
+) -> dict[str, Any]:
+    """Trains a federation of these parties in a new folder and says how it ended, as `securetm run --json` does.
+
+    `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}.
+    """
+    plan = read_plan(None, settings or {})
+    return execute(begin(Path(folder), plan, corpora), Unwatched(), workers=workers)
 
 
 def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False) -> RunFolder:

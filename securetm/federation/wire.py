@@ -79,29 +79,29 @@ Body = Invite | Adopt | Ask | Forward
 Outcome = Accepted | Refusal
 
 
-def pack_state(state: State) -> list[pb.Array]:
-    """Named arrays for the wire; encoded once, sent to every party."""
-    return [
-        pb.Array(name=name, dtype=str(np.lib.format.dtype_to_descr(a.dtype)), shape=a.shape, data=a.tobytes())
-        for name, a in ((name, _little(array)) for name, array in state.items())
-    ]
-
-
-def pack_request(session: bytes, body: Body, state: Sequence[pb.Array] = ()) -> bytes:
-    """One request from the coordinator to one party."""
+def pack_request(session: bytes, body: Body) -> bytes:
+    """One request from the coordinator to one party; filled in place, since every copy of a state is a megabyte."""
     request = pb.Request(version=VERSION, session=session)
     match body:
-        case Invite():
-            request.invite.MergeFrom(
-                pb.Invite(agreement=body.agreement, profile=body.profile, members=body.members, resume_from=body.resume_from)
-            )
-        case Adopt():
-            request.adopt.words = body.words
+        case Invite(agreement, profile, members, resume_from):
+            request.invite.MergeFrom(pb.Invite(agreement=agreement, profile=profile, members=members, resume_from=resume_from))
+        case Adopt(words):
+            request.adopt.words = words
         case Ask():
-            request.ask.MergeFrom(_packed_ask(body, state))
-        case Forward():
-            request.forward.MergeFrom(pb.Forward(round_id=body.round_id, parcel=body.parcel))
+            _fill(request.ask, body)
+        case Forward(round_id, parcel):
+            request.forward.round_id, request.forward.parcel = round_id, parcel
     return bytes(request.SerializeToString())
+
+
+def _fill(ask: pb.Ask, body: Ask) -> None:
+    ask.question, ask.number, ask.serial = body.question, body.number, body.serial
+    ask.round_id, ask.keep = body.round_id, body.keep
+    ask.members.extend(body.members)
+    for name, array in body.state.items():
+        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        kind = str(np.lib.format.dtype_to_descr(little.dtype))
+        ask.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
 
 
 def unpack_request(message: bytes) -> tuple[bytes, Body]:
@@ -126,7 +126,8 @@ def pack_reply(session: bytes, outcome: Outcome) -> bytes:
     if isinstance(outcome, Refusal):
         reply.refusal.name = outcome.name
     else:
-        reply.accept.MergeFrom(pb.Accept(parcels=outcome.parcels))
+        reply.accept.SetInParent()  # an empty answer is an answer too
+        reply.accept.parcels.extend(outcome.parcels)
     return bytes(reply.SerializeToString())
 
 
@@ -139,18 +140,6 @@ def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
     if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
         return reply.session, Refusal(reply.refusal.name)
     raise Malformed(sender, "it is neither an answer nor a refusal")
-
-
-def _packed_ask(body: Ask, state: Sequence[pb.Array]) -> pb.Ask:
-    return pb.Ask(
-        question=body.question,
-        number=body.number,
-        serial=body.serial,
-        members=body.members,
-        round_id=body.round_id,
-        state=state or pack_state(body.state),
-        keep=body.keep,
-    )
 
 
 def _unpacked_ask(ask: pb.Ask) -> Ask:
@@ -190,7 +179,3 @@ def _parsed(kind: type[M], message: bytes, sender: str) -> M:
     if parsed.version != VERSION:
         raise Malformed(sender, f"it speaks version {parsed.version} where {VERSION} is spoken here")
     return parsed
-
-
-def _little(array: Array) -> Array:
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
