@@ -20,7 +20,7 @@ from securetm.corpus.tokeniser import BREAK, Tokeniser
 from securetm.errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
 
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
-_FLUSH = 1 << 20  # pieces that wait before they are packed
+_FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered; numbers and addresses never stop coming
 _LONGEST_NAME = 256  # characters of a label, a party, a date: a column of texts was named by mistake
 
@@ -124,8 +124,10 @@ class CorpusBuilder:
         vocabulary = sorted(self._lexicon.words)
         place = np.empty(len(vocabulary), dtype=np.int32)
         place[[self._lexicon.words[word] for word in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
+        tokens = _integers(self._tokens, np.int32)
+        np.take(place, tokens, out=tokens, mode="clip")  # in place: the tokens are most of what is in memory
         return Corpus.from_tokens(
-            place[_integers(self._tokens, np.int32)],
+            tokens,
             _integers(self._ends, np.int64)[kept],
             vocabulary,
             sentence_ends=_integers(self._sentence_ends, np.int64),

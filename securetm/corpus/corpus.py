@@ -21,6 +21,7 @@ from securetm.errors import BadSetting, RepeatedWord, UnlikeParts
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
 
+_BLOCK = 1 << 19  # tokens that are counted at once
 COLUMNS = ("labels", "parties", "dates", "embeddings", "persons")  # one entry per document, if there at all
 _KINDS: dict[str, Any] = {
     "labels": np.str_,
@@ -248,11 +249,22 @@ def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
 
 
 def _counted(tokens: Array, ends: Array, size: int) -> Any:
-    """Counts of tokens in reading order: they already are the columns of a CSR array that names a column more than once."""
-    starts = np.concatenate([[0], ends])
-    counts = sparse.csr_array((np.ones(len(tokens), np.int32), tokens.copy(), starts), shape=(len(ends), size))
-    counts.sum_duplicates()
-    return counts
+    """Counts of tokens in reading order, a block of documents at a time so that little stands beside the result.
+
+    A block's tokens already are the columns of a CSR array that names a column more than once.
+    """
+    blocks: list[Any] = []
+    first = begin = 0
+    while first < len(ends) or not blocks:
+        last = max(first + 1, int(np.searchsorted(ends, begin + _BLOCK)))
+        starts = np.concatenate([[0], ends[first:last] - begin])
+        end = begin + int(starts[-1])
+        data = np.ones(end - begin, np.int32)
+        counts = sparse.csr_array((data, tokens[begin:end].copy(), starts), shape=(len(starts) - 1, size))
+        counts.sum_duplicates()
+        blocks.append(counts.copy())
+        first, begin = last, end
+    return blocks[0] if len(blocks) == 1 else sparse.csr_array(sparse.vstack(blocks, format="csr", dtype=np.int32))
 
 
 def _moved_columns(counts: Any, moved: Array, size: int) -> Any:

@@ -15,7 +15,7 @@ _DIRECTIVE = re.compile(r"^\s*\.\.\s+[\w-]+::")
 _TYPED = re.compile(r"^\s*[*`\w][*`\w, .]*\s:\s.*$")  # numpydoc's "axis : int, optional"
 _NAMED = re.compile(r"^\s*(?:[-*]\s+)?[*`]*\w+[`*]*\s*(?:\([^)]*\))?:(?=\s|$)")  # Google's "dim (int): ..." and "Args:"
 _FIELD = re.compile(r"^\s*:\w+[^:]*:\s")  # Sphinx's ":param x: ..."
-_INLINE = re.compile(r":math:`[^`]*`|``[^`]*``|\$[^$\n]*\$|https?://\S+|\{[^}\n]*\}")
+_INLINE = re.compile(r":math:`[^`]*`|``[^`]*``|\$[^$\n]*\$|https?://[^\s>`]+|\{[^}\n]*\}")
 _ROLE = re.compile(r":[\w:+-]+:(?=`)")
 _TARGET = re.compile(r"`[~!]?(?:[\w.]+\.)?([^`<]*)(?:<[^`]*>)?`_?")
 

@@ -26,14 +26,14 @@ ROWS = [{"text": t, "label": n, "person": p, "embedding": v} for t, n, p, v in z
 
 def write(path: Path) -> None:
     opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "wt", encoding="utf-8", newline="") as file:  # type: ignore[operator]
+    with opened(path, "wt", encoding="utf-8", newline="") as file:
         if ".jsonl" in path.name:
             file.writelines(json.dumps(row) + "\n" for row in ROWS)
             return
         delimiter = "\t" if ".tsv" in path.name else ";" if "semicolon" in path.name else ","
         table = csv.writer(file, delimiter=delimiter)
         table.writerow(["text", "label", "person", "embedding"])
-        table.writerows([r["text"], r["label"], r["person"], " ".join(map(str, r["embedding"]))] for r in ROWS)  # type: ignore[arg-type]
+        table.writerows([r["text"], r["label"], r["person"], " ".join(map(str, r["embedding"]))] for r in ROWS)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.csv.gz", "a.tsv", "a.tsv.gz", "semicolon.csv"])
@@ -101,7 +101,7 @@ def test_renamed_columns_and_gaps(tmp_path: Path) -> None:
 
 
 def test_only_ids_stay_in_memory(tmp_path: Path) -> None:
-    """Forty megabytes of text, an eighth of it as ids: the reader's peak stays far below the text."""
+    """Text of 43 MB, 6 MB as ids: while reading, memory holds the ids and little else, never the text."""
     words = [f"{'abcdefghij'[i % 10] * 3}{'klmnopqrst'[i // 10]}averylongwordindeed" for i in range(100)]
     rng = np.random.default_rng(0)
     with gzip.open(tmp_path / "a.jsonl.gz", "wt", compresslevel=1) as file:
@@ -112,8 +112,8 @@ def test_only_ids_stay_in_memory(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert corpus.tokens is not None
-    assert len(corpus.tokens) == 1_600_000  # 37 MB of text
-    assert peak < 30e6 + 12 * len(corpus.tokens) / 4
+    assert len(corpus.tokens) == 1_600_000
+    assert peak < 4 * corpus.tokens.nbytes
     assert corpus.tokens.nbytes == 6_400_000
 
 

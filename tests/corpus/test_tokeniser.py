@@ -1,0 +1,116 @@
+"""Texts become the same words at every party, in every script, in linear time."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.stop_words import ENGLISH
+from securetm.corpus.tokeniser import Tokeniser, _own_pattern, prune
+from securetm.errors import BadSetting
+from tests.corpus.generated import check, sentences_of
+
+ALL = Tokeniser(stop_words="none", min_length=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (
+            "Dr. Smith left the U.S. embassy. It closed!",
+            [["dr", "smith", "left", "the", "u", "s", "embassy"], ["it", "closed"]],
+        ),
+        ("One two...three. Wait… What?! (Yes.) No", [["one", "two", "three"], ["wait"], ["what"], ["yes"], ["no"]]),
+        ("wrapped\nline\n \nparagraph", [["wrapped", "line"], ["paragraph"]]),
+        ("naïve CAFÉ’s don't rock'n'roll", [["naïve", "café", "don't", "rock'n'roll"]]),
+        ("cafe\u0301", [["café"]]),  # two ways to write one word
+        ("हिन्दी भाषा। नमस्ते दुनिया", [["हिन्दी", "भाषा"], ["नमस्ते", "दुनिया"]]),
+        ("日本語です。良い", [["日本語です"], ["良い"]]),
+        ("Привет, МИР! Straße", [["привет", "мир"], ["straße"]]),
+        ("snake_case x-ray 42 3d b2b 1.5", [["snake", "case", "x", "ray", "b2b"]]),
+        ("... !!! \n\n", []),
+        ("", []),
+    ],
+)
+def test_words_and_sentences(text: str, sentences: list[list[str]]) -> None:
+    assert ALL.sentences(text) == sentences
+
+
+def test_settings() -> None:
+    assert Tokeniser(lower=False).sentences("Big Wings and THE tail") == [["Big", "Wings", "tail"]]
+    assert Tokeniser(min_length=5, max_length=6).sentences("wing wings winging") == [["wings"]]
+    assert Tokeniser(numbers=True).sentences("1914 war 3d") == [["1914", "war"]]
+    assert Tokeniser(stop_words=("Wing",)).sentences("wing the wing's tail") == [["the", "tail"]]
+    assert Tokeniser(ngrams=3).sentences("red wing tail. hoof") == [
+        ["red", "wing", "red_wing", "tail", "wing_tail", "red_wing_tail"],
+        ["hoof"],
+    ]
+    assert Tokeniser(pattern=r"#(\w+)").sentences("a #Tag. b #other_one") == [["tag"], ["other_one"]]
+    assert Tokeniser() == Tokeniser()
+
+
+def test_stop_words_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("flügel\nschwanz\n", encoding="utf-8")
+    assert Tokeniser(stop_words=tmp_path / "words.txt").sentences("Flügel the Huf") == [["the", "huf"]]
+    assert len(ENGLISH) > 300
+    assert all(word == word.lower() for word in ENGLISH)
+
+
+def test_your_own_function() -> None:
+    flat = Corpus.from_strings(["b a b", "c"], tokeniser=Tokeniser(words=str.split))
+    check(flat)
+    assert sentences_of(flat) == [[["b", "a", "b"]], [["c"]]]
+    nested = Tokeniser(words=lambda text: [part.split() for part in text.split("|")])
+    assert sentences_of(Corpus.from_strings(["b a|b", "|c"], tokeniser=nested)) == [[["b", "a"], ["b"]], [["c"]]]
+
+
+@given(st.lists(st.text(alphabet="ab. \n!'é\u0301_1", max_size=30), min_size=1), st.integers(1, 3))
+def test_the_fast_path_finds_what_the_plain_one_finds(texts: list[str], ngrams: int) -> None:
+    tokeniser = Tokeniser(stop_words=("b",), min_length=1, ngrams=ngrams)
+    wanted = [s for s in (tokeniser.sentences(text) for text in texts) if s]
+    if wanted:
+        corpus = Corpus.from_strings(texts, tokeniser=tokeniser)
+        check(corpus)
+        assert sentences_of(corpus) == wanted
+        assert corpus.skipped == len(texts) - len(wanted)
+
+
+@given(st.text(alphabet=[chr(c) for c in range(128)]))
+def test_ascii_texts_take_a_shorter_way_to_the_same_words(text: str) -> None:
+    assert ALL.pieces(text) == _own_pattern().findall(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["." * 200_000 + "x", "?!" * 100_000 + "x", "." + ")" * 200_000, "\n" + " " * 200_000, "a'" * 100_000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    start = time.perf_counter()
+    ALL.pieces(text)
+    ALL.pieces(text + "é")
+    assert time.perf_counter() - start < 2.0  # the quadratic rule took minutes
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"ngrams": 0}, {"min_length": 0}, {"min_length": 50}, {"stop_words": "german"}, {"pattern": "("}, {"pattern": "(a)(b)"}],
+)
+def test_bad_settings(wrong: dict[str, object]) -> None:
+    with pytest.raises(BadSetting):
+        Tokeniser(**wrong)  # type: ignore[arg-type]
+
+
+def test_prune() -> None:
+    corpus = Corpus.from_strings(["ant bee cow", "ant bee", "ant dog", "ant dog dog"])
+    assert prune(corpus) == ("ant", "bee", "cow", "dog")
+    assert prune(corpus, min_df=2) == ("ant", "bee", "dog")
+    assert prune(corpus, max_df=0.5) == ("bee", "cow", "dog")
+    assert prune(corpus, min_df=0.5, max_df=3) == ("bee", "dog")
+    assert prune(corpus, max_words=2) == ("ant", "bee")  # a tie with dog goes to the alphabet
+    for wrong in ({"min_df": -1}, {"max_df": 1.5}):
+        with pytest.raises(BadSetting):
+            prune(corpus, **wrong)
