@@ -1,6 +1,6 @@
-"""The peers of our ProdLDA: plain networks over dense batches, with batch normalisation or layer normalisation and torch's Adam.
+"""The peer of our ProdLDA: the plain network over dense batches, with batch normalisation and torch's Adam.
 
-They are written as public code writes them, to be measured beside; they are not additive and no part of a federation.
+It is written as public code writes it, to be measured beside; it is not additive and no part of a federation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class DenseProdLDA(nn.Module):
         share = torch.softmax(mean + torch.exp(0.5 * spread) * torch.randn_like(mean), dim=1)
         scores = torch.log_softmax(self.word_norm(self.topics(dropout(share, self.theta_dropout, self.training))), dim=1)
         apart = ((spread.exp() + mean.square()) / self.variance - 1.0 + float(np.log(self.variance)) - spread).sum(dim=1)
-        return (0.5 * apart - (counts * scores).sum(dim=1)).mean()
+        bound: Tensor = (0.5 * apart - (counts * scores).sum(dim=1)).mean()
+        return bound
 
     def top_words(self, n: int) -> Array:
         """The n heaviest words of each topic as word ids."""
@@ -51,26 +52,28 @@ class DenseProdLDA(nn.Module):
 class DenseTraining:
     """One dense network and its optimiser on one corpus, an epoch at a time."""
 
-    def __init__(self, counts: Any, seed: int, *, batch: int = 64, rate: float = 2e-3, beta1: float = 0.99, **shape: Any) -> None:
+    def __init__(
+        self, counts: Any, seed: int, *, batch: int = 64, rate: float = 1e-3, beta1: float = 0.99, **shape: Any
+    ) -> None:
         torch.manual_seed(seed)
         self.network = DenseProdLDA(counts.shape[1], **shape)
         self._documents, self._batch = counts.shape[0], batch
         self._gather = _gatherer(counts)
         self._optimiser = torch.optim.Adam(self.network.parameters(), lr=rate, betas=(beta1, 0.999))
 
-    def epoch(self) -> float:
-        """One shuffled pass over the corpus; its mean loss."""
+    def epoch(self, at_most: int | None = None) -> float:
+        """One shuffled pass over the corpus, or its first batches; the mean loss."""
         self.network.train()
         total = 0.0
-        for rows in torch.randperm(self._documents).split(self._batch):
+        for rows in torch.split(torch.randperm(self._documents), self._batch)[:at_most]:
             if len(rows) == 1:  # batch normalisation cannot normalise a single document
                 continue
             loss = self.network(self._gather(rows))
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
-            total += loss.item() * len(rows)
-        return total / self._documents
+            total += float(loss.item()) * len(rows)
+        return float(total / self._documents)
 
 
 def _gatherer(counts: Any) -> Callable[[Tensor], Tensor]:

@@ -36,12 +36,12 @@ class ProdLDA(Estimator):
     hidden: int = 100
     batch: int = 64
     dropout: float = 0.2
-    theta_dropout: float = 0.0
+    theta_dropout: float = 0.1
     alpha: float = 1.0  # of the symmetric Dirichlet prior
     prior_weight: float = 1.0
-    gain: float = 0.7  # deviation of the topics' part of the logits, beside the learned background of every word
+    gain: float = 0.6  # deviation of the topics' part of the logits, beside the learned background of every word
     word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
-    relevance: float = 0.1  # how much of the background counts for a topic's words
+    relevance: float = 0.2  # how much of the background counts for a topic's words
     learning_rate: float = 2e-3
     beta1: float = 0.9
     optimiser: str = optimisers.ADAM

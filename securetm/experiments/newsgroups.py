@@ -1,0 +1,36 @@
+"""20 Newsgroups as the experiments count it, where its file lies beside the checkout. It ships no document of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import securetm
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.readers import read_corpus
+from securetm.corpus.tokeniser import prune
+from securetm.errors import NotFound
+
+FILE = "20newsgroups.jsonl.gz"
+FEWEST_WORDS = 3  # shorter documents are left out: what remains of them is chance
+
+
+def newsgroups_file() -> Path | None:
+    """Where the research corpora lie beside this checkout, if they do."""
+    path = Path(securetm.__file__).resolve().parents[2] / "shared" / "data" / FILE
+    return path if path.is_file() else None
+
+
+def read_newsgroups() -> Corpus:
+    """All documents over all their words."""
+    path = newsgroups_file()
+    if path is None:
+        raise NotFound("corpus", FILE, ("a folder shared/data beside the checkout",))
+    return read_corpus(path)
+
+
+def most_frequent(corpus: Corpus, words: int) -> Corpus:
+    """The same documents over their most frequent words, without those that have hardly any left."""
+    projected = corpus.project(prune(corpus, max_words=words))
+    return projected.select(np.flatnonzero(projected.lengths() >= FEWEST_WORDS))

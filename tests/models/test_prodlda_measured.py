@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from securetm.experiments import bench_prodlda
+from securetm.experiments.additive_prodlda import ADDITIVE, REFERENCE, TUNED, judge, reproduce
+from securetm.experiments.dense_prodlda import DenseTraining
+from securetm.models.estimator import as_documents
+from securetm.models.prodlda import ProdLDA
+from securetm.models.quality import diversity, document_npmi, top_words
+
+
+def row(network, seed, npmi, diverse):
+    return {"network": network, "seed": seed, "npmi": npmi, "diversity": diverse, "product": npmi * diverse}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "epochs", "verdict"),
+    [
+        ((0.30, 0.78), (0.255, 0.69), 30, "holds"),
+        ((0.25, 0.95), (0.255, 0.69), 30, "fails"),  # a better product does not make up for coherence
+        ((0.30, 0.50), (0.255, 0.69), 30, "fails"),
+        ((0.30, 0.78), (0.241, 0.69), 30, "void"),
+        ((0.30, 0.78), (0.255, 0.71), 30, "void"),
+        ((0.30, 0.78), (0.255, 0.69), 10, "void"),  # the figures to reach are those of thirty epochs
+    ],
+)
+def test_the_verdict_needs_a_valid_reference_and_both_figures(ours, theirs, epochs, verdict):
+    rows = [row(ADDITIVE, 0, *ours), row(REFERENCE, 0, *theirs)]
+    means = {ADDITIVE: rows[0], REFERENCE: rows[1], TUNED: row(TUNED, "mean", 0.29, 0.75)}
+    judged = judge(rows, means, epochs)
+    assert judged["verdict"] == verdict
+    assert judged["on_every_seed"] is (ours == (0.30, 0.78))
+
+
+def test_one_seed_worse_is_said():
+    rows = [row(ADDITIVE, s, n, 0.8) for s, n in enumerate((0.30, 0.24))]
+    rows += [row(REFERENCE, s, 0.255, 0.69) for s in (0, 1)]
+    means = {ADDITIVE: row(ADDITIVE, "mean", 0.27, 0.8), REFERENCE: rows[2], TUNED: rows[2]}
+    assert judge(rows, means, 30) == {"verdict": "holds", "on_every_seed": False, "also_above_the_tuned": True}
+
+
+def synthetic(documents, words):
+    return bench_prodlda._synthetic(documents, words)
+
+
+def test_both_networks_learn_the_same_corpus():
+    """The comparison is fair only if both losses fall: a peer that does not learn is no peer."""
+    counts = synthetic(600, 200)
+    peer = DenseTraining(counts, seed=0, topics=5, hidden=20, rate=5e-3)
+    theirs = [peer.epoch() for _ in range(4)]
+    ours = ProdLDA(n_topics=5, hidden=20, learning_rate=5e-3).fit(as_documents(counts), epochs=4)
+    assert theirs[-1] < theirs[0]
+    assert ours.learned.history[-1].loss < ours.learned.history[0].loss
+    assert peer.network.top_words(7).shape == (5, 7)
+
+
+def test_the_bench_says_where_its_documents_come_from_and_measures_both(monkeypatch):
+    monkeypatch.setattr(bench_prodlda, "newsgroups_file", lambda: None)
+    monkeypatch.setattr(bench_prodlda, "EPOCHS", 1)
+    monkeypatch.setattr(bench_prodlda, "_CLEAR", bench_prodlda.Path("/nowhere"))  # processes of their own are slow to start
+    seen = []
+    result = bench_prodlda.bench(lambda done, total: seen.append((done, total)), vocabularies=(300,), documents=200)
+    assert "not here" in result["corpus"]
+    assert seen == [(1, 1)]
+    (speed,) = result["rows"]
+    assert speed["ours"] > 0
+    assert speed["theirs"] > 0
+    assert {"case", "ours", "unit", "peer", "theirs", "ratio"} <= set(speed)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_documents_times_words():
+    counts = synthetic(12_000, 20_000)
+    quarter, whole = (bench_prodlda._peak(bench_prodlda._learn_ours, part) for part in (counts[:3000], counts))
+    dense = np.prod(counts.shape) * 4 / 2**20
+    assert whole < dense / 3
+    assert whole - quarter < 0.1 * dense
+
+
+@pytest.mark.slow
+def test_ours_is_faster_than_the_dense_peer():
+    for words, wanted in ((2_000, 1.3), (20_000, 1.5)):
+        assert bench_prodlda._speed("", synthetic(4_000, words))["ratio"] >= wanted
+
+
+@pytest.mark.slow
+def test_the_additive_network_beats_batch_norm_on_20_newsgroups(shared_data):
+    result = reproduce(seeds=(0,))
+    assert result["verdict"] == "holds", result["rows"]
+
+
+@pytest.mark.slow
+def test_a_few_epochs_already_give_coherent_topics(shared_data):
+    from securetm.experiments.newsgroups import most_frequent, read_newsgroups
+
+    corpus = most_frequent(read_newsgroups(), 2_000)
+    net = ProdLDA().fit(corpus, epochs=8)
+    assert document_npmi(top_words(net.components_, 10), corpus.counts).mean() > 0.2
+    assert diversity(top_words(net.components_, 25)) > 0.6
