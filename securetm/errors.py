@@ -451,11 +451,11 @@ class RaggedRow(BadCorpus):
 
 @dataclass(eq=False)
 class BadTable(BadCorpus):
-    """{path}, line {line}: a quoted cell never ends"""
+    """{path}, line {line}: the double quotes or line breaks of this row do not fit"""
 
     path: str
     line: int
-    hint = "close the double quote, and double every quote inside a quoted cell"
+    hint = "close every double quote, double each quote inside a quoted cell, and end rows with LF or CRLF"
 
 
 @dataclass(eq=False)

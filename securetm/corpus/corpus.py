@@ -156,12 +156,11 @@ class Corpus:
     def split(self, fraction: float = 0.75, seed: int = 0) -> tuple[Self, Self]:
         """(train, held out), each document drawn by its own key, so that parties and centre split alike.
 
-        A person's documents stay together. Sizes are therefore about the fraction, not exactly.
+        A person's documents stay together, drawn by the least of their keys. Sizes are about the fraction, not exactly.
         """
         if not 0.0 <= fraction <= 1.0:
             raise BadSetting("split", "fraction", str(fraction), "must lie between 0 and 1")
-        who = self.keys if self.persons is None else self.persons.astype(np.uint64)
-        train = (mixed(who, seed) >> np.uint64(11)) < np.uint64(round(fraction * 2**53))
+        train = (mixed(self._least_keys(), seed) >> np.uint64(11)) < np.uint64(round(fraction * 2**53))
         return self.select(np.flatnonzero(train)), self.select(np.flatnonzero(~train))
 
     def halves(self, seed: int = 0) -> tuple[Self, Self]:
@@ -178,6 +177,15 @@ class Corpus:
         rank[np.lexsort((draw, document))] = within
         seen = rank < ((lengths + 1) // 2)[document]
         return self._thinned(tokens, ends, seen), self._thinned(tokens, ends, ~seen)
+
+    def _least_keys(self) -> Array:
+        """The least key of each document's person: unlike the person's number, it is the same after `concat`."""
+        if self.persons is None:
+            return self.keys
+        people, member = np.unique(self.persons, return_inverse=True)
+        least = np.full(len(people), np.iinfo(np.uint64).max, dtype=np.uint64)
+        np.minimum.at(least, member, self.keys)
+        return least[member]
 
     # ---- on disk ---------------------------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None
     with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # whatever ails the cache, the source is still there
         return Corpus.load(kept)
     corpus = _read(party, folder, on_progress)
-    with suppress(OSError):  # a home that cannot be written costs the seconds again next time, nothing else
+    with suppress(Unreadable):  # a home that cannot be written costs the seconds again next time, nothing else
         corpus.save(kept)
     return corpus
 

@@ -31,6 +31,8 @@ def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None
                 yield record(_as_text(cells, path, row), path, row)
                 if on_progress and (row % _ROWS == 0 or row == file.metadata.num_rows):
                     on_progress(total * row // file.metadata.num_rows, total)
+    except UnicodeDecodeError:
+        raise DamagedFile(str(path), "a column of strings is not UTF-8") from None  # its own words quote the bytes
     except pyarrow.ArrowException as fault:
         raise DamagedFile(str(path), "it is not a whole Parquet file") from fault
 
@@ -44,9 +46,16 @@ def _roles(names: list[str], columns: Columns, path: Path) -> dict[str, str]:
 
 def _cells(file: Any, roles: dict[str, str]) -> Iterator[dict[str, Any]]:
     for batch in file.iter_batches(batch_size=_ROWS, columns=list(roles.values()), use_threads=False):
-        columns = {role: _values(batch.column(column)) for role, column in roles.items()}
+        columns = {role: _values(_undecoded(batch.column(column), role)) for role, column in roles.items()}
         for row in range(batch.num_rows):
             yield {role: values[row] for role, values in columns.items()}
+
+
+def _undecoded(column: Any, role: str) -> Any:
+    """Texts as bytes: what claims to be UTF-8 in Parquet need not be, and the error shall name the row."""
+    if role != "text" or not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
+        return column
+    return column.cast(pyarrow.large_binary())
 
 
 def _values(column: Any) -> Any:

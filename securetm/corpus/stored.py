@@ -32,7 +32,14 @@ def save_corpus(corpus: Corpus, path: Path) -> None:
         if getattr(corpus, column) is not None:
             arrays |= _packed(column, [str(entry) for entry in getattr(corpus, column)])
     arrays |= _packed("names", [corpus.name, corpus.people])
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, arrays)
+    except OSError as fault:
+        raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
+
+
+def _replace(path: Path, arrays: dict[str, Array]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with beside.open("wb") as file:
@@ -41,7 +48,8 @@ def save_corpus(corpus: Corpus, path: Path) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        if beside.exists():
+            beside.unlink()
 
 
 def load_corpus(path: Path) -> Corpus:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -125,6 +126,8 @@ def test_bad_parquet(tmp_path: Path) -> None:
         (pa.table([["diagnosis"], ["x"]], names=["text", "text"]), errors.DuplicateColumn),
         (pa.table({"text": [b"word", "caf\xe9 diagnosis".encode("latin1")]}), errors.WrongEncoding),
         (pa.table({"text": ["word", "diagnosis \0"]}), errors.NulByte),
+        (pa.table({"text": not_utf8()}), errors.WrongEncoding),
+        (pa.table({"text": ["word", "diagnosis"], "label": not_utf8()}), errors.DamagedFile),
         (pa.table({"text": ["x"], "label": [["diagnosis"]]}), errors.BadCell),
         (pa.table({"text": ["word", "diagnosis"], "embedding": [[1.0], None]}), errors.IncompleteColumn),
         (pa.table({"text": ["word"], "embedding": ["1 diagnosis"]}), errors.BadCell),
@@ -134,6 +137,12 @@ def test_bad_parquet(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"text": ["word " * 100] * 500}), path)
     path.write_bytes(path.read_bytes()[:-30])
     refusal(errors.DamagedFile, lambda: read_corpus(path))
+
+
+def not_utf8() -> pa.Array:
+    """Strings as other programs write them into Parquet without looking."""
+    data, offsets = b"diagnosiscaf\xe9", np.array([0, 9, 13], np.int32)
+    return pa.StringArray.from_buffers(2, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data))
 
 
 def test_stop_word_files(tmp_path: Path) -> None:

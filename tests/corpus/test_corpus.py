@@ -137,6 +137,13 @@ def test_halves_and_split_follow_the_document_alone(corpus: Corpus, seed: int) -
     assert (len(alone) == 1) == (corpus.keys[-1] in train.keys)
 
 
+@given(corpora("left"), corpora("right"), st.integers(0, 5))
+def test_parties_and_centre_split_alike(left: Corpus, right: Corpus, seed: int) -> None:
+    centre = Corpus.concat([left, right]).split(0.5, seed)
+    for whole, one, other in zip(centre, left.split(0.5, seed), right.split(0.5, seed), strict=True):
+        assert whole.keys.tolist() == [*one.keys, *other.keys]
+
+
 def test_halves_of_counts_alone() -> None:
     seen, unseen = Corpus.from_counts([[4, 0, 3], [0, 1, 0]], ["x", "y", "z"]).halves(3)
     assert (seen.counts + unseen.counts).toarray().tolist() == [[4, 0, 3], [0, 1, 0]]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DamagedFile, NoSuchPath, OtherVersion
+from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, Unreadable
 from tests.corpus.generated import check, corpora
 
 
+@settings(max_examples=30)  # each is flushed to the disk
 @given(corpora(name="Ünïcode"))
 def test_round_trip(corpus: Corpus) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -92,6 +94,25 @@ def test_parts_that_do_not_fit_and_other_versions(tmp_path: Path) -> None:
         Corpus.load(path)
     with pytest.raises(NoSuchPath):
         Corpus.load(tmp_path / "nowhere.npz")
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(Unreadable):
+        Corpus.from_strings(["wings"]).save(tmp_path / "file" / "c.npz")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Corpus.from_strings(["wings"]).save(tmp_path / "c.npz")
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(Unreadable, match="No space"):
+        Corpus.from_strings(["horses"]).save(tmp_path / "c.npz")
+    assert [p.name for p in tmp_path.iterdir()] == ["c.npz"]
+    assert Corpus.load(tmp_path / "c.npz").vocabulary == ("wings",)
+
+
+def full_disk(number: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
