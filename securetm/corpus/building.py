@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -200,18 +199,30 @@ def corpus_of_strings(
 ) -> Corpus:
     """A corpus from texts in memory; every column has one entry per text. Positions in errors count from 1."""
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name)
-    texts = texts if isinstance(texts, Iterable) and not hasattr(texts, "__len__") else list(texts)
-    for column, entries in (("labels", labels), ("parties", parties), ("dates", dates), ("persons", persons)):
-        if entries is not None and isinstance(texts, list) and len(entries) != len(texts):
-            raise UnlikeParts(column, len(entries), len(texts))
-    names = (repeat(None) if c is None else map(str, c) for c in (labels, parties, dates, persons))
-    vectors: Iterable[Any] = repeat(None) if embeddings is None else embeddings
-    for line, (text, label, party, date, person, vector) in enumerate(zip(texts, *names, vectors, strict=False), 1):
+    named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings}
+    columns = {role: list(entries) for role, entries in named.items() if entries is not None}
+    documents = 0
+    for line, text in enumerate(texts, 1):
+        documents = line
+        _check_lengths(columns, line, lambda entries, line: entries >= line)
         if not isinstance(text, str):
             raise BadCell(name, line, "text", f"is of type {type(text).__name__}, not a string")
-        embedding = None if vector is None else np.asarray(vector, dtype=np.float32)
-        builder.add(Record(text, line, label, party, date, person, embedding))
+        builder.add(Record(text, line, **{role: _cell(role, entries[line - 1]) for role, entries in columns.items()}))
+    _check_lengths(columns, documents, lambda entries, documents: entries == documents)
     return builder.finish()
+
+
+def _check_lengths(columns: dict[str, list[Any]], documents: int, fits: Callable[[int, int], bool]) -> None:
+    for role, entries in columns.items():
+        if not fits(len(entries), documents):
+            raise UnlikeParts(f"{role} entries", len(entries), documents)
+
+
+def _cell(role: str, entry: Any) -> Any:
+    """None and NaN, which data frames hold where nothing is known, name nobody."""
+    if role == "embedding":
+        return None if entry is None else np.asarray(entry, dtype=np.float32)
+    return None if entry is None or entry != entry else str(entry)
 
 
 def _integers(numbers: array[int], kind: Any) -> Array:

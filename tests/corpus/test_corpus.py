@@ -13,7 +13,7 @@ from scipy import sparse
 from securetm.contracts import Documents
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.keys import document_keys, mixed
-from securetm.errors import BadSetting, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
+from securetm.errors import BadCell, BadSetting, IncompleteColumn, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
 
 
@@ -214,10 +214,19 @@ def test_from_strings_takes_scikit_learns_arrays() -> None:
     assert corpus.labels.tolist() == ["1", "3"]
     assert corpus.persons is not None
     assert corpus.persons.tolist() == [0, 0]
-    with pytest.raises(UnlikeParts, match="labels"):
-        Corpus.from_strings(["wings"], labels=["p", "q"])
-    with pytest.raises(UnlikeParts, match="dates"):
-        Corpus.from_strings(np.array(["wings"]), dates=[])
+    for labels in (["p", "q"], []):
+        with pytest.raises(UnlikeParts, match="label entries"):
+            Corpus.from_strings((text for text in ["wings"]), labels=labels)
+    with pytest.raises(BadCell, match="of type int"):
+        Corpus.from_strings(["wings", 7])  # type: ignore[list-item]
+
+
+def test_nothing_known_names_nobody() -> None:
+    corpus = Corpus.from_strings(["wings", "hooves", "horns"], labels=[None, float("nan"), "z"])
+    assert corpus.labels is not None
+    assert corpus.labels.tolist() == ["", "", "z"]
+    with pytest.raises(IncompleteColumn, match="line 2: some documents have a person"):
+        Corpus.from_strings(["wings", "hooves"], persons=["ann", None])
 
 
 def test_keys_are_lasting_and_distinct() -> None:
