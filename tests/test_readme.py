@@ -23,7 +23,10 @@ def blocks(language: str) -> list[str]:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the documents that the README speaks of."""
     folder = tmp_path_factory.mktemp("readme")
-    texts = {"north": ["the river and the lake", "a boat on the lake"], "south": ["the court and the judge", "an appeal to court"]}
+    texts = {
+        "north": ["the river and the lake", "a boat on the lake"],
+        "south": ["the court and the judge", "an appeal to court"],
+    }
     lines = [json.dumps({"text": text, "party": party}) for party, said in texts.items() for text in said * 30]
     (folder / "notes.jsonl").write_text("\n".join(lines), "utf-8")
     (folder / "new.jsonl").write_text('{"text": "a judge on a boat"}\n', "utf-8")

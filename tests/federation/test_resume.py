@@ -97,5 +97,3 @@ def test_two_processes_do_not_share_a_run(corpora: Mapping[str, Corpus], tmp_pat
     folder = begin(tmp_path / "run", small_plan(), corpora)
     with _alone_in(folder.path), pytest.raises(RunBusy):
         execute(folder, Unwatched())
-
-
