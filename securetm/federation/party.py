@@ -36,6 +36,8 @@ from securetm.plans import Plan
 from securetm.profiles import admitted
 from securetm.tables import digest
 
+LONGEST_REASON = 500  # characters
+
 
 @dataclass
 class Documents:
@@ -78,6 +80,7 @@ class Party:
 
     def __post_init__(self) -> None:
         self.documents = Documents(self.corpus)
+        self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
         self._seat: Seat = self.profile.aggregation.party(self.name, self.members, self.entropy, self.store)
 
@@ -88,7 +91,8 @@ class Party:
             session, body = wire.unpack_request(message)
             outcome: wire.Outcome = wire.Accepted(self._act(session, body))
         except Refused as refusal:
-            self.store.now("INSERT INTO refusals (name, reason) VALUES (?, ?)", type(refusal).__name__, str(refusal))
+            reason = str(refusal)[:LONGEST_REASON]  # it may quote the message, and must not fill the disk
+            self.store.now("INSERT INTO refusals (name, reason) VALUES (?, ?)", type(refusal).__name__, reason)
             outcome = wire.Refusal(type(refusal).__name__)
         return wire.pack_reply(session, outcome)
 
@@ -120,6 +124,8 @@ class Party:
             raise BelowMinimum()
         self._resume(invite.resume_from)
         self._session = session
+        self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
+        self.documents = Documents(self.corpus)
         return ()
 
     def _resume(self, serial: int) -> None:
@@ -133,8 +139,7 @@ class Party:
     def _adopt(self, adopt: wire.Adopt) -> tuple[bytes, ...]:
         """Takes the agreed vocabulary: a public file's exactly, a union's as long as it only shrinks."""
         words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
-        public = self.plan.vocabulary.public_words()
-        if public is not None and words != public:
+        if self._public is not None and words != self._public:
             raise WrongAgreement("vocabulary")
         if not words or (self.questions.vocabulary and not set(words) <= set(self.questions.vocabulary)):
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
@@ -164,6 +169,8 @@ class Party:
             raise AlreadyAnswered()
         if stored:
             self._last = max(self._last, ask.serial)
+            if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
+                self.store.keep_memory(ask.serial, self._memory)
             return (bytes(stored[0][1]),)
         (parcel,) = self._answer_now(ask, query, cohort, terms)
         self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, asked, parcel)

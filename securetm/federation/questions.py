@@ -36,6 +36,8 @@ class Questions:
 
     def make(self, name: str, state: State) -> Query:
         """The question of that name about that state, or a refusal."""
+        if name not in (WORDS, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE):
+            raise UnknownQuestion(name)
         if name in _UNION_ONLY and self.plan.vocabulary.source != "union":
             raise UnknownQuestion(name)
         if name == WORDS:
@@ -46,8 +48,6 @@ class Questions:
             return DocumentFrequencies(len(self.vocabulary))
         if name == COHERENCE:
             return CooccurrenceCounts(_checked_top(state, len(self.vocabulary)))
-        if name not in (TRAIN, HELD_OUT):
-            raise UnknownQuestion(name)
         weights = self._checked_weights(state)
         return self.model.query(weights) if name == TRAIN else HeldOut(self.model, weights)
 

@@ -166,7 +166,7 @@ class PartyStore(Drawer):
 
 def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:
     """Named arrays and a few facts in one file, on disk before it is moved into place."""
-    write_bytes(path, save({n: np.ascontiguousarray(a) for n, a in state.items()}, {"facts": json.dumps(dict(facts))}))
+    write_bytes(path, save({n: np.asarray(a, order="C") for n, a in state.items()}, {"facts": json.dumps(dict(facts))}))
 
 
 def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -5,6 +5,7 @@ Everything that comes in is untrusted: sizes are bounded, types are from a short
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,6 +20,9 @@ from securetm.federation import wire_pb2 as pb
 VERSION = 1
 MOST_BYTES = 1 << 31  # protobuf's own limit
 MOST_MEMBERS = 10_000
+LONGEST_SESSION = 64
+MOST_ARRAYS = 1_000  # in a state
+MOST_COUNTED = 1 << 63  # what a store can write down
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
 
 
@@ -99,7 +103,7 @@ def _fill(ask: pb.Ask, body: Ask) -> None:
     ask.round_id, ask.keep = body.round_id, body.keep
     ask.members.extend(body.members)
     for name, array in body.state.items():
-        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
         kind = str(np.lib.format.dtype_to_descr(little.dtype))
         ask.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
 
@@ -135,7 +139,7 @@ def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
     """The session and outcome of a reply; run by the coordinator on bytes it does not trust."""
     reply = _parsed(pb.Reply, message, sender)
     kind = reply.WhichOneof("body")
-    if kind == "accept":
+    if kind == "accept" and len(reply.accept.parcels) <= MOST_MEMBERS:
         return reply.session, Accepted(tuple(reply.accept.parcels))
     if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
         return reply.session, Refusal(reply.refusal.name)
@@ -143,6 +147,8 @@ def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
 
 
 def _unpacked_ask(ask: pb.Ask) -> Ask:
+    if max(ask.number, ask.serial) >= MOST_COUNTED or len(ask.state) > MOST_ARRAYS:
+        raise Malformed("the coordinator", "a number is too large, or there are too many arrays")
     names = [array.name for array in ask.state]
     if len(set(names)) != len(names):
         raise Malformed("the coordinator", "an array stands twice in the state")
@@ -153,20 +159,19 @@ def _unpacked_ask(ask: pb.Ask) -> Ask:
 def _array(packed: pb.Array) -> Array:
     if packed.dtype not in DTYPES:
         raise Malformed("the coordinator", "an array is of an unknown type")
+    if len(packed.shape) > 4:  # before the lengths are multiplied: a product of a million of them takes minutes
+        raise Malformed("the coordinator", "an array has too many dimensions")
     kind, shape = np.dtype(packed.dtype), tuple(packed.shape)
-    count = 1
-    for length in shape:  # Python's integers: a product of hostile lengths must not wrap
-        count *= length
-    if len(shape) > 4 or count * kind.itemsize != len(packed.data):
+    beside_zero = math.prod(length or 1 for length in shape)  # an array without values may still be too wide for numpy
+    if math.prod(shape) * kind.itemsize != len(packed.data) or beside_zero > MOST_BYTES:
         raise Malformed("the coordinator", "the shape of an array does not fit its bytes")
     return np.frombuffer(packed.data, dtype=kind).reshape(shape).copy()  # its own memory, which torch may wrap
 
 
 def _members(names: Sequence[str]) -> tuple[str, ...]:
-    members = tuple(names)
-    if not 1 <= len(members) <= MOST_MEMBERS or len(set(members)) != len(members):
+    if not 1 <= len(names) <= MOST_MEMBERS or len(set(names)) != len(names):
         raise Malformed("the coordinator", "the list of members is empty, too long or repeats a name")
-    return members
+    return tuple(names)
 
 
 def _parsed(kind: type[M], message: bytes, sender: str) -> M:
@@ -178,4 +183,6 @@ def _parsed(kind: type[M], message: bytes, sender: str) -> M:
         raise Malformed(sender, "it cannot be decoded") from problem
     if parsed.version != VERSION:
         raise Malformed(sender, f"it speaks version {parsed.version} where {VERSION} is spoken here")
+    if len(parsed.session) > LONGEST_SESSION:  # it is said back in the reply
+        raise Malformed(sender, "its session is too long")
     return parsed

@@ -145,12 +145,12 @@ def _words_of(party: str, values: Array) -> set[str]:
     """One party's words out of untrusted bytes."""
     if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
         raise BadWordList(party, "is not a list of bytes")
+    if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before as many texts are made of them
+        raise BadWordList(party, f"has {lines} words where at most {MOST_WORDS} are accepted")
     try:
         words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
     except UnicodeDecodeError as error:
         raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
-    if len(words) > MOST_WORDS:
-        raise BadWordList(party, f"has {len(words)} words where at most {MOST_WORDS} are accepted")
     for number, word in enumerate(words, start=1):
         if not _sendable(word):
             raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")

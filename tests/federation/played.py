@@ -1,0 +1,93 @@
+"""A coordinator that a test plays by hand, so that it can also lie. It is not the coordinator of a real run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from securetm.contracts import Cohort, State, Terms
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.federation import wire
+from securetm.federation.party import Party
+from securetm.federation.questions import Questions
+from securetm.federation.round import round_identity, state_digest
+from securetm.federation.store import PartyStore
+from securetm.plans import Plan
+from securetm.profiles import admitted, read_profile
+
+SESSION = bytes(range(32))
+
+
+def make_party(name: str, plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> Party:
+    """A real party with a store of its own."""
+    store = PartyStore(folder / name)
+    return Party(name, tuple(corpora), plan, read_profile(plan.profile), corpora[name], store, OperatingSystem())
+
+
+@dataclass
+class Played:
+    """What a coordinator of this plan would send, and whatever else the test wants to send instead."""
+
+    plan: Plan
+    members: tuple[str, ...]
+    session: bytes = SESSION
+    serial: int = 0
+    questions: Questions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.profile = read_profile(self.plan.profile)
+        self.questions = Questions(self.plan, self.plan.make_model())
+
+    def send(self, party: Party, body: wire.Body, session: bytes | None = None) -> wire.Outcome:
+        """What the party says to it."""
+        reply = party.handle(wire.pack_request(self.session if session is None else session, body))
+        return wire.unpack_reply(reply, party.name)[1]
+
+    def invite(self, resume_from: int = 0) -> wire.Invite:
+        return wire.Invite(self.plan.agreement(), self.profile.digest, self.members, resume_from)
+
+    def adopt(self, words: Sequence[str]) -> wire.Adopt:
+        self.questions.adopt(tuple(words))
+        return wire.Adopt("\n".join(words).encode())
+
+    def fresh(self) -> State:
+        """A model that nobody has trained."""
+        model = self.questions.model
+        return model.for_party(model.start(self.questions.vocabulary, np.random.default_rng(self.plan.seed)), "")
+
+    def terms(self, question: str, state: State, members: Sequence[str] | None = None) -> Terms:
+        return admitted(self.questions.make(question, state).terms, self.profile, self._cohort(0, members or self.members))
+
+    def ask(
+        self, question: str, state: State, *, number: int = 0, serial: int = 0, members: Sequence[str] = (), keep: bool = False
+    ) -> wire.Ask:
+        """A question whose round id is right for what it says of itself."""
+        self.serial = serial or self.serial + 1
+        cohort = self._cohort(number, members or self.members)
+        terms = admitted(self.questions.make(question, state).terms, self.profile, cohort)
+        about = state_digest(state, terms)
+        identity = round_identity(self.session, question, cohort, self.serial, terms, self.profile.digest, about)
+        return wire.Ask(question, number, self.serial, cohort.members, identity, state, keep)
+
+    def altered(self, ask: wire.Ask, **changes: object) -> wire.Ask:
+        """The same question with a field changed but the old round id."""
+        return replace(ask, **changes)  # type: ignore[arg-type]
+
+    def _cohort(self, number: int, members: Sequence[str]) -> Cohort:
+        profile = self.profile
+        return Cohort(b"", number, tuple(members), profile.threshold, profile.colluding, self.plan.seed)
+
+
+def settled(played: Played, party: Party, words: Sequence[str]) -> None:
+    """Invited, with a vocabulary agreed on."""
+    assert played.send(party, played.invite()) == wire.Accepted()
+    assert played.send(party, played.adopt(words)) == wire.Accepted()
+
+
+def refusals(party: Party) -> list[tuple[str, str]]:
+    """What the party wrote down about its refusals, in order."""
+    return [(name, reason) for name, reason in party.store.rows("SELECT name, reason FROM refusals ORDER BY at")]
