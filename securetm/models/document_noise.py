@@ -6,6 +6,7 @@ It is the model's own noise (dropout and reparametrisation), public by construct
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -76,6 +77,14 @@ def _mix_scalar(word: int) -> np.uint64:
     return np.uint64(_mix_word(np.uint64(word)))
 
 
+@njit(cache=True)
+def _fill_survival(starts: Array, dropout: float, out: Array) -> None:
+    kept = out.dtype.type(1.0 / (1.0 - dropout))
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = kept if _uniform(starts[i], j) >= dropout else out.dtype.type(0)
+
+
 def uniforms(seed: int, step: int, keys: Array, stream: int, width: int) -> Array:
     """One row per document key of `width` uniforms in (0, 1); another stream is independent."""
     out = np.empty((len(keys), width))
@@ -83,14 +92,15 @@ def uniforms(seed: int, step: int, keys: Array, stream: int, width: int) -> Arra
     return out
 
 
-def normals(seed: int, step: int, keys: Array, stream: int, width: int) -> Array:
+def normals(seed: int, step: int, keys: Array, stream: int, width: int, dtype: Any = np.float64) -> Array:
     """One row per document key of `width` standard normals; another stream is independent."""
-    out = np.empty((len(keys), width))
+    out = np.empty((len(keys), width), dtype)
     _fill_normals(_starts(seed, step, keys, stream), out)
     return out
 
 
-def survival(seed: int, step: int, keys: Array, stream: int, width: int, dropout: float) -> Array:
+def survival(seed: int, step: int, keys: Array, stream: int, width: int, dropout: float, dtype: Any = np.float64) -> Array:
     """Inverted dropout: 0 with probability `dropout`, else 1 / (1 - dropout)."""
-    kept = uniforms(seed, step, keys, stream, width) >= dropout
-    return kept / (1.0 - dropout)
+    out = np.empty((len(keys), width), dtype)
+    _fill_survival(_starts(seed, step, keys, stream), dropout, out)
+    return out

@@ -110,11 +110,21 @@ def _exp_of(x: Any) -> Any:
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
-def _highest(row: Array) -> Any:
-    """Where a row holds a NaN this is anything, but then the row's mean is NaN and shows it."""
-    highest = row[0]
-    for v in range(len(row)):
-        highest = max(highest, row[v])
+def _highest(row: Array, lanes: Array) -> Any:
+    """The largest value, by many running maxima side by side: one alone is a chain that no compiler vectorises.
+
+    Where a row holds a NaN this is anything, but then the row's mean is NaN and shows it.
+    """
+    width = min(len(lanes), len(row))
+    for j in range(width):
+        lanes[j] = row[j]
+    for first in range(0, len(row) - width + 1, width):
+        part = row[first : first + width]
+        for j in range(width):
+            lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
+    highest = row[-width:].max()
+    for j in range(width):
+        highest = max(highest, lanes[j])
     return highest
 
 
@@ -144,15 +154,15 @@ def _counted(words: Array, counts: Array, row: Array, shares: Array, background:
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
-def _exponentials(row: Array, mean: Any, slope: Any, background: Array, out: Array) -> tuple[Any, ...]:
+def _exponentials(row: Array, mean: Any, slope: Any, background: Array, out: Array, lanes: Array) -> tuple[Any, ...]:
     """exp(slope * (row - mean) + background - peak), with the peak and three sums."""
-    real = row.dtype.type
     for v in range(len(row)):
         out[v] = (row[v] - mean) * slope + background[v]
-    peak = _highest(out)
-    whole, cross, second = real(0), real(0), real(0)
+    peak = _highest(out, lanes)
     for v in range(len(row)):
         out[v] = _exp(out[v] - peak)
+    whole, cross, second = row.dtype.type(0), row.dtype.type(0), row.dtype.type(0)
+    for v in range(len(row)):
         whole += out[v]
         cross += out[v] * (row[v] - mean)
         second += out[v] * out[v]
@@ -165,11 +175,11 @@ def _reconstruct(cells: Cells, logits: Array, background: Array, gain: Any, out:
     ends, words, counts = cells
     losses, means, rates, pulls, squares = out
     width = logits.dtype.type(logits.shape[1])
-    shares = np.empty(logits.shape[1], logits.dtype)
+    shares, lanes = np.empty(logits.shape[1], logits.dtype), np.empty(64, logits.dtype)
     for i in range(logits.shape[0]):
         row, mine = logits[i], slice(ends[i], ends[i + 1])
         mean, rate = _moments(row)
-        peak, whole, cross, second = _exponentials(row, mean, gain * rate, background, shares)
+        peak, whole, cross, second = _exponentials(row, mean, gain * rate, background, shares, lanes)
         length, own, raw, known, expected = _counted(words[mine], counts[mine], row, shares, background)
         normal = (raw - length * mean) * rate
         weight = length / whole
@@ -281,8 +291,7 @@ class Spelled:
     def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
         """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row, and its gradient."""
         rows, words, counts = self._cells(batch, batch.counts)
-        means = logits.mean(dim=1, keepdim=True)
-        normal, rate = normalise(logits)
+        normal, means, rate = normalise(logits)
         scores = torch.log_softmax(gain * normal + background, dim=1)
         zeros = torch.zeros(len(logits), dtype=logits.dtype, device=self.device)
         losses = zeros.index_add(0, rows, -counts * scores[rows, words])
@@ -298,17 +307,18 @@ class Spelled:
         return tuple(torch.from_numpy(x).to(self.device) for x in (rows, batch.words.astype(np.int64), values))  # type: ignore[return-value]
 
 
-def normalise(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Layer normalisation without affine, and the reciprocal deviation that its backward pass needs."""
-    centred = x - x.mean(dim=1, keepdim=True)
-    rate = torch.rsqrt(centred.square().mean(dim=1, keepdim=True) + EPSILON)
-    return centred * rate, rate
+def normalise(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Layer normalisation without affine over the last dimension; mean and reciprocal deviation are for the way back."""
+    done: tuple[torch.Tensor, torch.Tensor, torch.Tensor] = torch.native_layer_norm(x, [x.shape[-1]], None, None, EPSILON)
+    return done
 
 
-def normalise_backward(back: torch.Tensor, normal: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
+def normalise_backward(back: torch.Tensor, x: torch.Tensor, mean: torch.Tensor, rate: torch.Tensor) -> torch.Tensor:
     """The gradient before layer normalisation from the gradient after it."""
-    pull = (back * normal).mean(dim=1, keepdim=True)
-    return rate * (back - back.mean(dim=1, keepdim=True) - normal * pull)
+    shape, only_input = [x.shape[-1]], [True, False, False]
+    whole = torch.ops.aten.native_layer_norm_backward(back, x, shape, mean, rate, None, None, only_input)
+    before: torch.Tensor = whole[0]
+    return before
 
 
 def arithmetic(device: str) -> Fused | Spelled:

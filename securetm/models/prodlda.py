@@ -172,12 +172,12 @@ class ProdLDA(Estimator):
         return arithmetic(self.device)
 
     def _noise(self, state: State, keys: Array) -> Noise:
-        seed, step = int(state["seed"][0]), int(state["step"][0])
-        kept = survival(seed, step, keys, _THETA, self.n_topics, self.theta_dropout) if self.theta_dropout else None
+        names = int(state["seed"][0]), int(state["step"][0]), keys
+        k, dropout = self.n_topics, self.theta_dropout
         return Noise(
-            hidden=survival(seed, step, keys, _HIDDEN, self.hidden, self.dropout),
-            normal=normals(seed, step, keys, _NORMAL, self.n_topics),
-            theta=kept,
+            hidden=survival(*names, _HIDDEN, self.hidden, self.dropout, self.dtype),
+            normal=normals(*names, _NORMAL, k, self.dtype),
+            theta=survival(*names, _THETA, k, dropout, self.dtype) if dropout else None,
         )
 
     def _layers(self, state: State) -> dict[str, Array]:

@@ -5,8 +5,10 @@ It is no autograd graph: inputs and output gradients of the linear layers are ke
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ class Shape:
     hidden: int
     topics: int
 
-    @property
+    @functools.cached_property
     def parts(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Names and shapes of the layers, in the order of the flat vector."""
         v, h, k = self.vocabulary, self.hidden, self.topics
@@ -37,24 +39,32 @@ class Shape:
             ("head", (h, 2 * k)), ("head_bias", (2 * k,)), ("topics", (k, v)), ("background", (v,)),
         )  # fmt: skip
 
+    @functools.cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(itertools.accumulate((math.prod(shape) for _, shape in self.parts), initial=0))
+
     @property
     def size(self) -> int:
         """Weights in all."""
-        return sum(int(np.prod(shape)) for _, shape in self.parts)
+        return self._ends[-1]
 
     def views(self, flat: Any) -> dict[str, Any]:
         """Each layer as a view into the flat vector (numpy or torch)."""
-        ends = np.cumsum([0, *(int(np.prod(shape)) for _, shape in self.parts)])
-        return {name: flat[a:b].reshape(shape) for (name, shape), (a, b) in zip(self.parts, pairwise(ends), strict=True)}
+        cuts = zip(self.parts, self._ends, self._ends[1:], strict=False)
+        return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
 
     @classmethod
     def of(cls, weights: Array, hidden: int, topics: int) -> Shape:
         """The shape whose flat vector has this length; the vocabulary's size follows from it."""
-        fixed = cls(0, hidden, topics).size
-        words, left = divmod(len(weights) - fixed, hidden + topics + 1)
-        if left or words < 1:
-            raise BrokenPromise("weight vector", len(weights), cls(max(words, 1), hidden, topics).size)
-        return cls(words, hidden, topics)
+        return _shape(len(weights), hidden, topics)
+
+
+@functools.lru_cache(maxsize=16)  # asked at every step, and always the same
+def _shape(length: int, hidden: int, topics: int) -> Shape:
+    words, left = divmod(length - Shape(0, hidden, topics).size, hidden + topics + 1)
+    if left or words < 1:
+        raise BrokenPromise("weight vector", length, Shape(max(words, 1), hidden, topics).size)
+    return Shape(words, hidden, topics)
 
 
 @dataclass(frozen=True)
@@ -68,16 +78,15 @@ class Noise:
 
 @dataclass(frozen=True)
 class Prior:
-    """The Gaussian that stands for the symmetric Dirichlet in softmax space, and how much the loss heeds it."""
+    """The Gaussian about zero that stands for the symmetric Dirichlet in softmax space, and how much the loss heeds it."""
 
-    mean: float
     variance: float
     weight: float = 1.0
 
     @classmethod
     def laplace(cls, alpha: float, topics: int, weight: float = 1.0) -> Prior:
         """Laplace's approximation of Dirichlet(alpha, ..., alpha) (Srivastava and Sutton 2017, section 3.2)."""
-        return cls(0.0, (1.0 - 2.0 / topics) / alpha + 1.0 / (topics * alpha), weight)
+        return cls((1.0 - 2.0 / topics) / alpha + 1.0 / (topics * alpha), weight)
 
 
 @dataclass(frozen=True)
@@ -86,9 +95,19 @@ class Encoded:
 
     slopes: tuple[Tensor, Tensor]
     hidden: tuple[Tensor, Tensor]
-    mean: Tensor
-    log_variance: Tensor
-    rates: tuple[Tensor, Tensor]
+    head: Tensor  # 2 x documents x topics: means and log-variances before layer normalisation
+    normal: Tensor  # and after it
+    scales: tuple[Tensor, Tensor]  # what layer normalisation needs for its way back
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean of each topic's share, in softmax space."""
+        return self.normal[0]
+
+    @property
+    def log_variance(self) -> Tensor:
+        """The logarithm of its variance."""
+        return self.normal[1]
 
 
 def encode(layers: dict[str, Tensor], batch: Bags, kernels: Fused | Spelled, mask: Tensor | None) -> Encoded:
@@ -97,11 +116,9 @@ def encode(layers: dict[str, Tensor], batch: Bags, kernels: Fused | Spelled, mas
     one = softplus(first)
     second = torch.addmm(layers["inner_bias"], one, layers["inner"])
     two = softplus(second) if mask is None else softplus(second).mul_(mask)
-    head = torch.addmm(layers["head_bias"], two, layers["head"])
-    topics = head.shape[1] // 2
-    mean, mean_rate = normalise(head[:, :topics])
-    spread, spread_rate = normalise(head[:, topics:])
-    return Encoded((first.sigmoid_(), second.sigmoid_()), (one, two), mean, spread, (mean_rate, spread_rate))
+    head = torch.addmm(layers["head_bias"], two, layers["head"]).view(len(two), 2, -1).transpose(0, 1).contiguous()
+    normal, *scales = normalise(head)
+    return Encoded((first.sigmoid_(), second.sigmoid_()), (one, two), head, normal, (scales[0], scales[1]))
 
 
 @dataclass(frozen=True)
@@ -132,11 +149,12 @@ class ProdLDALosses:
         kept = theta if noise.theta is None else theta * self._tensor(noise.theta)
         said = self._kernels.reconstruct(self._batch, kept @ layers["topics"], layers["background"], self._net.gain)
         outward = said.back
-        self.values: Array = (said.losses + prior.weight * _divergence(encoded, prior)).cpu().numpy()
+        variance = deviation.square()
+        self.values: Array = (said.losses + _divergence(encoded, variance, prior)).cpu().numpy()
         back = outward @ layers["topics"].T
         back = back if noise.theta is None else back.mul_(self._tensor(noise.theta))
         before = theta * (back - (theta * back).sum(dim=1, keepdim=True))
-        head = _head_gradient(encoded, before, normal * deviation, prior)
+        head = _head_gradient(encoded, before, normal.mul_(deviation), variance, prior)
         inner = (head @ layers["head"].T).mul_(mask).mul_(encoded.slopes[1])
         words = (inner @ layers["inner"].T).mul_(encoded.slopes[0])
         # What went into each dense layer, and the gradient of what came out of it.
@@ -206,22 +224,20 @@ class ProdLDALosses:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=self._dtype)).to(self._kernels.device)
 
 
-def _divergence(encoded: Encoded, prior: Prior) -> Tensor:
+def _divergence(encoded: Encoded, variance: Tensor, prior: Prior) -> Tensor:
     """Kullback and Leibler's divergence of the topics' posterior from their prior, per document."""
-    spread, off = encoded.log_variance.exp(), encoded.mean - prior.mean
-    terms = (spread + off.square()) / prior.variance - 1.0 + float(np.log(prior.variance)) - encoded.log_variance
-    return 0.5 * terms.sum(dim=1)
+    apart = torch.addcmul(variance, encoded.mean, encoded.mean).div_(prior.variance).sub_(encoded.log_variance).sum(dim=1)
+    constant = variance.shape[1] * (math.log(prior.variance) - 1.0)
+    return apart.add_(constant).mul_(0.5 * prior.weight)
 
 
-def _head_gradient(encoded: Encoded, before: Tensor, drawn: Tensor, prior: Prior) -> Tensor:
+def _head_gradient(encoded: Encoded, before: Tensor, drawn: Tensor, variance: Tensor, prior: Prior) -> Tensor:
     """The gradient at the encoder's output, means and log-variances side by side."""
-    mean = before + (prior.weight / prior.variance) * (encoded.mean - prior.mean)
-    spread = 0.5 * (before * drawn + prior.weight * (encoded.log_variance.exp() / prior.variance - 1.0))
-    halves = (
-        normalise_backward(mean, encoded.mean, encoded.rates[0]),
-        normalise_backward(spread, encoded.log_variance, encoded.rates[1]),
-    )
-    return torch.cat(halves, dim=1)
+    pull = prior.weight / prior.variance
+    both = torch.empty_like(encoded.head)
+    torch.add(before, encoded.mean, alpha=pull, out=both[0])
+    torch.addcmul(variance * pull - prior.weight, before, drawn, out=both[1]).mul_(0.5)
+    return normalise_backward(both, encoded.head, *encoded.scales).transpose(0, 1).reshape(len(before), -1)
 
 
 def _square(x: Tensor) -> Array:
