@@ -255,6 +255,15 @@ class PartyRefused(SecuretmError):
 
 
 @dataclass(eq=False)
+class CannotWrite(Misuse):
+    """{path} cannot be written: {problem}"""
+
+    path: str
+    problem: str
+    hint = "check the permissions and the disk, or choose another --out"
+
+
+@dataclass(eq=False)
 class RunExists(Misuse):
     """{path} already holds a run"""
 

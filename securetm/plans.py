@@ -56,6 +56,15 @@ class TokeniserChoice:
     ngrams: int = 1
     pattern: str = ""
 
+    def listed(self) -> str | list[str]:
+        """The stop words themselves where they are in a file, else which of the known lists it is."""
+        if self.stop_words in ("english", "none"):
+            return self.stop_words
+        try:
+            return sorted(set(Path(self.stop_words).read_text("utf-8").split()))
+        except (OSError, UnicodeDecodeError) as problem:
+            raise BadSetting("[tokeniser]", "stop_words", self.stop_words, f"cannot be read: {problem}") from problem
+
     def make(self) -> Tokeniser:
         """The tokeniser of this plan; `stop_words` is english, none, or a file with one word a line."""
         listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
@@ -145,6 +154,9 @@ class Plan:
     def agreement(self) -> bytes:
         """The hash of all that the parties agree on; where documents come from is each party's own affair."""
         public = {name: value for name, value in self.tables().items() if name != "corpus"}
+        words = self.vocabulary.public_words()  # what is in a file counts, not where a party keeps it
+        public["vocabulary"]["file"] = list(words) if words else ""
+        public["tokeniser"]["stop_words"] = self.tokeniser.listed()
         return digest(public)
 
 
@@ -180,15 +192,19 @@ def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:
     return into(cls, table, f"[{name}]")
 
 
-def _model_choice(table: Mapping[str, Any]) -> ModelChoice:
-    nested = dict(table.get("settings", {}))
+def _model_choice(table: Any) -> ModelChoice:
+    require(isinstance(table, Mapping), "the plan", "model", table, "must be a table [model]")
+    nested = table.get("settings", {})
+    require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
     flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
-    return ModelChoice(str(table.get("name", "prodlda")), nested | flat)
+    return ModelChoice(str(table.get("name", "prodlda")), {**nested, **flat})
 
 
 def _checked(plan: Plan, where: str) -> Plan:
     require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be 0 or above")
     plan.tokeniser.make()
+    plan.tokeniser.listed()
+    plan.vocabulary.public_words()
     profile = read_profile(plan.profile)
     if plan.vocabulary.source not in profile.vocabularies:
         raise VocabularyNotAllowed(plan.vocabulary.source, profile.name, profile.vocabularies)
@@ -201,4 +217,6 @@ def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
     if len(path) == 1:
         tables[path[0]] = value
     else:
-        _place(tables.setdefault(path[0], {}), path[1:], value)
+        inner = tables.setdefault(path[0], {})
+        require(isinstance(inner, dict), "the plan", path[0], inner, f"must be a table [{path[0]}]")
+        _place(inner, path[1:], value)

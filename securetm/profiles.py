@@ -113,6 +113,7 @@ def _chosen(kind: str, parts: Mapping[str, Any], name: str) -> Any:
 
 
 def _check(text: ProfileText, where: str) -> None:
+    require(bool(text.vocabularies), where, "vocabularies", "[]", "allows no vocabulary at all")
     for source in text.vocabularies:
         require(source in VOCABULARIES, where, "vocabularies", source, f"is none of {', '.join(VOCABULARIES)}")
     require(text.minimum_parties >= 1, where, "minimum_parties", text.minimum_parties, "must be at least 1")

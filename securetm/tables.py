@@ -57,13 +57,11 @@ def require(condition: bool, where: str, name: str, value: object, problem: str)
 def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:
     if isinstance(value, str) and kind in (int, float, bool):
         value = _spoken(value, kind)
-    origin = get_origin(kind)
-    if origin in (Union, types.UnionType):
-        return next((v for k in get_args(kind) if (v := _as(value, k)) is not None or value is None), None) or _wrong(
-            value, get_args(kind)[0], where, name
-        )
-    fitted = _as(value, kind)
-    return _wrong(value, kind, where, name) if fitted is None else fitted
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if value is None and type(None) in kinds:
+        return None
+    fitted = next((v for k in kinds if (v := _as(value, k)) is not None), None)
+    return _wrong(value, kinds[0], where, name) if fitted is None else fitted
 
 
 def _as(value: Any, kind: Any) -> Any:

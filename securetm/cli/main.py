@@ -6,6 +6,7 @@ Nothing heavy is imported here: `securetm --help` has half a second.
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -78,7 +79,7 @@ def _help_hint(misuse: BaseException) -> str:
 
 def _tell(sentence: str, hint: str, code: int, debug: bool) -> int:
     if debug:
-        raise
+        traceback.print_exc()
     sys.stderr.write(f"securetm: error: {sentence}\n")
     if hint:
         sys.stderr.write(f"securetm: hint: {hint}\n")

@@ -15,6 +15,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 def print_json(content: Any) -> None:
     """One document; what is not a number is null, since JSON knows no NaN."""
     sys.stdout.write(json.dumps(_finite(content), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()  # here, where a reader that has gone can still be told apart from a failure
 
 
 def _finite(content: Any) -> Any:

@@ -6,7 +6,9 @@ A worker gets bytes and gives bytes back, like a remote party would; documents s
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -57,7 +59,10 @@ class Workers:
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Sends all requests first, so that the workers run side by side, then gathers in roster order."""
         for name, message in requests.items():
-            self._at[name].send((name, message))
+            try:
+                self._at[name].send((name, message))
+            except OSError as problem:
+                raise WorkerDied(self._beside(name)) from problem
         gathered = dict(self._receive(name) for name in requests)
         return {name: gathered[name] for name in requests}
 
@@ -71,22 +76,29 @@ class Workers:
     def _receive(self, expected: str) -> tuple[str, bytes]:
         try:
             name, reply = self._at[expected].recv()
-        except EOFError as problem:
-            raise WorkerDied(", ".join(n for n, pipe in self._at.items() if pipe is self._at[expected])) from problem
+        except (EOFError, OSError) as problem:
+            raise WorkerDied(self._beside(expected)) from problem
         if isinstance(reply, SecuretmError):
             raise reply
         return name, reply
 
+    def _beside(self, name: str) -> str:
+        """All parties of that party's worker."""
+        return ", ".join(n for n, pipe in self._at.items() if pipe is self._at[name])
+
 
 def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tuple[Any, ...]]) -> None:
     """Runs in a worker: answers for its parties until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the coordinator ends its workers in order
     parties = {name: make(*arguments) for name, arguments in share.items()}
     while (request := _next(pipe)) is not None:
         name, message = request
         try:
-            pipe.send((name, parties[name].handle(message)))
+            reply: bytes | SecuretmError = parties[name].handle(message)
         except SecuretmError as failure:
-            pipe.send((name, failure))
+            reply = failure
+        with suppress(BrokenPipeError):  # the coordinator has ended meanwhile; the next request will say so
+            pipe.send((name, reply))
     for party in parties.values():
         party.store.close()
 
@@ -94,5 +106,5 @@ def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tup
 def _next(pipe: Connection) -> tuple[str, bytes] | None:
     try:
         return pipe.recv()  # type: ignore[no-any-return]
-    except EOFError:
+    except (EOFError, ConnectionResetError):
         return None

@@ -13,7 +13,7 @@ import numpy as np
 from securetm.contracts import Cohort, Profile
 from securetm.errors import Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TRAIN, WORDS, Questions
-from securetm.plans import Plan, plan_from_tables
+from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, profile_gaps, read_profile
 from securetm.threats import Gap, read_threat_model
 
@@ -26,7 +26,8 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
     if model is not None:
         source = chosen.vocabularies[0]
         tables = {"profile": profile, "model": {"name": model}}
-        plan = plan_from_tables(tables, "the check") if source == "union" else Plan(profile=profile)
+        public = Plan(profile=profile, model=ModelChoice(model), vocabulary=VocabularyChoice("file", "words.txt"))
+        plan = plan_from_tables(tables, "the check") if source == "union" else public
         found += refused_questions(plan, chosen, parties)
     return [asdict(gap) for gap in found]
 

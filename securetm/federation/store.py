@@ -18,15 +18,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from securetm.contracts import Array, State
-from securetm.errors import DamagedStore
+from securetm.errors import CannotWrite, DamagedStore
 
+# A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
 _COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
 _COORDINATOR = (
     _COMMON
     + """
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
   survivors TEXT NOT NULL, bytes_up INTEGER NOT NULL, bytes_down INTEGER NOT NULL, seconds REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS losses (serial INTEGER PRIMARY KEY, measure TEXT NOT NULL, value REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS losses (serial INTEGER PRIMARY KEY, measure TEXT NOT NULL, value REAL);
 CREATE TABLE IF NOT EXISTS spends (party TEXT NOT NULL, unit TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
 """
 )
@@ -34,10 +35,10 @@ _PARTY = (
     _COMMON
     + """
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
-  documents INTEGER NOT NULL, loss REAL NOT NULL, bytes_out INTEGER NOT NULL);
+  documents INTEGER NOT NULL, loss REAL, bytes_out INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answered (question TEXT PRIMARY KEY, asked BLOB NOT NULL, parcels BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 """
 )
 
@@ -181,14 +182,17 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
 
 def write_bytes(path: Path, content: bytes) -> None:
     """The whole file or none of it, even if the machine stops meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".new")
-    with beside.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    beside.replace(path)
-    _sync_folder(path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(path.name + ".new")
+        with beside.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as problem:
+        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
 
 def _sync_folder(folder: Path) -> None:
