@@ -66,7 +66,8 @@ def run(
 def _run(
     resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, workers: int, record: bool
 ) -> dict[str, Any]:
-    from securetm.federation.simulation import begin, execute, reopen
+    from securetm.federation.folder import begin, reopen
+    from securetm.federation.simulation import execute
     from securetm.federation.sources import corpora_of
     from securetm.plans import read_plan
     from securetm.profiles import read_profile

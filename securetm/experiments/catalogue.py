@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from securetm.errors import NotFound
+from securetm.federation.folder import Stages
 
 REPRODUCTIONS: Mapping[str, str] = {"additive-prodlda": "securetm.experiments.additive_prodlda:reproduce"}
 BENCHES: Mapping[str, str] = {"prodlda": "securetm.experiments.bench_prodlda:bench"}
-
-
-class Stages(Protocol):
-    """Whoever shows how far a measurement is."""
-
-    def stage(self, title: str, total: int) -> None:
-        """A stage begins, with so many steps."""
-        ...
-
-    def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
-        ...
 
 
 def measure(kind: str, name: str, stages: Stages) -> dict[str, Any]:

@@ -42,16 +42,19 @@ def train_alone(plan: Plan, documents: Any, rounds: int, store: PartyStore, on_r
 def judge(model: TopicModel, state: State, documents: Documents, seed: int) -> dict[str, float]:
     """Run by a party for itself: a model's quality on this party's own documents."""
     assert documents.agreed is not None
-    assert documents.held_out is not None
     topics = model.topics(state)
-    seen, unseen = documents.held_out.halves(seed)
-    words = unseen.counts.sum()
-    likelihood = model.log_likelihood(state, seen, unseen).sum()
     return {
         "npmi": float(np.mean(document_npmi(top_words(topics, TOP_WORDS), documents.agreed.counts))),
         "diversity": float(diversity(top_words(topics, 25))),
-        "held_out": perplexity(likelihood, words) if words else float("nan"),
+        "held_out": perplexity(*held_out_likelihood(model, state, documents, seed)),
     }
+
+
+def held_out_likelihood(model: TopicModel, state: State, documents: Documents, seed: int) -> tuple[float, int]:
+    """Run by a party for itself: log-likelihood of the unseen halves of its held-out documents, and their words."""
+    assert documents.held_out is not None
+    seen, unseen = documents.held_out.halves(seed)
+    return float(model.log_likelihood(state, seen, unseen).sum()), int(unseen.counts.sum())
 
 
 def prevalence(model: TopicModel, state: State, documents: Documents) -> Array:
@@ -71,7 +74,7 @@ def keep_figures(store: PartyStore, whose: str, figures: Mapping[str, float]) ->
 def kept_figures(store: PartyStore, whose: str) -> dict[str, float]:
     """Out of the party's own store."""
     found = store.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
-    return {name.removeprefix(f"{whose} "): float(value) for name, value in found}
+    return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
 
 
 def _batch(documents: Any, terms: Terms, desk: Desk) -> Any:

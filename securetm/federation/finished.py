@@ -11,7 +11,8 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.readers import read_corpus
 from securetm.errors import NotARun
-from securetm.federation.simulation import named_topics, reopen
+from securetm.federation.folder import reopen
+from securetm.federation.simulation import named_topics
 from securetm.federation.store import read_arrays
 from securetm.plans import Plan
 

@@ -5,75 +5,29 @@ It is the one place where all roles are in reach, so it decides nothing: coordin
 
 from __future__ import annotations
 
-import fcntl
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import Interrupted, NotARun, RunBusy, RunExists
-from securetm.federation.alone import judge, keep_figures, kept_figures, prevalence, train_alone
+from securetm.errors import Interrupted
+from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
+from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, alone_in, begin, result_of
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
-from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, read_json, write_arrays, write_json
+from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.models.quality import top_words
 from securetm.models.stored_model import write_model
-from securetm.plans import Plan, plan_from_tables, read_plan
+from securetm.plans import read_plan
 from securetm.profiles import read_profile
-
-RUN, RESULT = "run.json", "result.json"
-VERSION = 1
-
-
-class Stages(Protocol):
-    """Whoever shows how far a run is."""
-
-    def stage(self, title: str, total: int) -> None:
-        """A stage begins, with so many steps."""
-        ...
-
-    def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
-        ...
-
-
-class Unwatched:
-    """Nobody looks on."""
-
-    def stage(self, title: str, total: int) -> None:
-        """Nothing is shown."""
-
-    def step(self, done: int) -> None:
-        """Nothing is shown."""
-
-
-@dataclass(frozen=True)
-class RunFolder:
-    """Where everything of one run lies: the coordinator's store, each party's, and the transcript between them."""
-
-    path: Path
-    plan: Plan
-    members: tuple[str, ...]
-    with_content: bool = False
-
-    @property
-    def coordinator(self) -> Path:
-        """The coordinator's own folder."""
-        return self.path / "coordinator"
-
-    def party(self, name: str) -> Path:
-        """A party's own folder."""
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
 
 
 def federate(
@@ -87,44 +41,16 @@ def federate(
     return execute(begin(Path(folder), plan, corpora), Unwatched(), workers=workers)
 
 
-def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False) -> RunFolder:
-    """Sets the stores up: each party's documents go into that party's folder and nowhere else."""
-    if (path / RUN).exists():
-        raise RunExists(str(path))
-    folder = RunFolder(path, plan, tuple(corpora), with_content)
-    for name, corpus in corpora.items():
-        folder.party(name).mkdir(parents=True, exist_ok=True)
-        corpus.save(folder.party(name) / "corpus.npz")
-    facts = {"version": VERSION, "run": path.name, "members": folder.members, "with_content": with_content}
-    write_json(path / RUN, {**facts, "plan": plan.tables()})
-    return folder
-
-
-def reopen(path: Path) -> RunFolder:
-    """A run that was begun before, by its folder."""
-    if not (path / RUN).is_file():
-        raise NotARun(str(path), "run")
-    facts = read_json(path / RUN)
-    return RunFolder(path, plan_from_tables(facts["plan"], str(path / RUN)), tuple(facts["members"]), facts["with_content"])
-
-
-def result_of(path: Path) -> dict[str, Any]:
-    """What a finished run ended with."""
-    if not (path / RESULT).is_file():
-        raise NotARun(str(path), "finished run")
-    return dict(read_json(path / RESULT))
-
-
 def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str, Any]:
     """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
     torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
     if (folder.path / RESULT).is_file():
         return result_of(folder.path)
     begun = time.perf_counter()
-    with _alone_in(folder.path):
+    with alone_in(folder.path):
         try:
             trained = _federate(folder, stages, workers)
-            own = _each_alone(folder, trained, stages)
+            own = compare(folder, trained, make_party, stages)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
         result = _result(folder, trained, own, time.perf_counter() - begun)
@@ -186,44 +112,10 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
     return InProcess({name: make_party(folder, name) for name in folder.members})
 
 
-# ---- each party for itself -----------------------------------------------------------------------------------------
-
-
-def _each_alone(folder: RunFolder, trained: Trained, stages: Stages) -> dict[str, dict[str, Any]]:
-    stages.stage("each party alone, for comparison", len(folder.members) * trained.rounds)
-    found = {}
-    for place, name in enumerate(folder.members):
-        found[name] = _one_alone(folder, name, trained, _after(place * trained.rounds, stages))
-    return found
-
-
-def _after(before: int, stages: Stages) -> Callable[[int, int], None]:
-    """Steps counted from where the stage stood before this party."""
-    return lambda done, _: stages.step(before + done)
-
-
-def _one_alone(folder: RunFolder, name: str, trained: Trained, on_round: Callable[[int, int], None]) -> dict[str, Any]:
-    """Run by a party for itself. Everything found goes into its own store; only the simulation's user sees them together."""
-    party = make_party(folder, name)
-    party.documents.adopt(trained.vocabulary, folder.plan)
-    store, model, kept = party.store, folder.plan.make_model(), folder.party(name) / "alone.safetensors"
-    if not kept.is_file():
-        documents = party.documents.train
-        state = train_alone(folder.plan, documents, trained.rounds, store, on_round)
-        keep_figures(store, "alone", judge(model, state, party.documents, folder.plan.seed))
-        keep_figures(store, "shared", judge(model, trained.state, party.documents, folder.plan.seed))
-        shares = prevalence(model, trained.state, party.documents)
-        write_arrays(kept, {"topics": model.topics(state), "prevalence": shares}, {})
-    arrays = read_arrays(kept)[0]
-    found = {"alone": kept_figures(store, "alone"), "shared": kept_figures(store, "shared"), **arrays}
-    store.close()
-    return found
-
-
 # ---- what the user of the simulation gets --------------------------------------------------------------------------
 
 
-def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Mapping[str, Any]], seconds: float) -> dict[str, Any]:
+def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Found], seconds: float) -> dict[str, Any]:
     model = folder.plan.make_model()
     transcript = Transcript(folder.path / "transcript")
     up, down = transcript.traffic()
@@ -237,10 +129,10 @@ def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Mapping[str, 
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary),
         "quality": dict(trained.quality),
-        "alone": {name: dict(own[name]["alone"]) for name in folder.members},
-        "shared_at_party": {name: dict(own[name]["shared"]) for name in folder.members},
-        "topics_alone": {name: named_topics(own[name]["topics"], trained.vocabulary) for name in folder.members},
-        "prevalence": {name: [round(float(share), 4) for share in own[name]["prevalence"]] for name in folder.members},
+        "alone": {name: dict(own[name].alone) for name in folder.members},
+        "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
+        "topics_alone": {name: named_topics(own[name].topics, trained.vocabulary) for name in folder.members},
+        "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
         "spent": [{"party": name, "unit": "document", "epsilon": None, "delta": None} for name in folder.members],
         "seconds": round(seconds, 2),
         "bytes_up": up,
@@ -250,7 +142,6 @@ def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Mapping[str, 
 
 def named_topics(topics: Any, vocabulary: tuple[str, ...], n: int = 10) -> list[list[str]]:
     """The heaviest words of each topic."""
-    from securetm.models.quality import top_words
 
     return [[vocabulary[word] for word in row] for row in top_words(topics, n)]
 
@@ -258,14 +149,3 @@ def named_topics(topics: Any, vocabulary: tuple[str, ...], n: int = 10) -> list[
 def _rounds_kept(folder: RunFolder) -> int:
     path = folder.coordinator / f"{CHECKPOINT}.safetensors"
     return int(read_arrays(path)[1]["rounds"]) if path.is_file() else 0
-
-
-@contextmanager
-def _alone_in(path: Path) -> Iterator[None]:
-    """Two processes in one run would overwrite each other's checkpoints."""
-    with (path / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
-            raise RunBusy(str(path)) from problem
-        yield

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
+from securetm.federation.folder import Stages
 from securetm.plans import CorpusChoice, Plan
 
 DOCSTRINGS = "docstrings"
-
-
-class Stages(Protocol):
-    """Whoever shows how far reading is."""
-
-    def stage(self, title: str, total: int) -> None:
-        """A stage begins, with so many steps."""
-        ...
-
-    def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
-        ...
 
 
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:

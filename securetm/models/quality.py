@@ -24,7 +24,7 @@ def diversity(top: Array) -> float:
     return np.unique(top).size / top.size
 
 
-def perplexity(log_likelihood: Array, tokens: Array) -> float:
+def perplexity(log_likelihood: Array | float, tokens: Array | float) -> float:
     """Per-word perplexity of documents, from each one's log-likelihood (natural logarithm) and number of words.
 
     Of no words at all it is not a number.

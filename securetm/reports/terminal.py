@@ -59,20 +59,21 @@ def own_topics(result: Mapping[str, Any]) -> Table:
 
 
 def quality(result: Mapping[str, Any]) -> Table:
-    """What the federation was worth to each party: its own model beside the shared one, on its own held-out documents."""
-    table = Table(title="Quality", title_justify="left", header_style="bold")
-    for place, column in enumerate(("", "perplexity alone", "shared", "NPMI alone", "shared", "diversity alone", "shared")):
+    """What the federation was worth to each party: its own model beside the shared one."""
+    table = Table(title="Quality: held-out perplexity, lower is better", title_justify="left", header_style="bold")
+    columns = ("", "own documents: alone", "shared", "everybody's: alone", "shared", "NPMI alone", "shared")
+    for place, column in enumerate(columns):
         table.add_column(column, justify="right" if place else "left", overflow="fold")
+    whole = result["quality"]
     for name in result["parties"]:
         alone, shared = result["alone"][name], result["shared_at_party"][name]
-        own = (f"{alone['npmi']:.2f}", "", f"{alone['diversity']:.2f}", "")
-        table.add_row(escape(name), *_pair(alone["held_out"], shared["held_out"]), *own)
-    whole = result["quality"]
+        own, all_ = _pair(alone["held_out"], shared["held_out"]), _pair(alone["held_out_everywhere"], whole["held_out"])
+        table.add_row(escape(name), *own, *all_, _figure(alone["npmi"], ".2f"), "")
     table.add_section()
-    shared_figures = (f"{whole['held_out']:,.0f}", "", f"{whole['npmi']:.2f}", "", f"{whole['diversity']:.2f}")
-    table.add_row("all parties", "", *shared_figures)
+    table.add_row("all parties", "", "", "", _figure(whole["held_out"], ",.0f"), "", _figure(whole["npmi"], ".2f"))
     table.caption = (
-        "All parties: answers to the coordinator's questions. The rest: each party's own figures. Lower perplexity is better."
+        "All parties: answers to the coordinator's questions. Own documents: each party's own figures. "
+        "Alone on everybody's: only a simulation can know."
     )
     table.caption_justify = "left"
     return table
@@ -162,8 +163,14 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else escape(str(value))
 
 
-def _pair(alone: float, shared: float) -> tuple[str, str]:
-    return f"{alone:,.0f}", f"[green]{shared:,.0f}[/green]" if shared < alone else f"{shared:,.0f}"
+def _pair(alone: float | None, shared: float | None) -> tuple[str, str]:
+    better = alone is not None and shared is not None and shared < alone
+    text = _figure(shared, ",.0f")
+    return _figure(alone, ",.0f"), f"[green]{text}[/green]" if better else text
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "–" if value is None or value != value else f"{value:{form}}"
 
 
 def _bar(share: float, most: float) -> str:

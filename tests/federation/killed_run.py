@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import coordinator, simulation
-from securetm.federation.simulation import begin, execute, reopen
+from securetm.federation import coordinator
+from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.simulation import execute
 from securetm.plans import plan_from_tables
 
 
@@ -29,7 +30,7 @@ class Countdown:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Rounds(simulation.Unwatched):
+class Rounds(Unwatched):
     """Counts training rounds."""
 
     def __init__(self, count: Countdown) -> None:
@@ -55,7 +56,7 @@ def main() -> None:
             fsync(descriptor)
 
         os.fsync = counted
-    execute(reopen(folder), Rounds(count) if moment == "round" else simulation.Unwatched())
+    execute(reopen(folder), Rounds(count) if moment == "round" else Unwatched())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from torch.nn import functional
 
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
-from securetm.federation.simulation import Unwatched, begin, execute
+from securetm.federation.folder import Unwatched, begin
+from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.sampling import batch_rows
 from securetm.models.document_noise import normals, survival

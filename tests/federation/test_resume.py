@@ -14,7 +14,8 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Interrupted, NotARun, RunBusy, RunExists
-from securetm.federation.simulation import Unwatched, _alone_in, begin, execute, reopen, result_of
+from securetm.federation.folder import Unwatched, alone_in, begin, reopen, result_of
+from securetm.federation.simulation import execute
 
 from .conftest import small_plan
 
@@ -95,5 +96,5 @@ def test_one_folder_holds_one_run(corpora: Mapping[str, Corpus], tmp_path: Path)
 
 def test_two_processes_do_not_share_a_run(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     folder = begin(tmp_path / "run", small_plan(), corpora)
-    with _alone_in(folder.path), pytest.raises(RunBusy):
+    with alone_in(folder.path), pytest.raises(RunBusy):
         execute(folder, Unwatched())

@@ -1,0 +1,78 @@
+"""What taking part is worth: each party's own model beside the shared one, on its own documents and on everybody's.
+
+Only the simulation can hold the last: it plays all roles. A party's other figures are computed by it and kept in its own store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import State, TopicModel
+from securetm.federation.alone import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
+from securetm.federation.coordinator import Trained
+from securetm.federation.folder import RunFolder, Stages
+from securetm.federation.party import Party
+from securetm.federation.store import read_arrays, write_arrays
+from securetm.models.quality import perplexity
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one party found, and what only the simulation knows of it."""
+
+    alone: Mapping[str, float]
+    shared: Mapping[str, float]
+    topics: Any  # of its own model
+    prevalence: Any  # of the shared topics in its documents
+
+
+def compare(folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages) -> dict[str, Found]:
+    """Every party trains alone; then every such model is tried on everybody's held-out documents."""
+    stages.stage("each party alone, for comparison", len(folder.members) * trained.rounds)
+    parties = {name: make(folder, name) for name in folder.members}
+    states = {}
+    for place, (name, party) in enumerate(parties.items()):
+        party.documents.adopt(trained.vocabulary, folder.plan)
+        states[name] = _alone(folder, party, trained, _after(place * trained.rounds, stages))
+    model = folder.plan.make_model()
+    found = {name: _found(folder, party, model, _everywhere(model, states[name], parties)) for name, party in parties.items()}
+    for party in parties.values():
+        party.store.close()
+    return found
+
+
+def _alone(folder: RunFolder, party: Party, trained: Trained, on_round: Callable[[int, int], None]) -> State:
+    """Run by a party for itself; once done, it is read from the party's own folder."""
+    kept, plan, documents = folder.party(party.name) / "alone.safetensors", folder.plan, party.documents
+    if not kept.is_file():
+        model = plan.make_model()
+        state = train_alone(plan, documents.train, trained.rounds, party.store, on_round)
+        keep_figures(party.store, "alone", judge(model, state, documents, plan.seed))
+        keep_figures(party.store, "shared", judge(model, trained.state, documents, plan.seed))
+        shares = {"prevalence": prevalence(model, trained.state, documents)}
+        write_arrays(folder.party(party.name) / "prevalence.safetensors", shares, {})
+        write_arrays(kept, model.for_party(state, party.name), {})
+    return read_arrays(kept)[0]
+
+
+def _everywhere(model: TopicModel, state: State, parties: Mapping[str, Party]) -> float:
+    """One party's own model on everybody's held-out documents: no party could find this out alone."""
+    sums = [held_out_likelihood(model, state, party.documents, party.plan.seed) for party in parties.values()]
+    return perplexity(np.array([likelihood for likelihood, _ in sums]), np.array([words for _, words in sums]))
+
+
+def _found(folder: RunFolder, party: Party, model: TopicModel, everywhere: float) -> Found:
+    here = folder.party(party.name)
+    topics = model.topics(read_arrays(here / "alone.safetensors")[0])
+    alone = {**kept_figures(party.store, "alone"), "held_out_everywhere": everywhere}
+    shares = read_arrays(here / "prevalence.safetensors")[0]["prevalence"]
+    return Found(alone, kept_figures(party.store, "shared"), topics, shares)
+
+
+def _after(before: int, stages: Stages) -> Callable[[int, int], None]:
+    """Steps counted from where the stage stood before this party."""
+    return lambda done, _: stages.step(before + done)

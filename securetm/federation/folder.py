@@ -1,0 +1,109 @@
+"""The folder of a run: where each role's store lies, and how a run is begun and found again. It runs nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import CannotWrite, NotARun, RunBusy, RunExists
+from securetm.federation.store import read_json, write_json
+from securetm.plans import Plan, plan_from_tables
+
+RUN, RESULT = "run.json", "result.json"
+VERSION = 1
+
+
+class Stages(Protocol):
+    """Whoever shows how far a run is."""
+
+    def stage(self, title: str, total: int) -> None:
+        """A stage begins, with so many steps."""
+        ...
+
+    def step(self, done: int) -> None:
+        """So many steps of the stage are done."""
+        ...
+
+
+class Unwatched:
+    """Nobody looks on."""
+
+    def stage(self, title: str, total: int) -> None:
+        """Nothing is shown."""
+
+    def step(self, done: int) -> None:
+        """Nothing is shown."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where everything of one run lies: the coordinator's store, each party's, and the transcript between them."""
+
+    path: Path
+    plan: Plan
+    members: tuple[str, ...]
+    with_content: bool = False
+
+    @property
+    def coordinator(self) -> Path:
+        """The coordinator's own folder."""
+        return self.path / "coordinator"
+
+    def party(self, name: str) -> Path:
+        """A party's own folder."""
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
+
+
+def check_free(path: Path) -> None:
+    """Refuses a folder that holds a run, or that cannot be made, before documents are read for nothing."""
+    if (path / RUN).exists():
+        raise RunExists(str(path))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False) -> RunFolder:
+    """Sets the stores up: each party's documents go into that party's folder and nowhere else."""
+    check_free(path)
+    folder = RunFolder(path, plan, tuple(corpora), with_content)
+    for name, corpus in corpora.items():
+        folder.party(name).mkdir(parents=True, exist_ok=True)
+        corpus.save(folder.party(name) / "corpus.npz")
+    facts = {"version": VERSION, "run": path.name, "members": folder.members, "with_content": with_content}
+    write_json(path / RUN, {**facts, "plan": plan.tables()})
+    return folder
+
+
+def reopen(path: Path) -> RunFolder:
+    """A run that was begun before, by its folder."""
+    if not (path / RUN).is_file():
+        raise NotARun(str(path), "run")
+    facts = read_json(path / RUN)
+    return RunFolder(path, plan_from_tables(facts["plan"], str(path / RUN)), tuple(facts["members"]), facts["with_content"])
+
+
+def result_of(path: Path) -> dict[str, Any]:
+    """What a finished run ended with."""
+    if not (path / RESULT).is_file():
+        raise NotARun(str(path), "finished run")
+    return dict(read_json(path / RESULT))
+
+
+@contextmanager
+def alone_in(path: Path) -> Iterator[None]:
+    """Two processes in one run would overwrite each other's checkpoints."""
+    with (path / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as problem:
+            raise RunBusy(str(path)) from problem
+        yield
