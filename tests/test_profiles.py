@@ -1,0 +1,150 @@
+"""Profiles: those on the shelf are sound, and every mistake in a file of one's own is named with file and place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from securetm.errors import Misuse, NotFound, UnknownSetting, UnreadableToml
+from securetm.federation.soundness import check
+from securetm.profiles import admitted, make_model, model_settings, profile_names, read_profile
+from securetm.reports.explanation import explain
+from securetm.threats import threat_model_names
+
+GOOD = """\
+name = "own"
+title = "A profile of one's own"
+threat_model = "trusted_coordinator"
+aggregation = "plain"
+vocabularies = ["union", "file"]
+minimum_parties = 3
+
+[[mechanism]]
+kind = "shuffled_batches"
+"""
+
+MISTAKES = {
+    "no title": (lambda t: t.replace('title = "A profile of one\'s own"\n', ""), "title", "missing"),
+    "misspelt": (lambda t: "minimun_parties = 2\n" + t, "minimun_parties", "no setting"),
+    "a text for a number": (lambda t: t.replace("= 3", '= "three"'), "minimum_parties", "whole number"),
+    "true for a number": (lambda t: t.replace("= 3", "= true"), "minimum_parties", "whole number"),
+    "no party": (lambda t: t.replace("= 3", "= 0"), "minimum_parties", "at least 1"),
+    "no documents": (lambda t: "minimum_documents = 0\n" + t, "minimum_documents", "at least 1"),
+    "no threshold": (lambda t: "threshold = 0\n" + t, "threshold", "at least 1"),
+    "fewer than none collude": (lambda t: "colluding = -1\n" + t, "colluding", "negative"),
+    "one vocabulary": (lambda t: t.replace('["union", "file"]', '"union"'), "vocabularies", "a list"),
+    "no vocabulary": (lambda t: t.replace('["union", "file"]', "[]"), "vocabularies", "no vocabulary"),
+    "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "none of union, file"),
+    "a mechanism that is no table": (lambda t: t.split("[[")[0] + "mechanism = [1]\n", "mechanism", "a list"),
+    "a mechanism without a kind": (lambda t: t.replace('kind = "shuffled_batches"', ""), "kind", "missing"),
+    "a mechanism with a setting it has not": (lambda t: t + "rate = 1\n", "rate", "no setting"),
+}
+UNKNOWN = {
+    "mechanism": ("shuffled_batches", "shuffled_batches"),
+    "aggregation": ("plain", "plain"),
+    "threat model": ("trusted_coordinator", "trusted_coordinator"),
+}
+
+
+def written(folder: Path, text: str) -> str:
+    (folder / "own.toml").write_text(text, encoding="utf-8")
+    return str(folder / "own.toml")
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    profile = read_profile(written(tmp_path, GOOD))
+    assert (profile.name, profile.minimum_parties, profile.threshold) == ("own", 3, 1)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_file_and_place(mistake: str, tmp_path: Path) -> None:
+    change, place, problem = MISTAKES[mistake]
+    assert change(GOOD) != GOOD
+    with pytest.raises(Misuse) as refusal:
+        read_profile(written(tmp_path, change(GOOD)))
+    assert "own.toml" in str(refusal.value)
+    assert place in str(refusal.value)
+    assert problem in str(refusal.value)
+    assert refusal.value.advice()
+
+
+@pytest.mark.parametrize("kind", UNKNOWN)
+def test_a_part_nobody_made_is_told_with_those_there_are(kind: str, tmp_path: Path) -> None:
+    name, known = UNKNOWN[kind]
+    with pytest.raises(NotFound, match=f"no {kind} called 'magic'") as refusal:
+        read_profile(written(tmp_path, GOOD.replace(f'"{name}"', '"magic"')))
+    assert known in refusal.value.advice()
+
+
+def test_what_is_no_toml(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableToml, match=r"own\.toml"):
+        read_profile(written(tmp_path, GOOD + "[["))
+
+
+@pytest.mark.parametrize("name", ["magic", "", "../open", "open.toml", "/open", "open/"])
+def test_a_profile_that_is_not_there(name: str) -> None:
+    with pytest.raises(NotFound, match="no profile") as refusal:
+        read_profile(name)
+    assert "open" in refusal.value.advice()
+
+
+def test_a_profile_is_bound_to_its_content(tmp_path: Path) -> None:
+    first = read_profile(written(tmp_path, GOOD)).digest
+    assert read_profile(written(tmp_path, "# a remark\n" + GOOD)).digest == first
+    assert read_profile(written(tmp_path, GOOD.replace("= 3", "= 4"))).digest != first
+    assert read_profile(written(tmp_path, "danger = 'x'\n" + GOOD)).digest != first
+
+
+# ---- those on the shelf --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_profile_on_the_shelf_is_sound_for_its_own_threat_model(name: str) -> None:
+    assert check(name, "prodlda", None, 5) == []
+    assert read_profile(name).name == name
+    assert explain(name)["gaps"] == []
+
+
+def test_open_against_a_curious_coordinator_has_exactly_one_gap() -> None:
+    gaps = check("open", None, "curious_coordinator", 5)
+    assert [(gap["claim"], gap["adversary"]) for gap in gaps] == [("sees only sums", "coordinator")]
+    assert gaps[0]["reason"]
+    assert gaps[0]["hint"]
+
+
+def test_open_against_an_active_coordinator_has_more() -> None:
+    claims = {gap["claim"] for gap in check("open", "prodlda", "active_coordinator", 5)}
+    assert "sees only sums" in claims
+    assert len(claims) == 3
+
+
+def test_a_profile_of_public_vocabularies_is_checked_for_the_model_that_was_named(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD.replace('["union", "file"]', '["file"]'))
+    assert check(path, "prodlda", None, 5) == []
+    with pytest.raises(NotFound, match="no model called 'magic'"):
+        check(path, "magic", None, 5)
+
+
+def test_what_is_checked_must_exist() -> None:
+    assert "curious_coordinator" in threat_model_names()
+    for arguments in (("magic", None, None), ("open", "magic", None), ("open", None, "magic")):
+        with pytest.raises(NotFound):
+            check(*arguments, 5)
+
+
+# ---- models --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_is_made_from_its_settings() -> None:
+    assert make_model("prodlda", {"n_topics": "7"}).n_topics == 7  # type: ignore[attr-defined]
+    assert "n_topics" in model_settings("prodlda")
+    with pytest.raises(UnknownSetting, match=r"\[model\] prodlda: there is no setting called 'topics'"):
+        make_model("prodlda", {"topics": 7})
+
+
+def test_the_plain_sum_admits_every_question() -> None:
+    from securetm.contracts import Block, Cohort, Terms
+
+    terms = Terms((Block("x", (3,)),))
+    assert admitted(terms, read_profile("open"), Cohort(b"", 0, ("a", "b"))) == terms

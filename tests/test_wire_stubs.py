@@ -1,0 +1,27 @@
+"""The generated messages are those of the contract: `make stubs` was not forgotten after a change of wire.proto."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from securetm.federation import wire_pb2
+from securetm.shelf import shelf
+
+CONTRACT = "securetm/federation/wire.proto"
+
+
+def test_the_stubs_follow_the_contract(tmp_path: Path) -> None:
+    protoc = pytest.importorskip("grpc_tools.protoc", reason="grpcio-tools makes the stubs (pip install .[dev])")
+    compiled = tmp_path / "wire.pb"
+    assert protoc.main(["protoc", f"-I{shelf('protocols')}", f"--descriptor_set_out={compiled}", CONTRACT]) == 0
+    from google.protobuf import descriptor_pb2
+
+    (file,) = descriptor_pb2.FileDescriptorSet.FromString(compiled.read_bytes()).file
+    generated = descriptor_pb2.FileDescriptorProto.FromString(wire_pb2.DESCRIPTOR.serialized_pb)
+    for proto in (file, generated):  # protoc may write down the short names for JSON, which nobody here reads
+        for message in proto.message_type:
+            for part in message.field:
+                part.ClearField("json_name")
+    assert file == generated
