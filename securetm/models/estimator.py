@@ -150,10 +150,7 @@ class Estimator:
         return cast("TopicModel", self)
 
     def _known(self, documents: Any) -> Any:
-        known = as_documents(documents, self.learned.vocabulary)
-        if tuple(known.vocabulary) != self.learned.vocabulary:
-            raise OtherVocabulary(len(known.vocabulary), len(self.learned.vocabulary))
-        return known
+        return _over(documents, self.learned.vocabulary)
 
     def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[Learned]:
         vocabulary = tuple(train.vocabulary)
@@ -182,11 +179,28 @@ def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any
     """Documents as they are; a matrix of counts as documents whose keys are their row numbers, spread over 64 bits."""
     if hasattr(documents, "keys") and hasattr(documents, "counts"):
         return documents
-    counts = sparse.csr_array(documents)
+    counts = _canonical(documents)
     words = tuple(vocabulary) if vocabulary is not None else tuple(f"word {v}" for v in range(counts.shape[1]))
     if len(words) != counts.shape[1]:
         raise OtherVocabulary(counts.shape[1], len(words))
     return BagOfWords(counts, words, np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * _GOLDEN)
+
+
+def _canonical(matrix: Any) -> Any:
+    counts = sparse.csr_array(matrix)
+    if not counts.has_canonical_format:
+        counts = counts.copy()  # the caller's matrix stays as it is
+        counts.sum_duplicates()
+    if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
+        raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
+    return counts
+
+
+def _over(documents: Any, vocabulary: tuple[str, ...]) -> Any:
+    known = as_documents(documents, vocabulary)
+    if tuple(known.vocabulary) != vocabulary:
+        raise OtherVocabulary(len(known.vocabulary), len(vocabulary))
+    return known
 
 
 def held_back(keys: Array, share: float) -> Array:
@@ -199,7 +213,7 @@ def held_back(keys: Array, share: float) -> Array:
 
 def _split(documents: Any, validation: Any, share: float) -> tuple[Any, Any]:
     if validation is not None:
-        return documents, as_documents(validation, documents.vocabulary)
+        return documents, _over(validation, tuple(documents.vocabulary))
     if share == 0.0:
         return documents, None
     back = held_back(np.asarray(documents.keys), share)

@@ -49,7 +49,10 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
 
 def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
     """A state must look like the one this model starts with over that vocabulary."""
-    expected = model.start(vocabulary, np.random.default_rng(0))
+    try:
+        expected = model.start(vocabulary, np.random.default_rng(0))
+    except (MemoryError, ValueError) as problem:
+        raise DamagedModel(str(path), "its settings ask for more memory than there is") from problem
     if {n: (a.shape, a.dtype) for n, a in expected.items()} != {n: (a.shape, a.dtype) for n, a in state.items()}:
         raise DamagedModel(str(path), "its arrays are not those of a model of that size")
 

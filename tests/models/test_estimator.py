@@ -35,7 +35,7 @@ def model(**settings):
 @pytest.fixture(scope="module")
 def fitted():
     documents, _ = planted()
-    return model().fit(documents, epochs=25)
+    return model().fit(documents, epochs=60)
 
 
 def test_planted_topics_are_found(fitted):
@@ -86,7 +86,7 @@ def test_fit_transform_is_fit_then_transform():
 
 def test_a_bare_matrix_will_do(fitted):
     documents, _ = planted()
-    bare = model().fit(documents.counts.toarray(), epochs=25, vocabulary=VOCABULARY)
+    bare = model().fit(documents.counts.toarray(), epochs=60, vocabulary=VOCABULARY)
     np.testing.assert_array_equal(bare.learned.state["weights"], fitted.learned.state["weights"])
     np.testing.assert_array_equal(bare.transform(documents.counts), fitted.transform(documents))
 
@@ -138,6 +138,33 @@ def test_documents_over_other_words_are_refused(fitted):
     assert "w1" not in str(refusal.value) + refusal.value.advice()
 
 
+def test_validation_over_other_words_is_refused():
+    documents, _ = planted(12)
+    with pytest.raises(OtherVocabulary):
+        model().fit(documents, as_documents(documents.counts, VOCABULARY[::-1]), epochs=1)
+
+
+def test_a_matrix_with_repeated_cells_is_summed_and_left_alone():
+    cells = (np.array([1.0, 2.0, 4.0]), np.array([3, 3, 1]), np.array([0, 3]))
+    given = sparse.csr_array(cells, shape=(1, 5))
+    ours = as_documents(given).counts
+    np.testing.assert_array_equal(ours.toarray(), [[0, 4, 0, 3, 0]])
+    assert given.nnz == 3
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_counts_that_are_no_counts_are_refused(bad):
+    with pytest.raises(BadSetting):
+        as_documents(np.array([[1.0, bad]]))
+
+
+def test_local_epochs_learn_too():
+    documents, _ = planted()
+    net = model(local_epochs=15).fit(documents, epochs=6)
+    tops = [{int(word[1:]) // 20 for word in words} for words in net.top_words(8)]
+    assert sorted(tops, key=min) == [{0}, {1}, {2}]
+
+
 def test_settings_stay_frozen_and_equal(fitted):
     assert fitted == model()
     with pytest.raises(AttributeError):
@@ -175,6 +202,8 @@ def rewritten(fitted, path, **facts):
         ({"settings": "{"}, DamagedModel),
         ({"settings": json.dumps({"n_topics": 3, "surprise": 1})}, DamagedModel),
         ({"settings": json.dumps({"n_topics": 0})}, DamagedModel),
+        ({"settings": json.dumps({"hidden": "many"})}, DamagedModel),
+        ({"settings": json.dumps({"n_topics": 3, "hidden": 2**60})}, DamagedModel),
         ({"vocabulary": "7"}, DamagedModel),
     ],
 )
