@@ -26,7 +26,7 @@ class Found:
 
     alone: Mapping[str, float]
     shared: Mapping[str, float]
-    topics: Any  # of its own model
+    topics: Any  # of its own model, those first that take most of its documents
     prevalence: Any  # of the shared topics in its documents
 
 
@@ -67,7 +67,8 @@ def _everywhere(model: TopicModel, state: State, parties: Mapping[str, Party]) -
 
 def _found(folder: RunFolder, party: Party, model: TopicModel, everywhere: float) -> Found:
     here = folder.party(party.name)
-    topics = model.topics(read_arrays(here / "alone.safetensors")[0])
+    own = read_arrays(here / "alone.safetensors")[0]
+    topics = model.topics(own)[np.argsort(-prevalence(model, own, party.documents), kind="stable")]
     alone = {**kept_figures(party.store, "alone"), "held_out_everywhere": everywhere}
     shares = read_arrays(here / "prevalence.safetensors")[0]["prevalence"]
     return Found(alone, kept_figures(party.store, "shared"), topics, shares)

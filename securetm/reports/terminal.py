@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 _SHADES = " ▁▂▃▄▅▆▇█"
+MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
 PER_PARTY = 3  # topics shown of each party's own model
 
 
@@ -33,15 +34,19 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
 
 def shared_topics(result: Mapping[str, Any]) -> Table:
     """The shared topics; a bar shows how much of a party's documents a topic takes, as that party found itself."""
-    table = Table(title="Topics of the shared model", title_justify="left", header_style="bold")
+    shown = min(MOST_TOPICS, len(result["topics"]))
+    title = f"Topics of the shared model ({shown} of {len(result['topics'])})"
+    table = Table(title=title, title_justify="left", header_style="bold")
     table.add_column("", justify="right")
     table.add_column("top words", overflow="fold")
     for number in range(1, len(result["parties"]) + 1):
         table.add_column(str(number), justify="center")
     shares = [result["prevalence"][name] for name in result["parties"]]
     most = max(max(row) for row in shares)
-    for number, words in enumerate(result["topics"]):
-        table.add_row(str(number + 1), escape(" ".join(words[:7])), *(_bar(row[number], most) for row in shares))
+    order = sorted(range(len(result["topics"])), key=lambda topic: -max(row[topic] for row in shares))[:MOST_TOPICS]
+    for number in order:
+        words = escape(" ".join(result["topics"][number][:7]))
+        table.add_row(str(number + 1), words, *(_bar(row[number], most) for row in shares))
     legend = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(result["parties"], start=1))
     table.caption = f"How much of its documents each party finds a topic takes, kept in its own store: {legend}."
     table.caption_justify = "left"
