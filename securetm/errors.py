@@ -246,6 +246,14 @@ class TooFewParties(SecuretmError):
 
 
 @dataclass(eq=False)
+class Diverged(SecuretmError):
+    """the model holds numbers that are not finite after round {rounds}"""
+
+    rounds: int
+    hint = "its steps were too long: choose a smaller learning_rate"
+
+
+@dataclass(eq=False)
 class PartyRefused(SecuretmError):
     """{party} refused: {reason}"""
 

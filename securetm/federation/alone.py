@@ -60,7 +60,7 @@ def held_out_likelihood(model: TopicModel, state: State, documents: Documents, s
 def prevalence(model: TopicModel, state: State, documents: Documents) -> Array:
     """Run by a party for itself: how much of its documents each topic takes."""
     assert documents.agreed is not None
-    shares: Array = model.infer(state, documents.agreed).mean(axis=0)
+    shares: Array = model.infer(state, documents.agreed).sum(axis=0) / max(len(documents.agreed), 1)
     return shares
 
 

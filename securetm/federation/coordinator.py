@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Cohort, Desk, Entropy, Needs, Parcel, Profile, State, Terms
-from securetm.errors import PartyRefused, TooFewParties
+from securetm.errors import Diverged, PartyRefused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import round_identity, state_digest
@@ -24,6 +24,7 @@ from securetm.models.quality import diversity, top_words
 from securetm.models.questions import choose_vocabulary, merge_words, npmi_from_answer, perplexity_from_answer
 from securetm.plans import Plan
 from securetm.profiles import admitted
+from securetm.tables import require
 
 SECONDS_BETWEEN_KEEPS = 2.0
 CHECKPOINT, BEST = "checkpoint", "best"
@@ -100,6 +101,8 @@ class Coordinator:
             assert answer.total is not None
             found, held = int(answer.total["documents"][0]), answer.total["frequencies"]
             words = choose_vocabulary(candidates, found, held, choice.max_words, choice.min_documents, choice.max_share)
+            problem = f"and max_share leave a single one of {len(candidates)} words"
+            require(len(words) >= 2, "[vocabulary]", "min_documents", choice.min_documents, problem)
         write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
         return words
 
@@ -127,6 +130,8 @@ class Coordinator:
             # Parties hold two kept rounds, so a step keeps once: after its last question.
             state = self.model.update(state, self.ask(TRAIN, state, keep=keep and not (judged and self._by_loss)))
             done += 1
+            if not all(np.isfinite(array).all() for array in state.values()):
+                raise Diverged(done)
             if judged:
                 mark = self._judge(state, mark, stopping)
             if keep:

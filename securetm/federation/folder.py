@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import CannotWrite, NotARun, RunBusy, RunExists
+from securetm.errors import CannotWrite, DamagedStore, NotARun, RunBusy, RunExists
 from securetm.federation.store import read_json, write_json
 from securetm.plans import Plan, plan_from_tables
+from securetm.profiles import read_profile
+from securetm.tables import require
 
 RUN, RESULT = "run.json", "result.json"
 VERSION = 1
@@ -57,7 +59,7 @@ class RunFolder:
 
     def party(self, name: str) -> Path:
         """A party's own folder."""
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
         return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
 
 
@@ -74,11 +76,12 @@ def check_free(path: Path) -> None:
 def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False) -> RunFolder:
     """Sets the stores up: each party's documents go into that party's folder and nowhere else."""
     check_free(path)
+    needed = read_profile(plan.profile).minimum_parties
+    require(len(corpora) >= needed, "the federation", "parties", len(corpora), f"is below the profile's minimum of {needed}")
     folder = RunFolder(path, plan, tuple(corpora), with_content)
     for name, corpus in corpora.items():
-        folder.party(name).mkdir(parents=True, exist_ok=True)
         corpus.save(folder.party(name) / "corpus.npz")
-    facts = {"version": VERSION, "run": path.name, "members": folder.members, "with_content": with_content}
+    facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
     write_json(path / RUN, {**facts, "plan": plan.tables()})
     return folder
 
@@ -88,7 +91,11 @@ def reopen(path: Path) -> RunFolder:
     if not (path / RUN).is_file():
         raise NotARun(str(path), "run")
     facts = read_json(path / RUN)
-    return RunFolder(path, plan_from_tables(facts["plan"], str(path / RUN)), tuple(facts["members"]), facts["with_content"])
+    try:
+        tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
+    except (KeyError, TypeError) as problem:
+        raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
+    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content)
 
 
 def result_of(path: Path) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Found], secon
     up, down = transcript.traffic()
     transcript.close()
     return {
-        "run": folder.path.name,
+        "run": folder.path.resolve().name,
         "directory": str(folder.path),
         "model": folder.plan.model.name,
         "profile": folder.plan.profile,

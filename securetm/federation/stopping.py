@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,15 +26,15 @@ class Stopping:
     def note(self, value: float) -> bool:
         """Adds a value; true if it is the best so far."""
         self.history.append(value)
-        return value <= min(self.history)
+        return value <= _least(self.history)  # never true of what is not a number
 
     def settled(self) -> bool:
-        """Whether the last `patience` values improved on the best before them by less than the tolerance."""
+        """Whether the last `patience` values improved on the best before them by no more than the tolerance."""
         patience = self.choice.patience
         if len(self.history) <= patience:
             return False
-        best, recent = min(self.history[:-patience]), min(self.history[-patience:])
-        return recent > best * (1 - self.choice.tolerance)
+        best, recent = _least(self.history[:-patience]), _least(self.history[-patience:])
+        return recent >= best * (1 - self.choice.tolerance)
 
 
 def relative_change(before: State, after: State) -> float:
@@ -40,6 +42,10 @@ def relative_change(before: State, after: State) -> float:
     moved = sum(float(np.sum((after[name].astype(float) - before[name]) ** 2)) for name in _weights(after))
     length = sum(float(np.sum(before[name].astype(float) ** 2)) for name in _weights(after))
     return float(np.sqrt(moved / max(length, 1e-300)))
+
+
+def _least(values: Sequence[float]) -> float:
+    return min((value for value in values if not math.isnan(value)), default=math.inf)
 
 
 def _weights(state: State) -> list[str]:

@@ -1,0 +1,394 @@
+"""Whole runs: in workers or not, stopped by every measure, over every vocabulary, and with parties of almost nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import (
+    BadSetting,
+    CannotWrite,
+    DamagedStore,
+    Misuse,
+    NotFound,
+    PartyRefused,
+    SecuretmError,
+    UnknownSetting,
+    WorkerDied,
+)
+from securetm.federation import wire
+from securetm.federation.finished import FinishedRun
+from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.parties import Workers
+from securetm.federation.party import Party
+from securetm.federation.simulation import execute, make_party
+from securetm.federation.stopping import Stopping, relative_change
+from securetm.federation.transcript import Transcript
+from securetm.models.quality import perplexity
+from securetm.models.questions import choose_vocabulary
+from securetm.plans import Plan, TrainingChoice, plan_from_tables, read_plan
+
+from .conftest import SHARED, SUBJECTS, small_plan
+
+
+def ran(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], **how: Any) -> dict[str, Any]:
+    return execute(begin(folder, plan, corpora), Unwatched(), **how)
+
+
+# ---- workers -------------------------------------------------------------------------------------------------------
+
+
+def test_two_workers_end_where_one_process_does(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(training__rounds=4)
+    here, there = ran(tmp_path / "here", plan, corpora), ran(tmp_path / "there", plan, corpora, workers=2)
+    for what in ("topics", "rounds", "bytes_up", "bytes_down"):
+        assert here[what] == there[what], what
+    for measure, value in here["quality"].items():
+        assert there["quality"][measure] == pytest.approx(value, rel=1e-5)
+
+
+def dies_at_the_second_message(name: str) -> Party:
+    """Stands where `make_party` does: its process ends without a word as soon as it is asked twice."""
+
+    class Dying:
+        asked = 0
+
+        def handle(self, message: bytes) -> bytes:
+            self.asked += 1
+            if self.asked == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return message + name.encode()
+
+    return Dying()  # type: ignore[return-value]
+
+
+def test_a_worker_that_dies_is_named_with_its_parties() -> None:
+    workers = Workers(dies_at_the_second_message, {name: (name,) for name in ("north", "south", "west")}, 2)
+    try:
+        assert workers.ask({"west": b"a", "south": b"b"}) == {"west": b"awest", "south": b"bsouth"}
+        with pytest.raises(WorkerDied, match="north, west"):
+            workers.ask({"west": b"again"})
+        for _ in range(2):  # and it stays dead, whether that is noticed when writing or when reading
+            with pytest.raises(WorkerDied, match="north, west") as refusal:
+                workers.ask({"north": b"more"})
+        assert "--resume" in refusal.value.advice()
+    finally:
+        workers.close()
+
+
+# ---- stopping ------------------------------------------------------------------------------------------------------
+
+
+def stopping(history: list[float], **choice: Any) -> Stopping:
+    return Stopping(TrainingChoice(**{"stop": "held_out", "patience": 2, "tolerance": 0.1, **choice}), history)
+
+
+@pytest.mark.parametrize(
+    ("history", "settled"),
+    [
+        ([], False),
+        ([100.0], False),
+        ([100.0, 100.0], False),  # too short to judge
+        ([100.0, 100.0, 100.0], True),
+        ([100.0, 99.0, 95.0], True),  # less than a tenth better
+        ([100.0, 99.0, 89.0], False),
+        ([100.0, 89.0, 99.0], False),  # one of the last two was better
+        ([50.0, 60.0, 70.0], True),
+        ([70.0, 60.0, 50.0, 49.0, 48.0], True),
+        ([0.0, 0.0, 0.0], True),  # nothing moves any more
+    ],
+)
+def test_settled(history: list[float], settled: bool) -> None:
+    assert stopping(history).settled() is settled
+
+
+def test_without_tolerance_standing_still_is_settled() -> None:
+    assert stopping([5.0, 5.0, 5.0], tolerance=0.0).settled()
+    assert not stopping([5.0, 5.0, 4.999], tolerance=0.0).settled()
+
+
+@pytest.mark.parametrize("stop", ["weights", "held_out"])
+def test_measures_are_taken_every_so_many_rounds(stop: str) -> None:
+    assert [n for n in range(1, 13) if stopping([], stop=stop, every=5).due(n)] == [5, 10]
+
+
+def test_a_number_of_rounds_needs_no_measure() -> None:
+    assert not any(stopping([], stop="rounds", every=1).due(n) for n in range(1, 9))
+
+
+def test_the_best_so_far_is_noted() -> None:
+    judged = stopping([])
+    assert [judged.note(value) for value in (3.0, 4.0, 2.0, 2.0)] == [True, False, True, True]
+    assert judged.history == [3.0, 4.0, 2.0, 2.0]
+
+
+def test_what_is_not_a_number_is_never_the_best() -> None:
+    judged = stopping([])
+    assert [judged.note(value) for value in (float("nan"), 3.0, float("nan"), 2.0)] == [False, True, False, True]
+
+
+def test_relative_change_looks_at_weights_only() -> None:
+    before = {"weights": np.array([3.0, 4.0]), "step": np.array([1])}
+    after = {"weights": np.array([3.0, 4.5]), "step": np.array([900])}
+    assert relative_change(before, after) == pytest.approx(0.1)
+    assert relative_change(before, before) == 0.0
+
+
+@pytest.mark.parametrize("stop", ["weights", "held_out"])
+def test_a_run_ends_when_its_measure_has_settled(stop: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(
+        training__stop=stop, training__rounds=200, training__every=2, training__patience=1, training__tolerance=0.99
+    )
+    assert ran(tmp_path / "run", plan, corpora)["rounds"] == 4  # the first two measures differ by less than 99 per cent
+
+
+# ---- learning ------------------------------------------------------------------------------------------------------
+
+
+LEARNERS: list[dict[str, object]] = [
+    {},
+    {"model__optimiser": "sgd", "model__learning_rate": 0.5},
+    {"model__local_epochs": 1, "model__learning_rate": 0.002},
+]
+
+
+@pytest.mark.parametrize("settings", LEARNERS)
+def test_training_beats_the_untrained_model(settings: dict[str, object], corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    quick: dict[str, object] = {"model__learning_rate": 0.01, "training__rounds": 40, **settings}
+    plan = small_plan(**quick)
+    result = ran(tmp_path / "run", plan, corpora)
+    assert result["rounds"] == 40
+    assert result["quality"]["held_out"] < 0.98 * untrained(plan, tmp_path / "run")
+
+
+def untrained(plan: Plan, path: Path) -> float:
+    """Held-out perplexity of the model before its first round, over the same documents."""
+    finished, folder, model = FinishedRun.open(path), reopen(path), plan.make_model()
+    start = model.start(finished.vocabulary, np.random.default_rng(plan.seed))
+    likelihood, words = 0.0, 0.0
+    for name in folder.members:
+        party = make_party(folder, name)
+        party.documents.adopt(finished.vocabulary, plan)
+        seen, unseen = party.documents.for_question("held_out").halves(0)
+        likelihood += float(model.log_likelihood(start, seen, unseen).sum())
+        words += float(unseen.counts.sum())
+        party.store.close()
+    return perplexity(np.array([likelihood]), np.array([words]))
+
+
+# ---- vocabularies --------------------------------------------------------------------------------------------------
+
+
+def requests(path: Path) -> Iterator[wire.Body]:
+    """What the coordinator sent, from the transcript."""
+    transcript = Transcript(path / "transcript")
+    for (content,) in transcript.rows("SELECT content FROM messages WHERE channel = 'request' ORDER BY at"):
+        yield wire.unpack_request(content)[1]
+    transcript.close()
+
+
+def asked(path: Path) -> list[str]:
+    return [body.question for body in requests(path) if isinstance(body, wire.Ask)]
+
+
+def test_with_a_public_file_no_partys_words_travel(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    public = sorted([*SHARED, *SUBJECTS["north"], "neverused"])
+    (tmp_path / "words.txt").write_text("\n".join(reversed(public)) + "\n\n", encoding="utf-8")
+    plan = small_plan(vocabulary__source="file", vocabulary__file=str(tmp_path / "words.txt"), training__rounds=2)
+    execute(begin(tmp_path / "run", plan, corpora, with_content=True), Unwatched())
+    assert FinishedRun.open(tmp_path / "run").vocabulary == tuple(public)
+    assert set(asked(tmp_path / "run")) == {"train", "coherence", "held_out"}
+    transcript = Transcript(tmp_path / "run" / "transcript")
+    everything = b"".join(content for (content,) in transcript.rows("SELECT content FROM messages"))
+    transcript.close()
+    assert b"river" in everything  # the coordinator sends the public words
+    own = [word for word in SUBJECTS["south"] + SUBJECTS["west"] if len(word) > 4 and word != "weight"]  # as in "weights"
+    assert not any(word.encode() in everything for word in own)
+
+
+def test_a_union_is_what_counting_in_one_place_gives(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(vocabulary__max_words=25, vocabulary__min_documents=20, vocabulary__max_share=0.6, training__rounds=1)
+    execute(begin(tmp_path / "run", plan, corpora, with_content=True), Unwatched())
+    whole = Corpus.concat(list(corpora.values()))
+    expected = choose_vocabulary(whole.vocabulary, len(whole), whole.document_frequencies(), 25, 20, 0.6)
+    assert FinishedRun.open(tmp_path / "run").vocabulary == expected
+    assert 2 < len(expected) < len(whole.vocabulary)
+    first, second = adoptions(tmp_path / "run")
+    assert tuple(first) == whole.vocabulary
+    assert tuple(second) == expected
+
+
+def adoptions(path: Path) -> list[list[str]]:
+    """The lists of words that the first party was told, in order."""
+    told = [body.words.decode().split("\n") for body in requests(path) if isinstance(body, wire.Adopt)]
+    return told[:: len(reopen(path).members)]
+
+
+# ---- parties of almost nothing -------------------------------------------------------------------------------------
+
+
+SCANT = {"one document": ["river boat fish"], "words that only it has": ["quux xyzzy"] * 3, "one word": ["river"]}
+
+
+@pytest.mark.parametrize("setting", [{}, {"model__local_epochs": 1}])
+@pytest.mark.parametrize("what", SCANT)
+def test_a_party_of_almost_nothing_takes_part(
+    what: str, setting: dict[str, object], corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    with_it = {**corpora, "east": Corpus.from_strings(SCANT[what], name="east")}
+    plan = small_plan(training__rounds=3, vocabulary__min_documents=4, **setting)
+    result = ran(tmp_path / "run", plan, with_it)
+    assert np.isfinite(list(result["quality"].values())).all()
+    assert_real_topics(tmp_path / "run")
+    assert "east" in result["alone"]
+    assert np.isfinite(result["prevalence"]["east"]).all()
+
+
+def test_a_party_without_any_document_says_so_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    with pytest.raises(PartyRefused, match="west refused: BelowMinimum"):
+        ran(tmp_path / "run", small_plan(), {**corpora, "west": corpora["west"].select(np.zeros(0, np.int64))})
+
+
+def assert_real_topics(path: Path) -> None:
+    finished = FinishedRun.open(path)
+    topics = finished.model.topics(finished.state)
+    assert np.isfinite(topics).all()
+    assert np.allclose(topics.sum(axis=1), 1)
+
+
+def test_more_topics_than_documents(tmp_path: Path) -> None:
+    few = {name: Corpus.from_strings([" ".join(SUBJECTS[name])] * 3, name=name) for name in ("north", "south")}
+    ran(tmp_path / "run", small_plan(model__n_topics=30, training__rounds=3), few)
+    assert_real_topics(tmp_path / "run")
+
+
+def test_no_word_is_in_enough_documents(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match="none of 40 words") as refusal:
+        ran(tmp_path / "run", small_plan(vocabulary__min_documents=1000), corpora)
+    assert refusal.value.advice()
+
+
+def test_a_vocabulary_of_one_word_is_refused(tmp_path: Path) -> None:
+    alike = {name: Corpus.from_strings(["river " + name] * 5, name=name) for name in ("north", "south")}
+    with pytest.raises(Misuse) as refusal:
+        ran(tmp_path / "run", small_plan(vocabulary__min_documents=6), alike)
+    assert refusal.value.advice()
+
+
+def test_steps_that_are_far_too_long_end_in_a_letter(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(model__learning_rate=1e30, model__optimiser="sgd", training__rounds=20)
+    with pytest.raises(SecuretmError) as failure, np.errstate(all="ignore"):
+        ran(tmp_path / "run", plan, corpora)
+    assert "learning_rate" in failure.value.advice()
+
+
+# ---- plans that are refused ----------------------------------------------------------------------------------------
+
+UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
+    "model": ({"model.name": "magic"}, NotFound, "magic"),
+    "one topic": ({"model.n_topics": 1}, BadSetting, "n_topics"),
+    "learning rate": ({"model.learning_rate": -0.1}, BadSetting, "learning_rate"),
+    "learning rate in words": ({"model.learning_rate": "slow"}, BadSetting, "learning_rate"),
+    "no rounds": ({"training.rounds": 0}, BadSetting, "rounds"),
+    "held out": ({"training.held_out": 1.5}, BadSetting, "held_out"),
+    "nothing held out": ({"training.held_out": 0}, BadSetting, "held_out"),
+    "stop": ({"training.stop": "now"}, BadSetting, "stop"),
+    "every": ({"training.every": 0}, BadSetting, "every"),
+    "patience": ({"training.patience": 0}, BadSetting, "patience"),
+    "tolerance": ({"training.tolerance": -1}, BadSetting, "tolerance"),
+    "section": ({"trainings.rounds": 5}, UnknownSetting, "trainings"),
+    "setting": ({"training.round": 5}, UnknownSetting, "round"),
+    "setting of a model": ({"model.topics": 5}, UnknownSetting, "topics"),
+    "type": ({"training.rounds": 2.5}, BadSetting, "rounds"),
+    "truth": ({"tokeniser.lower": "maybe"}, BadSetting, "lower"),
+    "a number for a section": ({"training": 5}, BadSetting, "training"),
+    "a number for a model": ({"model": 5}, BadSetting, "model"),
+    "a section for a number": ({"seed.x": 5}, BadSetting, "seed"),
+    "seed": ({"seed": -1}, BadSetting, "seed"),
+    "huge seed": ({"seed": 2**63}, BadSetting, "seed"),
+    "vocabulary file": ({"vocabulary.source": "file", "vocabulary.file": "absent.txt"}, BadSetting, "absent.txt"),
+    "no vocabulary file": ({"vocabulary.source": "file"}, BadSetting, "file"),
+    "vocabulary source": ({"vocabulary.source": "guess"}, BadSetting, "source"),
+    "max_words": ({"vocabulary.max_words": 1}, BadSetting, "max_words"),
+    "max_share": ({"vocabulary.max_share": 0}, BadSetting, "max_share"),
+    "stop words": ({"tokeniser.stop_words": "absent.txt"}, BadSetting, "absent.txt"),
+    "pattern": ({"tokeniser.pattern": "("}, BadSetting, "pattern"),
+    "min_length": ({"tokeniser.min_length": 0}, BadSetting, "min_length"),
+    "partition": ({"corpus.partition": "half"}, BadSetting, "partition"),
+    "parties": ({"corpus.parties": 0}, BadSetting, "parties"),
+    "alpha": ({"corpus.alpha": 0}, BadSetting, "alpha"),
+    "profile": ({"profile": "magic"}, NotFound, "magic"),
+    "profile file": ({"profile": "absent.toml"}, NotFound, "absent.toml"),
+}
+
+
+@pytest.mark.parametrize("what", UNSOUND)
+def test_an_unsound_plan_is_refused_before_any_document_is_read(what: str) -> None:
+    overrides, kind, named = UNSOUND[what]
+    with pytest.raises(kind) as refusal:
+        read_plan(None, overrides)
+    assert isinstance(refusal.value, Misuse)
+    assert refusal.value.exit_code == 2
+    assert named in str(refusal.value)
+    assert refusal.value.advice()
+
+
+@pytest.mark.parametrize("override", ["seed.x", "model.name.x", "model.x.y"])
+def test_a_setting_inside_a_number_of_the_file(override: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('seed = 1\n[model]\nname = "prodlda"\nx = 1\n', encoding="utf-8")
+    with pytest.raises(Misuse) as refusal:
+        read_plan(tmp_path / "plan.toml", {override: "5"})
+    assert refusal.value.advice()
+
+
+def test_a_plan_as_kept_is_the_plan(tmp_path: Path) -> None:
+    plan = small_plan(training__rounds=7)
+    again = plan_from_tables(json.loads(json.dumps(plan.tables())), "run.json")
+    assert again == plan
+    assert again.agreement() == plan.agreement()
+    assert replace(plan, seed=1).agreement() != plan.agreement()
+    assert replace(plan, corpus=replace(plan.corpus, source="elsewhere")).agreement() == plan.agreement()
+
+
+def test_one_party_is_no_federation(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match="minimum of 2"):
+        begin(tmp_path / "run", small_plan(), {"north": corpora["north"]})
+    assert not (tmp_path / "run" / "parties").exists()
+
+
+# ---- folders -------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(CannotWrite, match="file") as refusal:
+            begin(path, small_plan(), corpora)
+        assert "--out" in refusal.value.advice()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"plan": {}}', '{"plan": {}, "members": 3, "with_content": true}', "null"]
+)
+def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedStore, match=r"run\.json"):
+        reopen(tmp_path)
+
+
+def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
+    names = ["North & South", "north/south", "../../etc", "ß" * 5, "x" * 300, "X" * 300, " ", "."]
+    corpora = {name: Corpus.from_strings([f"river boat {n}"], name=name) for n, name in enumerate(names)}
+    folder = begin(tmp_path / "run", small_plan(), corpora)
+    places = [folder.party(name).resolve() for name in names]
+    assert len(set(places)) == len(names)
+    assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)
