@@ -72,6 +72,7 @@ class Terms:
     grid: float = 0.0  # step of the integer grid behind a REAL vector; 0: not on a grid
     unit: Unit = Unit.DOCUMENT
     sampling: float = 1.0  # probability that a unit takes part, secret and independent; 1: no amplification
+    reach: float = INF  # largest absolute value of a coordinate of one party's vector; beyond it values are clamped
     noised: Noised = Noised.NOT
     deviation: float = 0.0  # standard deviation of the noise already in every coordinate
     l1: float = INF  # bounds on one unit's row, and so on the sum's sensitivity (add or remove one)
@@ -94,6 +95,16 @@ class Cohort:
     threshold: int = 1
     colluding: int = 0
     seed: int = 0  # public: for batches and model noise, never for privacy
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Who may take part in a session: every role holds the same, and joins under no other."""
+
+    session: bytes  # 32 bytes, chosen for this session
+    profile: bytes  # hash of the profile
+    members: tuple[str, ...]
+    keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's pinned Ed25519 public key, 32 raw bytes
 
 
 @dataclass(frozen=True)
@@ -239,7 +250,11 @@ Parcel = tuple[str, bytes]  # to whom, what
 
 
 class Exchange(Protocol):
-    """One role in one protocol run, sans-I/O: bytes in, bytes out; a transport carries them and a clock ticks outside."""
+    """One role in one protocol run, sans-I/O: bytes in, bytes out; a transport carries them and a clock ticks outside.
+
+    It goes in waves. Parties speak first (`begin`) and answer each message they `receive`; the coordinator receives what
+    came in time, and `expire` ends the wave: whoever is missing has dropped out, and what it returns is the next wave.
+    """
 
     def begin(self) -> Sequence[Parcel]: ...
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]: ...
@@ -249,6 +264,8 @@ class Exchange(Protocol):
 class Seat(Protocol):
     """A role's place in a session: it outlives rounds (keys, prekeys, what was revealed) and lives in a cupboard."""
 
+    @property
+    def prepared(self) -> int: ...  # rounds that can still be run before the next `prepare`; plain sums: without end
     def prepare(self, rounds: int) -> Exchange: ...
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange: ...
     def answer(self, round_id: bytes) -> Answer: ...  # or a refusal, if this role does not open it
@@ -267,8 +284,8 @@ class Aggregation(Protocol):
         """The largest error of one coordinate of the sum: absolute on a grid, else relative to the largest partial sum."""
         ...
 
-    def party(self, me: str, members: Sequence[str], entropy: Entropy, cupboard: Cupboard) -> Seat: ...
-    def coordinator(self, members: Sequence[str], cupboard: Cupboard) -> Seat: ...
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> Seat: ...  # its key: "identity"
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> Seat: ...
 
 
 # ---- what is required ----------------------------------------------------------------------------------------------

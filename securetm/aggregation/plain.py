@@ -5,16 +5,18 @@ It is the baseline that every secure sum must equal and that every attack must b
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
-from securetm.contracts import Answer, Array, Claim, Cohort, Cupboard, Domain, Entropy, Exchange, Needs, Parcel, Terms
+from securetm.contracts import Answer, Array, Claim, Cohort, Cupboard, Domain, Entropy, Exchange, Needs, Parcel, Roster, Terms
 from securetm.errors import Duplicate, NotInCohort, TooFewParties, UnknownRound
 
 COORDINATOR = "coordinator"
+WITHOUT_END = sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,14 @@ class PlainSum:
             return 0.0
         return len(cohort.members) * float(np.finfo(np.float32 if terms.bits == 32 else np.float64).eps)
 
-    def party(self, me: str, members: Sequence[str], entropy: Entropy, cupboard: Cupboard) -> PlainPartySeat:
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PlainPartySeat:
         """A party's place; it remembers nothing."""
-        del members, entropy, cupboard
+        del roster, entropy, cupboard
         return PlainPartySeat(me)
 
-    def coordinator(self, members: Sequence[str], cupboard: Cupboard) -> PlainCoordinatorSeat:
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> PlainCoordinatorSeat:
         """The coordinator's place; it learns every vector."""
-        del members, cupboard
+        del roster, cupboard
         return PlainCoordinatorSeat()
 
 
@@ -74,6 +76,7 @@ class PlainPartySeat:
     """Run by a party. It sends one message a round and opens nothing."""
 
     me: str
+    prepared: int = WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared: there are no keys."""
@@ -106,6 +109,7 @@ class Spoken(Silent):
 class PlainCoordinatorSeat:
     """Run by the coordinator, which then knows each vector and the sum."""
 
+    prepared: int = WITHOUT_END
     _rounds: dict[bytes, Collecting] = field(default_factory=dict)
 
     def prepare(self, rounds: int) -> Exchange:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from securetm.contracts import Answer, Cohort, Desk, Entropy, Needs, Parcel, Profile, State, Terms
+from securetm.contracts import Answer, Cohort, Desk, Entropy, Needs, Parcel, Profile, Roster, State, Terms
 from securetm.errors import Diverged, PartyRefused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TOP_WORDS, TRAIN, WORDS, Questions
@@ -75,7 +75,8 @@ class Coordinator:
         self.model = self.plan.make_model()
         self.questions = Questions(self.plan, self.model)
         self.session = self._durable("session", lambda: self.entropy.bytes(32))
-        self._seat = self.profile.aggregation.coordinator(self.members, self.store)
+        roster = Roster(self.session, self.profile.digest, self.members)
+        self._seat = self.profile.aggregation.coordinator(roster, self.store)
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
@@ -208,10 +209,11 @@ class Coordinator:
         while requests:
             replies = self.parties.ask(requests)
             up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
-            further: list[Parcel] = list(exchange.expire([m for m in requests if m not in replies]))
+            further: list[Parcel] = []
             for member, reply in replies.items():
                 for parcel in self._accepted(member, reply).parcels:
                     further.extend(exchange.receive(member, parcel))
+            further.extend(exchange.expire([m for m in requests if m not in replies]))
             requests = {m: wire.pack_request(self.session, wire.Forward(cohort.round_id, p)) for m, p in further}
         desk = Desk(cohort, self.entropy, self.store)
         answer = self._seat.answer(cohort.round_id)

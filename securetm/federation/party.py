@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from securetm.aggregation.plain import COORDINATOR
-from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Memory, Parcel, Profile, Query, Seat, Terms
+from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Memory, Parcel, Profile, Query, Roster, Seat, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import (
     AlreadyAnswered,
@@ -82,7 +82,6 @@ class Party:
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
-        self._seat: Seat = self.profile.aggregation.party(self.name, self.members, self.entropy, self.store)
 
     def handle(self, message: bytes) -> bytes:
         """Answers one request. What is not as agreed is refused by name; the reason stays in this party's own store."""
@@ -124,6 +123,8 @@ class Party:
             raise BelowMinimum()
         self._resume(invite.resume_from)
         self._session = session
+        roster = Roster(session, self.profile.digest, self.members)
+        self._seat: Seat = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = Documents(self.corpus)
         return ()

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.aggregation.plain import PlainSum
 from securetm.aggregation.vectors import unpack_vector
-from securetm.contracts import Array, Terms
+from securetm.contracts import Array, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation import wire
@@ -455,7 +455,7 @@ def opened(
     """The exact sum over a cohort, opened as the plain sum's coordinator does."""
     ask = liar.ask(question, state, members=members)
     terms: Terms = liar.terms(question, state, members)
-    seat = PlainSum().coordinator(members, parties[members[0]].store)
+    seat = PlainSum().coordinator(Roster(b"", b"", members), parties[members[0]].store)
     cohort = replace(liar._cohort(0, members), round_id=ask.round_id)
     exchange = seat.round(cohort, terms)
     for name in members:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from securetm.aggregation.plain import PlainSum
-from securetm.contracts import Block, Cohort, Domain, Needs, Terms
+from securetm.contracts import Block, Cohort, Domain, Needs, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed, Refused
 from securetm.federation import wire
@@ -289,7 +289,7 @@ PAIR = Cohort(b"r" * 32, 0, ("north", "south"))
 @settings(quick, max_examples=300)
 @given(st.sampled_from([REAL, WHOLE, LISTS]), st.sampled_from(["north", "south", "stranger"]), st.binary(max_size=90))
 def test_whatever_is_poured_into_a_plain_sum_is_added_or_refused(terms: Terms, sender: str, message: bytes) -> None:
-    exchange = PlainSum().coordinator(PAIR.members, None).round(PAIR, terms, None)  # type: ignore[arg-type]
+    exchange = PlainSum().coordinator(Roster(b"", b"", PAIR.members), None).round(PAIR, terms, None)  # type: ignore[arg-type]
     try:
         assert exchange.receive(sender, message) == ()
     except Refused:
@@ -302,7 +302,7 @@ def test_whatever_is_poured_into_a_plain_sum_is_added_or_refused(terms: Terms, s
 @quick
 @given(st.binary(max_size=80))
 def test_whatever_list_of_words_a_party_sends_is_united_or_refused(message: bytes) -> None:
-    seat = PlainSum().coordinator(PAIR.members, None)  # type: ignore[arg-type]
+    seat = PlainSum().coordinator(Roster(b"", b"", PAIR.members), None)  # type: ignore[arg-type]
     try:
         seat.round(PAIR, LISTS, None).receive("north", message)
         union = merge_words(seat.answer(PAIR.round_id))

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Terms
+from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import SecuretmError
 from securetm.tally import blocks_of
@@ -22,6 +22,7 @@ from tests.laws.mechanism_laws import EmptyCupboard
 
 COORDINATOR = "coordinator"
 MEMBERS = ("ant", "bee", "cat", "dog")
+ROSTER = Roster(b"s" * 32, b"p" * 32, MEMBERS)
 RUNS = 40  # of each of two inputs, to learn to tell them apart, and as many again to try
 LUCK = 0.5 + 4.5 * 0.5 / (2 * RUNS) ** 0.5  # what guessing reaches once in about 300,000 times
 
@@ -47,8 +48,8 @@ class Table:
 
     def __post_init__(self) -> None:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
-        self.parties = {m: self.aggregation.party(m, MEMBERS, draw[m], EmptyCupboard({})) for m in MEMBERS}
-        self.middle = self.aggregation.coordinator(MEMBERS, EmptyCupboard({}))
+        self.parties = {m: self.aggregation.party(m, ROSTER, draw[m], EmptyCupboard({})) for m in MEMBERS}
+        self.middle = self.aggregation.coordinator(ROSTER, EmptyCupboard({}))
         self.run(self.preparing())
 
     def preparing(self) -> dict[str, Exchange]:

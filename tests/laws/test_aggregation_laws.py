@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.plain import PlainSum
-from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Parcel, Terms
+from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Parcel, Roster, Terms
 from securetm.errors import BadSetting, Refused
 from tests.laws.aggregation_laws import LUCK, MEMBERS, AggregationLaws, Table, cohort, told_apart
 from tests.laws.toy_masks import AddingSeat, Gathering, MaskingSeat, ToyMasks
@@ -84,11 +84,11 @@ class Mutated(ToyMasks):
     seat: type[MaskingSeat] = MaskingSeat
     middle: type[AddingSeat] = AddingSeat
 
-    def party(self, me: str, members: Sequence[str], entropy: Entropy, cupboard: Cupboard) -> MaskingSeat:
-        return self.seat(me, tuple(members), entropy, cupboard)
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> MaskingSeat:
+        return self.seat(me, roster.members, entropy, cupboard)
 
-    def coordinator(self, members: Sequence[str], cupboard: Cupboard) -> AddingSeat:
-        return self.middle(tuple(members))
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> AddingSeat:
+        return self.middle(roster.members)
 
 
 class BothAdd(MaskingSeat):
@@ -141,8 +141,8 @@ class Careless(AddingSeat):
 class FirstComeFirstAdded(PlainSum):
     """Adds floats in the order in which they arrive, so that the total depends on the network."""
 
-    def coordinator(self, members: Sequence[str], cupboard: Cupboard) -> Any:
-        return Hasty(super().coordinator(members, cupboard))
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> Any:
+        return Hasty(super().coordinator(roster, cupboard))
 
 
 @dataclass
