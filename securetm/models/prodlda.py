@@ -30,7 +30,7 @@ class ProdLDA(Estimator):
     """An additive ProdLDA: its fields are public settings, all that it learns is in the state.
 
     What batch normalisation did over documents is done without them: each document's logits are layer-normalised to deviation
-    `gain` and stand on a learned background, and after each step every word's weights get one deviation over the topics. A small
+    `gain` and stand on a learned background, and after each step all words' weights get one deviation over topics. A small
     `gain` keeps topics apart; a larger one fits held-out words better (`securetm reproduce additive-prodlda`).
     With `local_epochs` a party trains that long on its own documents and answers with its model's whole difference.
     """
