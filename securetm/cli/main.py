@@ -22,7 +22,6 @@ app = typer.Typer(
     name="securetm",
     help="Topic models trained across organisations that may not show each other their documents.",
     epilog="Example: securetm explain open",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -49,11 +48,10 @@ def _everything(
 
 def main() -> None:
     """Runs the command and ends the process: 0 fine, 1 a gap, 2 misuse, 3 failure."""
-    debug = "--debug" in sys.argv
-    if debug:
-        sys.argv.remove("--debug")
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1
     try:
-        code = app(standalone_mode=False)
+        code = app(arguments or ["--help"], prog_name="securetm", standalone_mode=False)
     except SecuretmError as failure:
         code = _tell(str(failure), failure.advice(), failure.exit_code, debug)
     except _Misused as misuse:

@@ -57,7 +57,7 @@ def run(
         "vocabulary.source": "file" if vocabulary else None,
     }
     overrides = {name: value for name, value in chosen.items() if value is not None} | _settings(set_ or [])
-    _check_resume(resume, plan, overrides, out)
+    _check_resume(resume, plan, overrides, out, record)
     result = _run(resume, plan, overrides, out, workers, record)
     if json:
         print_json(result)
@@ -66,7 +66,7 @@ def run(
 def _run(
     resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, workers: int, record: bool
 ) -> dict[str, Any]:
-    from securetm.federation.folder import begin, reopen
+    from securetm.federation.folder import begin, check_free, reopen
     from securetm.federation.simulation import execute
     from securetm.federation.sources import corpora_of
     from securetm.plans import read_plan
@@ -80,7 +80,8 @@ def _run(
             folder = reopen(resume)
         else:
             settled = read_plan(plan, overrides)
-            path = out or RUNS / f"{settled.model.name}-{settled.profile}-{time.strftime('%Y%m%d-%H%M%S')}"
+            path = out or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+            check_free(path)
             folder = begin(path, settled, corpora_of(settled, bars), with_content=record)
         result = execute(folder, bars, workers=workers)
     show_run(result, read_profile(folder.plan.profile).danger, to)
@@ -94,8 +95,8 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
 
 
-def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None) -> None:
+def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:
     """A run goes on as it was begun; a changed plan would be another run."""
-    if resume is not None and (plan is not None or overrides or out is not None):
-        given = str(plan or out or ", ".join(overrides))
+    if resume is not None and (plan is not None or overrides or out is not None or record):
+        given = str(plan or out or ", ".join(overrides) or "--record")
         raise BadSetting("securetm run", "--resume", str(resume), f"goes on with its own plan, so {given} cannot be given too")

@@ -1,0 +1,294 @@
+"""The command line: one JSON document on stdout, all for people on stderr, and every failure a letter with an exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from securetm.cli import examine
+from securetm.federation.folder import RESULT
+
+from .conftest import SMALL, Said, securetm
+
+COMMANDS = ("run", "topics", "transform", "explain", "check", "reproduce", "bench")
+SLOW = ("reproduce", "bench")
+
+
+# ---- help and examples ---------------------------------------------------------------------------------------------
+
+
+def example_of(command: str) -> str:
+    """The example at the end of a command's help."""
+    lines = [line.strip() for line in securetm(command, "--help").out.strip().splitlines()]
+    last = next(place for place in reversed(range(len(lines))) if lines[place].startswith("Example: "))
+    return " ".join(lines[last:]).removeprefix("Example: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_begins_with_a_sentence_and_ends_with_an_example(command: str) -> None:
+    said = securetm(command, "--help")
+    assert said.code == 0
+    paragraphs = [" ".join(part.split()) for part in said.out.strip().split("\n\n")]
+    assert paragraphs[0].startswith(f"Usage: securetm {command}")
+    assert re.match(r"[A-Z].*[^.]\.$", paragraphs[1]), paragraphs[1]
+    assert paragraphs[-1].startswith(f"Example: securetm {command} ")
+
+
+def test_the_help_of_all_names_every_command() -> None:
+    said = securetm("--help")
+    assert said.code == 0
+    assert re.findall(r"^  ([a-z]+)  ", said.out, re.MULTILINE) == list(COMMANDS)
+    assert said.out.strip().splitlines()[-1].strip() == "Example: securetm explain open"
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    assert securetm() == securetm("--help")
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"securetm \d+\.\d+\.\d+\n", securetm("--version").out)
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", *SLOW)])
+def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -> None:
+    said = securetm(*shlex.split(example_of(command))[1:])
+    assert said.code == 0, said.err
+    assert said.err
+    assert "error" not in said.err
+
+
+def test_the_example_of_run_does_what_it_says(here: Path) -> None:
+    """On the docstrings of installed packages, read into a cache of this test's own."""
+    arguments = shlex.split(example_of("run"))[1:]
+    assert "--rounds" in arguments
+    arguments[arguments.index("--rounds") + 1] = "3"
+    said = securetm(*arguments, "--json")
+    assert said.code == 0, said.err
+    assert len(said.json["topics"]) == int(arguments[arguments.index("--topics") + 1])
+    assert len(said.json["parties"]) >= 2
+    assert Path(said.json["directory"]).parent == Path("runs")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", SLOW)
+def test_every_slow_example_does_what_it_says(command: str, here: Path) -> None:
+    said = securetm(*shlex.split(example_of(command))[1:], "--json")
+    assert said.code == 0, said.err
+    assert said.json["rows"]
+
+
+# ---- run -----------------------------------------------------------------------------------------------------------
+
+
+def test_run_says_what_the_contract_promises(demo: Said) -> None:
+    assert demo.code == 0, demo.err
+    result = demo.json
+    assert result["run"] == "demo"
+    assert result["directory"] == "runs/demo"
+    assert (result["model"], result["profile"], result["rounds"]) == ("prodlda", "open", 6)
+    assert result["parties"] == ["north", "south", "west"]
+    assert [len(topic) for topic in result["topics"]] == [10, 10, 10]
+    assert all(isinstance(word, str) for topic in result["topics"] for word in topic)
+    assert {"npmi", "diversity", "held_out"} <= result["quality"].keys()
+    for name in result["parties"]:
+        assert {"npmi", "diversity", "held_out"} <= result["alone"][name].keys()
+    assert [spent["party"] for spent in result["spent"]] == result["parties"]
+    assert all(spent.keys() >= {"unit", "epsilon", "delta"} for spent in result["spent"])
+    assert result["seconds"] > 0
+    assert result["bytes_up"] > 0
+    assert result["bytes_down"] > 0
+
+
+def test_what_is_for_people_goes_to_stderr(demo: Said) -> None:
+    assert "Topics of the shared model" in demo.err
+    assert "Nothing is hidden" in demo.err  # the danger of the profile
+    assert demo.out.startswith("{")
+    assert demo.out.endswith("}\n")
+
+
+def test_without_json_stdout_is_empty(demo: Said, here: Path) -> None:
+    said = securetm("topics", "runs/demo")
+    assert said.out == ""
+    assert len(said.err.splitlines()) > 3
+
+
+def test_resuming_a_finished_run_returns_its_result(demo: Said, here: Path) -> None:
+    said = securetm("run", "--resume", "runs/demo", "--json")
+    assert said.code == 0, said.err
+    assert said.json == demo.json
+
+
+@pytest.mark.parametrize(
+    "more", [["plan.toml"], ["--rounds", "9"], ["--out", "elsewhere"], ["--set", "seed=4"], ["--record"], ["--seed", "4"]]
+)
+def test_a_resumed_run_takes_no_other_settings(more: list[str], demo: Said, here: Path) -> None:
+    told(securetm("run", "--resume", "runs/demo", *more), 2, "goes on with its own plan")
+
+
+def test_a_run_is_recorded_on_demand(here: Path) -> None:
+    assert securetm("run", "plan.toml", *SMALL, "--rounds", "1", "--out", "runs/recorded", "--record").code == 0
+    assert json.loads(Path("runs/recorded/run.json").read_text("utf-8"))["with_content"] is True
+
+
+def test_settings_are_resolved_and_kept(demo: Said, here: Path) -> None:
+    plan = json.loads(Path("runs/demo/run.json").read_text("utf-8"))["plan"]
+    assert plan["seed"] == 3
+    assert plan["model"]["settings"]["hidden"] == 8
+    assert plan["model"]["settings"]["batch"] == 16
+    assert plan["model"]["settings"]["n_topics"] == 3
+
+
+# ---- the other commands --------------------------------------------------------------------------------------------
+
+
+def test_topics(demo: Said, here: Path) -> None:
+    found = securetm("topics", "runs/demo", "--words", "4", "--json").json
+    assert found == {"run": "demo", "model": "prodlda", "topics": [topic[:4] for topic in demo.json["topics"]]}
+
+
+def test_transform(demo: Said, here: Path) -> None:
+    found = securetm("transform", "runs/demo", "new.jsonl", "--text", "text", "--json").json
+    assert (found["run"], found["file"], len(found["documents"])) == ("demo", "new.jsonl", 9)
+    assert all(len(row) == 3 and sum(row) == pytest.approx(1, abs=1e-4) for row in found["documents"])
+
+
+def test_transform_of_words_nobody_knows(demo: Said, here: Path) -> None:
+    Path("strange.jsonl").write_text('{"text": "quux xyzzy"}\n', encoding="utf-8")
+    (row,) = securetm("transform", "runs/demo", "strange.jsonl", "--json").json["documents"]
+    assert sum(row) == pytest.approx(1, abs=1e-4)
+
+
+def test_explain() -> None:
+    facts = securetm("explain", "open", "--json").json
+    assert facts["profile"] == "open"
+    assert facts["gaps"] == []
+    assert [view["role"] for view in facts["views"]] == ["the coordinator", "every other party", "whoever gets the model"]
+
+
+def test_check_exits_1_for_a_gap_and_names_it() -> None:
+    fine = securetm("check", "open", "--json")
+    assert (fine.code, fine.json["sound"], fine.json["gaps"]) == (0, True, [])
+    gap = securetm("check", "open", "--threat-model", "curious_coordinator", "--json")
+    assert (gap.code, gap.json["sound"]) == (1, False)
+    assert [(found["claim"], found["adversary"]) for found in gap.json["gaps"]] == [("sees only sums", "coordinator")]
+    assert all(found["reason"] and found["hint"] for found in gap.json["gaps"])
+
+
+def test_numbers_that_are_none_are_null_in_json() -> None:
+    from securetm.cli.output import _finite
+
+    assert _finite({"a": [float("nan"), float("inf"), 1.5], "b": (None, True)}) == {"a": [None, None, 1.5], "b": [None, True]}
+    assert examine._rows("r", "f", [[0.25, 0.75]])["documents"] == [[0.25, 0.75]]
+
+
+# ---- failures ------------------------------------------------------------------------------------------------------
+
+
+def told(said: Said, code: int, sentence: str) -> None:
+    """A letter: one line that says what, one that says what to do; nothing on stdout and no traceback."""
+    assert said.code == code, said.err
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    letter = [line for line in said.err.splitlines() if line.startswith("securetm: ")]
+    assert len(letter) == 2, said.err
+    assert letter[0].startswith("securetm: error: ")
+    assert sentence in letter[0]
+    assert re.match(r"securetm: hint: \S", letter[1])
+
+
+MISUSES = {
+    "an unknown command": (["fly"], "fly"),
+    "an unknown option": (["run", "--magic"], "--magic"),
+    "a text for a number": (["run", "--rounds", "many"], "--rounds"),
+    "no argument": (["topics"], "Missing argument"),
+    "an unknown profile": (["explain", "magic"], "no profile called 'magic'"),
+    "an unknown model": (["check", "open", "--model", "magic"], "no model called 'magic'"),
+    "an unknown threat model": (["check", "open", "--threat-model", "magic"], "no threat model called 'magic'"),
+    "an unknown bench": (["bench", "magic"], "no bench called 'magic'"),
+    "an unknown reproduction": (["reproduce", "magic"], "no reproduction called 'magic'"),
+    "one topic": (["run", "--topics", "1"], "n_topics = 1"),
+    "an unknown setting": (["run", "--set", "training.speed=1"], "'speed'"),
+    "a setting without a value": (["run", "--set", "training.rounds"], "no such form"),
+    "a plan that is not there": (["run", "absent.toml"], "absent.toml"),
+    "a corpus that is not there": (["run", "--corpus", "absent.jsonl"], "absent.jsonl"),
+    "a vocabulary that is not there": (["run", "--vocabulary", "absent.txt"], "absent.txt"),
+    "a run that is not there": (["topics", "runs/absent"], "runs/absent"),
+    "a run to resume that is not there": (["run", "--resume", "runs/absent"], "runs/absent"),
+    "a folder that holds a run": (["run", "plan.toml", "--out", "runs/demo"], "already holds a run"),
+    "a file in place of a folder": (["run", "plan.toml", "--out", "plan.toml"], "cannot be written"),
+    "below a file": (["run", "plan.toml", "--out", "plan.toml/run"], "cannot be written"),
+    "too few parties": (["run", "--corpus", "documents.jsonl", "--parties", "1", "--out", "runs/one"], "minimum of 2"),
+    "documents that are not there": (["transform", "runs/demo", "absent.jsonl"], "absent.jsonl"),
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_misuse_exits_2_with_a_letter(misuse: str, demo: Said, here: Path) -> None:
+    arguments, sentence = MISUSES[misuse]
+    told(securetm(*arguments), 2, sentence)
+
+
+def test_a_damaged_run_exits_3(demo: Said, here: Path) -> None:
+    damaged = Path("runs/damaged")
+    damaged.mkdir(parents=True)
+    (damaged / "run.json").write_text('{"plan": ', encoding="utf-8")
+    told(securetm("run", "--resume", str(damaged)), 3, "run.json is damaged")
+    (damaged / "run.json").write_text(Path("runs/demo/run.json").read_text("utf-8"), encoding="utf-8")
+    (damaged / RESULT).write_text("[", encoding="utf-8")
+    told(securetm("run", "--resume", str(damaged)), 3, "result.json is damaged")
+    told(securetm("topics", str(damaged)), 2, "no finished model")
+
+
+def test_a_fault_of_ours_exits_3_and_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("the word is river")
+
+    monkeypatch.setattr("securetm.federation.soundness.check", broken)
+    said = securetm("check", "open")
+    told(said, 3, "unexpected: ZeroDivisionError")
+    assert "river" not in said.err  # what is in a fault may be out of a document
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["explain", "magic"], 2), (["run", "--rounds", "many"], 2)])
+def test_debug_shows_the_traceback_and_keeps_the_exit_code(arguments: list[str], code: int) -> None:
+    said = securetm(*arguments, "--debug")
+    assert said.code == code
+    assert "Traceback (most recent call last)" in said.err
+    assert securetm("--debug", *arguments).code == code
+
+
+# ---- in a process of its own ---------------------------------------------------------------------------------------
+
+HEAVY = ("torch", "numba", "scipy", "pyarrow", "sklearn", "dp_accounting", "safetensors", "pandas")
+
+
+@pytest.mark.parametrize("module", ["securetm", "securetm.cli.main", "securetm.errors", "securetm.contracts"])
+def test_nothing_heavy_is_imported(module: str) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    assert not set(HEAVY) & set(found)
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "securetm.cli.main", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_command_as_a_process() -> None:
+    fine = process("explain", "open", "--json")
+    assert (fine.returncode, json.loads(fine.stdout)["profile"]) == (0, "open")
+    wrong = process("explain", "magic")
+    told(Said(wrong.returncode, wrong.stdout, wrong.stderr), 2, "no profile called 'magic'")
+
+
+def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
+    command = f"{shlex.quote(sys.executable)} -m securetm.cli.main explain open --json | true"
+    said = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert "Traceback" not in said.stderr
+    assert "Exception" not in said.stderr
