@@ -639,3 +639,11 @@ class OtherModel(Misuse):
     found: str
     wanted: str
     hint = "load it with the class that saved it"
+
+
+@dataclass(eq=False)
+class SketchTooSmall(SecuretmError):
+    """the parties have more words together than the plan allows for ({left} cells could not be read)"""
+
+    left: int
+    hint = "raise vocabulary.most_candidates in the plan, or let every party leave out its rarest words"

@@ -100,7 +100,7 @@ class WordList:
     def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours its own words."""
         held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
-        words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and _sendable(w)]
+        words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and sendable(w)]
         chosen = sorted(_fitting([w for _, w in sorted(words)], self.max_bytes))
         tally.add(np.frombuffer("\n".join(chosen).encode(), dtype=np.int8), np.zeros(1, dtype=np.int64))
 
@@ -152,13 +152,13 @@ def _words_of(party: str, values: Array) -> set[str]:
     except UnicodeDecodeError as error:
         raise BadWordList(party, f"is not UTF-8 at byte {error.start}") from None
     for number, word in enumerate(words, start=1):
-        if not _sendable(word):
+        if not sendable(word):
             raise BadWordList(party, f"has a word, number {number}, that is empty, too long or not printable")
     return set(words)
 
 
-def _sendable(word: str) -> bool:
-    """Neither control nor formatting characters: a vocabulary ends up on screens and in files."""
+def sendable(word: str) -> bool:
+    """Whether a word may travel: neither control nor formatting characters: a vocabulary ends up on screens and in files."""
     return 0 < len(word) <= LONGEST_WORD and word.isprintable() and word == word.strip()
 
 

@@ -1,0 +1,134 @@
+"""The union of the parties' words with their document frequencies, found through one sum: an invertible Bloom lookup table.
+
+Each party adds its words into hashed cells; the cells of all parties, summed, are peeled into the union. Whoever opens the
+sum learns every word of the union, in how many parties it occurs and in how many documents, but not whose it is. It is no
+filter that forgets words: it is exact, or decoding says that the table was too small (Goodrich and Mitzenmacher 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, Block, Documents, Domain, Memory, Tally, Terms, Unit
+from securetm.errors import NotAnswered, SketchTooSmall
+from securetm.models.questions import MOST_WORDS, present, sendable
+
+LONGEST = 40  # bytes of UTF-8; longer words are left out
+HASHES = 3  # cells of each word: peeling then succeeds while there are at most 0.81 words a cell
+CELLS_PER_WORD = 1.5
+_LIMBS = LONGEST // 2  # a word as 16-bit numbers, so that sums over thousands of parties fit into 32 bits
+_COUNT, _FREQUENCY, _CHECK, _WORD = 0, 1, 2, 4
+WIDTH = _WORD + _LIMBS
+
+
+@dataclass(frozen=True)
+class WordSketch:
+    """The party's words, their document frequencies and its number of documents, as a table that only the sum opens."""
+
+    most_words: int
+
+    @property
+    def cells(self) -> int:
+        """Cells of the table, in equal parts for each hash."""
+        return HASHES * max(1, -(-int(CELLS_PER_WORD * self.most_words) // HASHES))
+
+    @property
+    def terms(self) -> Terms:
+        """One row a party: its whole table. No count of it is bounded, so no noise can cover it."""
+        layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
+        return Terms(layout, data_only=True, domain=Domain.INTEGER, bits=32, unit=Unit.PARTY)
+
+    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """The party pours its table."""
+        held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
+        words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n and _fits(word)]
+        entries = _entries([word for word, _ in words], [n for _, n in words])
+        table = np.zeros((self.cells, WIDTH), dtype=np.int64)
+        for places in _places(entries, self.cells):
+            np.add.at(table, places, entries)
+        row = np.concatenate([[len(documents)], table.ravel()]).astype(np.int64)
+        tally.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+
+
+def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:
+    """The union, the number of documents, and in how many of them each word occurs; words alphabetically."""
+    if answer.total is None:
+        raise NotAnswered()
+    found = _peeled(np.array(answer.total["cells"], dtype=np.int64))
+    words = sorted((bytes(limbs.astype("<u2").tobytes()).rstrip(b"\0").decode("utf-8"), int(n)) for n, limbs in found)
+    return (
+        tuple(word for word, _ in words),
+        int(answer.total["documents"][0]),
+        np.array([n for _, n in words], dtype=np.int64),
+    )
+
+
+def _fits(word: str) -> bool:
+    return sendable(word) and len(word.encode()) <= LONGEST
+
+
+def _entries(words: Sequence[str], frequencies: Sequence[int]) -> Array:
+    """One row a word: 1, its frequency, its check in two limbs, and the word in limbs."""
+    entries = np.zeros((len(words), WIDTH), dtype=np.int64)
+    if not words:
+        return entries
+    packed = b"".join(word.encode().ljust(LONGEST, b"\0") for word in words)
+    entries[:, _WORD:] = np.frombuffer(packed, dtype="<u2").reshape(len(words), _LIMBS)
+    entries[:, _COUNT], entries[:, _FREQUENCY] = 1, frequencies
+    entries[:, _CHECK], entries[:, _CHECK + 1] = _check(entries)
+    return entries
+
+
+def _mixed(entries: Array, salt: int) -> Array:
+    """A 64-bit hash of each word's limbs. Public and fixed: a party's words decide nothing about anybody else's."""
+    state = np.full(len(entries), salt, dtype=np.uint64)
+    for limb in entries[:, _WORD:].T.astype(np.uint64):
+        state = (state ^ limb) * np.uint64(0xFF51AFD7ED558CCD)
+        state ^= state >> np.uint64(29)
+        state *= np.uint64(0xC4CEB9FE1A85EC53)
+        state ^= state >> np.uint64(32)
+    return state
+
+
+def _check(entries: Array) -> tuple[Array, Array]:
+    mixed = _mixed(entries, 7)
+    return (mixed & np.uint64(0xFFFF)).astype(np.int64), ((mixed >> np.uint64(16)) & np.uint64(0xFFFF)).astype(np.int64)
+
+
+def _places(entries: Array, cells: int) -> list[Array]:
+    """Each word's cells, one in each part of the table."""
+    part = cells // HASHES
+    return [number * part + (_mixed(entries, number + 1) % np.uint64(part)).astype(np.int64) for number in range(HASHES)]
+
+
+def _peeled(table: Array) -> list[tuple[int, Array]]:
+    """Takes out every word that is alone in a cell, again and again, until the table is empty."""
+    found: list[tuple[int, Array]] = []
+    while (table != 0).any():
+        alone = _alone(table)
+        if not len(alone) or len(found) > MOST_WORDS:
+            raise SketchTooSmall(int((table[:, _COUNT] != 0).sum()))
+        _, first = np.unique(alone[:, _WORD:], axis=0, return_index=True)
+        words = alone[first]
+        single = words // words[:, [_COUNT]]
+        for places in _places(single, len(table)):
+            np.subtract.at(table, places, words)
+        found.extend((int(word[_FREQUENCY]), single[n, _WORD:]) for n, word in enumerate(words))
+    return found
+
+
+def _alone(table: Array) -> Array:
+    """The cells that hold one word only, however many parties put it there: each sum is then that many times the word's."""
+    held = np.flatnonzero(table[:, _COUNT] > 0)
+    cells = table[held]
+    single, rest = np.divmod(cells[:, _CHECK:], cells[:, [_COUNT]])
+    whole = (rest == 0).all(axis=1) & (single >= 0).all(axis=1) & (single < 1 << 16).all(axis=1)
+    held, cells = held[whole], cells[whole]
+    ones = cells // np.maximum(cells[:, [_COUNT]], 1)
+    low, high = _check(ones)
+    at_home = np.any([places == held for places in _places(ones, len(table))], axis=0) if len(held) else np.zeros(0, bool)
+    chosen: Array = cells[(low == ones[:, _CHECK]) & (high == ones[:, _CHECK + 1]) & at_home]
+    return chosen

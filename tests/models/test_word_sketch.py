@@ -1,0 +1,75 @@
+"""The union of vocabularies through one sum equals the union counted in one place, and says so when it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Answer
+from securetm.corpus.corpus import Corpus
+from securetm.errors import SketchTooSmall
+from securetm.models.word_sketch import LONGEST, WordSketch, words_in
+from securetm.tally import SumTally
+
+
+def asked(corpora: list[Corpus], most_words: int) -> Answer:
+    """The sum that parties' tables add up to."""
+    sketch, total = WordSketch(most_words), None
+    for corpus in corpora:
+        tally = SumTally(sketch.terms)
+        sketch.answer(corpus, tally, {}, np.random.default_rng(0))
+        total = tally.vector() if total is None else total + tally.vector()
+    tally = SumTally(sketch.terms)
+    tally.add(total[None, :], np.zeros(1, dtype=np.int64))
+    return Answer(tally.blocks())
+
+
+def parties(rng: np.random.Generator, count: int, words: int) -> list[Corpus]:
+    made = []
+    for number in range(count):
+        texts = [" ".join(f"wört{w}" for w in rng.integers(0, words, 30)) for _ in range(40)]
+        made.append(Corpus.from_strings(texts, name=f"party {number}"))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_finds_the_union_and_its_frequencies(seed: int) -> None:
+    corpora = parties(np.random.default_rng(seed), count=seed + 1, words=500)
+    words, documents, frequencies = words_in(asked(corpora, most_words=600))
+    whole = Corpus.concat(corpora)
+    expected = dict(zip(whole.vocabulary, whole.document_frequencies().tolist(), strict=True))
+    assert documents == len(whole)
+    assert dict(zip(words, frequencies.tolist(), strict=True)) == expected
+    assert list(words) == sorted(words)
+
+
+def test_a_table_that_is_too_small_says_so() -> None:
+    with pytest.raises(SketchTooSmall):
+        words_in(asked(parties(np.random.default_rng(1), 3, 500), most_words=100))
+
+
+def test_words_too_long_for_it_are_left_out() -> None:
+    long = "x" * (LONGEST + 1)
+    corpus = Corpus.from_counts(np.array([[1, 2]]), ["river", long], name="long")
+    assert words_in(asked([corpus], 10))[0] == ("river",)
+
+
+def test_no_documents_no_words() -> None:
+    empty = Corpus.from_counts(np.zeros((0, 1), dtype=int), ["river"], name="empty")
+    assert words_in(asked([empty], 10))[:2] == ((), 0)
+
+
+def test_thousands_of_words_are_found_at_the_stated_load() -> None:
+    rng = np.random.default_rng(2)
+    words = [f"term{n}" for n in range(20_000)]
+    corpora = [Corpus.from_counts(rng.integers(0, 2, (3, len(words))), words, name=f"p{n}") for n in range(3)]
+    found, _, _ = words_in(asked(corpora, most_words=20_000))
+    assert set(found) == {w for c in corpora for w, n in zip(words, c.document_frequencies(), strict=True) if n}
+
+
+def test_who_holds_a_word_does_not_change_the_sum() -> None:
+    one, other = parties(np.random.default_rng(3), 2, 200)
+    straight, crossed = asked([one, other], 300), asked([other, one], 300)
+    assert straight.total is not None
+    assert crossed.total is not None
+    assert np.array_equal(straight.total["cells"], crossed.total["cells"])
