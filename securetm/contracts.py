@@ -337,7 +337,8 @@ class Profile:
     digest: bytes
     minimum_parties: int = 2
     minimum_documents: int = 1  # in any sum; each party enforces its part of it
-    threshold: int = 1
+    threshold: int = 1  # parties that must remain in a sum, and
+    threshold_share: float = 0.0  # the share of the cohort that must; the larger counts
     colluding: int = 0
     budget: Budget | None = None
     danger: str = ""  # said in red wherever the profile is shown

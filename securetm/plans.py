@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from securetm.contracts import TopicModel
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, UnknownSetting, VocabularyNotAllowed
-from securetm.profiles import make_model, read_profile
+from securetm.profiles import VOCABULARIES, make_model, read_profile
 from securetm.tables import digest, into, read_toml, require
 
 T = TypeVar("T")
@@ -76,17 +76,25 @@ class TokeniserChoice:
 
 @dataclass(frozen=True)
 class VocabularyChoice:
-    """How the parties come to one list of words."""
+    """How the parties come to one list of words.
 
-    source: str = "union"
+    `union`: every party sends its words. `joint`: the union is found through a sum, so nobody learns whose words they are.
+    `file`: a public list. Without a source, the first that the profile allows.
+    """
+
+    source: str = ""
     file: str = ""
     max_words: int = 2000
+    most_candidates: int = 100_000  # words of all parties together that `joint` has room for
     min_documents: int = 5
     max_share: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuses a list that could not be made."""
-        require(self.source in ("union", "file"), "[vocabulary]", "source", self.source, "is neither union nor file")
+        known = self.source in ("", *VOCABULARIES)
+        require(known, "[vocabulary]", "source", self.source, f"is none of {', '.join(VOCABULARIES)}")
+        room = 2 <= self.most_candidates <= 10_000_000
+        require(room, "[vocabulary]", "most_candidates", self.most_candidates, "must be 2 to 10000000")
         require(self.source != "file" or bool(self.file), "[vocabulary]", "file", "(nothing)", "is missing")
         require(2 <= self.max_words <= 1_000_000, "[vocabulary]", "max_words", self.max_words, "must be 2 to 1000000")
         require(self.min_documents >= 1, "[vocabulary]", "min_documents", self.min_documents, "must be at least 1")
@@ -209,7 +217,9 @@ def _checked(plan: Plan, where: str) -> Plan:
     plan.tokeniser.listed()
     plan.vocabulary.public_words()
     profile = read_profile(plan.profile)
-    if plan.vocabulary.source not in profile.vocabularies:
+    source = plan.vocabulary.source or profile.vocabularies[0]
+    plan = dataclasses.replace(plan, vocabulary=dataclasses.replace(plan.vocabulary, source=source))
+    if source not in profile.vocabularies:
         raise VocabularyNotAllowed(plan.vocabulary.source, profile.name, profile.vocabularies)
     settings = plan.make_model()
     resolved = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.init}  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ It decides nothing about privacy: the parts themselves admit or refuse, and `adm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -21,7 +22,7 @@ from securetm.threats import Gap, gaps, read_threat_model
 AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum}
 MECHANISMS: Mapping[str, type[Any]] = {"shuffled_batches": ShuffledBatches}
 MODELS: Mapping[str, str] = {"prodlda": "securetm.models.prodlda:ProdLDA"}  # named, so that torch is imported when needed
-VOCABULARIES = ("union", "file")
+VOCABULARIES = ("union", "joint", "file")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class ProfileText:
     minimum_parties: int = 2
     minimum_documents: int = 1
     threshold: int = 1
+    threshold_share: float = 0.0
     colluding: int = 0
     danger: str = ""
 
@@ -63,6 +65,7 @@ def read_profile(name: str) -> Profile:
         text.minimum_parties,
         text.minimum_documents,
         text.threshold,
+        text.threshold_share,
         text.colluding,
         danger=text.danger,
     )
@@ -96,7 +99,13 @@ def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
 def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[Gap, ...]:
     """What the threat model requires and the profile does not claim, for a cohort of that many parties."""
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
-    return gaps(threats, claims_of(profile, Cohort(b"", 0, members, profile.threshold, profile.colluding)))
+    return gaps(threats, claims_of(profile, cohort_of(profile, members)))
+
+
+def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort:
+    """A cohort under this profile: how many must remain, and how many may help an adversary."""
+    threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
+    return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
@@ -119,4 +128,5 @@ def _check(text: ProfileText, where: str) -> None:
     require(text.minimum_parties >= 1, where, "minimum_parties", text.minimum_parties, "must be at least 1")
     require(text.minimum_documents >= 1, where, "minimum_documents", text.minimum_documents, "must be at least 1")
     require(text.threshold >= 1, where, "threshold", text.threshold, "must be at least 1")
+    require(0 <= text.threshold_share <= 1, where, "threshold_share", text.threshold_share, "must lie between 0 and 1")
     require(text.colluding >= 0, where, "colluding", text.colluding, "cannot be negative")

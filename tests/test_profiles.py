@@ -35,7 +35,7 @@ MISTAKES = {
     "fewer than none collude": (lambda t: "colluding = -1\n" + t, "colluding", "negative"),
     "one vocabulary": (lambda t: t.replace('["union", "file"]', '"union"'), "vocabularies", "a list"),
     "no vocabulary": (lambda t: t.replace('["union", "file"]', "[]"), "vocabularies", "no vocabulary"),
-    "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "none of union, file"),
+    "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "none of union, joint, file"),
     "a mechanism that is no table": (lambda t: t.split("[[")[0] + "mechanism = [1]\n", "mechanism", "a list"),
     "a mechanism without a kind": (lambda t: t.replace('kind = "shuffled_batches"', ""), "kind", "missing"),
     "a mechanism with a setting it has not": (lambda t: t + "rate = 1\n", "rate", "no setting"),

@@ -12,21 +12,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from securetm.contracts import Answer, Cohort, Desk, Entropy, Needs, Parcel, Profile, Roster, State, Terms
+from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
 from securetm.errors import Diverged, PartyRefused, TooFewParties
 from securetm.federation import wire
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TOP_WORDS, TRAIN, WORDS, Questions
-from securetm.federation.round import round_identity, state_digest
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
+from securetm.federation.round import preparation_identity, round_identity, state_digest
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions import choose_vocabulary, merge_words, npmi_from_answer, perplexity_from_answer
+from securetm.models.word_sketch import words_in
 from securetm.plans import Plan
-from securetm.profiles import admitted
+from securetm.profiles import admitted, cohort_of
 from securetm.tables import require
 
 SECONDS_BETWEEN_KEEPS = 2.0
+ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 CHECKPOINT, BEST = "checkpoint", "best"
 
 
@@ -67,15 +69,17 @@ class Coordinator:
     store: CoordinatorStore
     entropy: Entropy
     watch: Watch
+    keys: Mapping[str, bytes] = field(default_factory=dict)
     _serial: int = 0
+    _prepared: int = 0
     _numbers: dict[str, int] = field(default_factory=dict)
     _kept_at: float = 0.0
 
     def __post_init__(self) -> None:
         self.model = self.plan.make_model()
         self.questions = Questions(self.plan, self.model)
-        self.session = self._durable("session", lambda: self.entropy.bytes(32))
-        roster = Roster(self.session, self.profile.digest, self.members)
+        self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
+        roster = Roster(self.session, self.profile.digest, self.members, self.keys)
         self._seat = self.profile.aggregation.coordinator(roster, self.store)
 
     def run(self) -> Trained:
@@ -96,16 +100,22 @@ class Coordinator:
         words = self.plan.vocabulary.public_words()
         if words is None:
             choice = self.plan.vocabulary
-            candidates = merge_words(self.ask(WORDS, {}))
-            self._adopt(candidates)
-            answer = self.ask(FREQUENCIES, {}, keep=True)
-            assert answer.total is not None
-            found, held = int(answer.total["documents"][0]), answer.total["frequencies"]
+            candidates, found, held = self._candidates()
             words = choose_vocabulary(candidates, found, held, choice.max_words, choice.min_documents, choice.max_share)
             problem = f"and max_share leave a single one of {len(candidates)} words"
             require(len(words) >= 2, "[vocabulary]", "min_documents", choice.min_documents, problem)
         write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
         return words
+
+    def _candidates(self) -> tuple[tuple[str, ...], int, Array]:
+        """All words, the number of documents, and in how many of them each occurs."""
+        if self.plan.vocabulary.source == JOINT:
+            return words_in(self.ask(JOINT, {}, keep=True))
+        candidates = merge_words(self.ask(WORDS, {}))
+        self._adopt(candidates)
+        total = self.ask(FREQUENCIES, {}, keep=True).total
+        assert total is not None
+        return candidates, int(total["documents"][0]), total["frequencies"]
 
     def _agreed_words(self) -> tuple[str, ...]:
         return tuple((self.store.folder / "vocabulary.txt").read_text("utf-8").split("\n"))
@@ -170,6 +180,8 @@ class Coordinator:
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """One question to all parties. The coordinator then knows the answer that the aggregation opens."""
+        if self._seat.prepared < 1:
+            self._prepare()
         begun, self._serial = time.perf_counter(), self._serial + 1
         self.watch.round_begins(self._serial)
         shown = self._shown(question, state)
@@ -188,8 +200,7 @@ class Coordinator:
         return answer
 
     def _cohort(self, question: str) -> Cohort:
-        profile = self.profile
-        return Cohort(b"", self._number(question), self.members, profile.threshold, profile.colluding, self.plan.seed)
+        return cohort_of(self.profile, self.members, number=self._number(question), seed=self.plan.seed)
 
     def _shown(self, question: str, state: State) -> dict[str, State]:
         """What each party gets to see of the state: no optimiser memory, and in matched models its own."""
@@ -203,8 +214,23 @@ class Coordinator:
         return {m: wire.pack_request(self.session, replace(ask, state=shown[m])) for m in self.members}
 
     def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
-        """Carries the messages of one round until the aggregation has nothing more to say."""
-        exchange = self._seat.round(cohort, terms, None)
+        """One round of the aggregation; the coordinator then knows what it opens, and no more."""
+        traffic = self._carry(self._seat.round(cohort, terms, None), cohort.round_id, requests)
+        desk = Desk(cohort, self.entropy, self.store)
+        answer = self._seat.answer(cohort.round_id)
+        for mechanism in reversed(self.profile.mechanisms):
+            answer = mechanism.on_answer(answer, terms, desk)
+        return answer, traffic
+
+    def _prepare(self) -> None:
+        """The aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
+        self._prepared += 1
+        name = preparation_identity(self.session, self._prepared, ROUNDS_PREPARED)
+        request = wire.pack_request(self.session, wire.Prepare(name, self._prepared, ROUNDS_PREPARED))
+        self._carry(self._seat.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
+
+    def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
+        """Carries messages until the exchange has nothing more to say; who does not answer in time has dropped out."""
         up = down = 0
         while requests:
             replies = self.parties.ask(requests)
@@ -214,12 +240,8 @@ class Coordinator:
                 for parcel in self._accepted(member, reply).parcels:
                     further.extend(exchange.receive(member, parcel))
             further.extend(exchange.expire([m for m in requests if m not in replies]))
-            requests = {m: wire.pack_request(self.session, wire.Forward(cohort.round_id, p)) for m, p in further}
-        desk = Desk(cohort, self.entropy, self.store)
-        answer = self._seat.answer(cohort.round_id)
-        for mechanism in reversed(self.profile.mechanisms):
-            answer = mechanism.on_answer(answer, terms, desk)
-        return answer, (up, down)
+            requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
+        return up, down
 
     def _tell(self, body: wire.Body) -> None:
         """A message that asks nothing of the documents; enough parties must take it."""
@@ -259,8 +281,3 @@ class Coordinator:
     def _go_back_to(self, facts: Mapping[str, Any]) -> None:
         self._serial, self._numbers = int(facts["serial"]), dict(facts["numbers"])
         self.store.forget_after(self._serial)
-
-    def _durable(self, key: str, make: Any) -> bytes:
-        if (found := self.store.get(key)) is None:
-            self.store.put(key, found := make())
-        return found

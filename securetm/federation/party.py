@@ -11,7 +11,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from securetm.aggregation.plain import COORDINATOR
-from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Memory, Parcel, Profile, Query, Roster, Seat, Terms
+from securetm.aggregation.vectors import pack_vector, unpack_vector
+from securetm.contracts import (
+    Answer,
+    Array,
+    Cohort,
+    Desk,
+    Entropy,
+    Exchange,
+    Memory,
+    Parcel,
+    Profile,
+    Query,
+    Roster,
+    Seat,
+    Terms,
+)
 from securetm.corpus.corpus import Corpus
 from securetm.errors import (
     AlreadyAnswered,
@@ -28,15 +43,16 @@ from securetm.errors import (
     WrongSession,
 )
 from securetm.federation import wire
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TRAIN, WORDS, Questions
-from securetm.federation.round import pour, round_identity, state_digest
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.federation.round import pour, preparation_identity, round_identity, state_digest
 from securetm.federation.store import PartyStore
 from securetm.models.questions import merge_words
 from securetm.plans import Plan
-from securetm.profiles import admitted
+from securetm.profiles import admitted, cohort_of
 from securetm.tables import digest
 
 LONGEST_REASON = 500  # characters
+MOST_PREPARED = 1024  # rounds by one set-up
 
 
 @dataclass
@@ -56,7 +72,9 @@ class Documents:
 
     def for_question(self, name: str) -> Corpus:
         """What that question is answered from."""
-        chosen = {WORDS: self.own, FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        before = {WORDS: self.own, JOINT: self.own}
+        after = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        chosen = {**before, **after}
         if (documents := chosen[name]) is None:
             raise BadState("no vocabulary has been agreed on")
         return documents
@@ -73,8 +91,10 @@ class Party:
     corpus: Corpus
     store: PartyStore
     entropy: Entropy
+    keys: Mapping[str, bytes] = field(default_factory=dict)
     _session: bytes = b""
     _last: int = 0
+    _preparations: int = 0
     _memory: Memory = field(default_factory=dict)
     _open_round: tuple[bytes, Exchange] | None = None
 
@@ -104,6 +124,8 @@ class Party:
             raise WrongSession()
         if isinstance(body, wire.Adopt):
             return self._adopt(body)
+        if isinstance(body, wire.Prepare):
+            return self._prepare(session, body)
         return self._answer(body) if isinstance(body, wire.Ask) else self._continue(body)
 
     # ---- joining ---------------------------------------------------------------------------------------------------
@@ -122,8 +144,8 @@ class Party:
         if len(self.corpus) * len(self.members) < self.profile.minimum_documents:
             raise BelowMinimum()
         self._resume(invite.resume_from)
-        self._session = session
-        roster = Roster(session, self.profile.digest, self.members)
+        self._session, self._preparations = session, 0
+        roster = Roster(session, self.profile.digest, self.members, self.keys)
         self._seat: Seat = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = Documents(self.corpus)
@@ -148,6 +170,15 @@ class Party:
         self.documents.adopt(words, self.plan)
         return ()
 
+    def _prepare(self, session: bytes, prepare: wire.Prepare) -> tuple[bytes, ...]:
+        """Takes part in the aggregation's set-up; how much of it is bounded, since each round costs keys."""
+        if prepare.exchange != preparation_identity(session, prepare.number, prepare.rounds):
+            raise WrongRound()
+        if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self._preparations + 1:
+            raise OutOfTurn(prepare.number, self._preparations)
+        self._preparations += 1
+        return self._begin(prepare.exchange, self._seat.prepare(prepare.rounds))
+
     # ---- answering -------------------------------------------------------------------------------------------------
 
     def _answer(self, ask: wire.Ask) -> tuple[bytes, ...]:
@@ -165,19 +196,19 @@ class Party:
     def _answer_once(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:
         """The corpus alone is asked about once: the same question gets the same bytes, another cohort gets none."""
         asked = digest([ask.question, list(cohort.members), list(self.questions.vocabulary), terms.size])
-        stored = self.store.rows("SELECT asked, parcels FROM answered WHERE question = ?", ask.question)
+        stored = self.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
         if stored and stored[0][0] != asked:
             raise AlreadyAnswered()
-        if stored:
-            self._last = max(self._last, ask.serial)
-            if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
-                self.store.keep_memory(ask.serial, self._memory)
-            return (bytes(stored[0][1]),)
-        (parcel,) = self._answer_now(ask, query, cohort, terms)
-        self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, asked, parcel)
-        return (parcel,)
+        if not stored:
+            return self._answer_now(ask, query, cohort, terms, once=asked)
+        if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
+            self.store.keep_memory(ask.serial, self._memory)
+        self._last = max(self._last, ask.serial)
+        vector = unpack_vector(bytes(stored[0][1]), terms, self.name)
+        return self._begin(cohort.round_id, self._seat.round(cohort, terms, vector))
 
-    def _answer_now(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:
+    def _answer_now(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms, *, once: bytes = b"") -> tuple[bytes, ...]:
+        """Draws the answer anew; what is asked only once is on disk before it leaves."""
         if ask.serial <= self._last:
             raise OutOfTurn(ask.serial, self._last)
         desk = Desk(cohort, self.entropy, self.store)
@@ -185,11 +216,16 @@ class Party:
         documents = self.documents.for_question(ask.question)
         poured = pour(query, documents, self.profile, terms, desk, self._memory, rng)
         self._last = ask.serial
-        exchange = self._seat.round(cohort, terms, poured.vector)
-        self._open_round = (cohort.round_id, exchange)
-        parcels = _to_coordinator(exchange.begin())
+        if once:
+            vector = pack_vector(poured.vector, terms)
+            self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, vector)
+        parcels = self._begin(cohort.round_id, self._seat.round(cohort, terms, poured.vector))
         self._remember(ask, poured.documents, poured.loss, sum(map(len, parcels)))
         return parcels
+
+    def _begin(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
+        self._open_round = (name, exchange)
+        return _to_coordinator(exchange.begin())
 
     def _continue(self, forward: wire.Forward) -> tuple[bytes, ...]:
         if self._open_round is None or self._open_round[0] != forward.round_id:
@@ -204,8 +240,7 @@ class Party:
             raise CohortTooSmall(len(members), self.profile.minimum_parties)
 
     def _cohort(self, ask: wire.Ask) -> Cohort:
-        profile = self.profile
-        return Cohort(ask.round_id, ask.number, ask.members, profile.threshold, profile.colluding, self.plan.seed)
+        return cohort_of(self.profile, ask.members, round_id=ask.round_id, number=ask.number, seed=self.plan.seed)
 
     def _remember(self, ask: wire.Ask, documents: int, loss: float, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""

@@ -13,9 +13,10 @@ import numpy as np
 from securetm.contracts import Array, Query, State, TopicModel
 from securetm.errors import BadState, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
+from securetm.models.word_sketch import WordSketch
 from securetm.plans import Plan
 
-WORDS, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "frequencies", "train", "held_out", "coherence"
+WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
 MOST_WORD_BYTES = 1 << 26
 TOP_WORDS = 10
 _UNION_ONLY = (WORDS, FREQUENCIES)
@@ -36,10 +37,12 @@ class Questions:
 
     def make(self, name: str, state: State) -> Query:
         """The question of that name about that state, or a refusal."""
-        if name not in (WORDS, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE):
+        if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE):
             raise UnknownQuestion(name)
         if name in _UNION_ONLY and self.plan.vocabulary.source != "union":
             raise UnknownQuestion(name)
+        if name == JOINT and self.plan.vocabulary.source == JOINT:
+            return WordSketch(self.plan.vocabulary.most_candidates)
         if name == WORDS:
             return WordList(MOST_WORD_BYTES)
         if not self.vocabulary:

@@ -36,6 +36,11 @@ def round_identity(
     return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex()])
 
 
+def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
+    """The name of one set-up of the aggregation."""
+    return digest([session.hex(), "prepare", number, rounds])
+
+
 def _plain(value: Any) -> Any:
     """As JSON can carry it: infinity as text, a choice as its name."""
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, float) else value

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Cohort, Profile
+from securetm.contracts import Profile
 from securetm.errors import Unsound
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, TRAIN, WORDS, Questions
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
-from securetm.profiles import admitted, profile_gaps, read_profile
+from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
 from securetm.threats import Gap, read_threat_model
 
 
@@ -27,7 +27,7 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
         source = chosen.vocabularies[0]
         tables = {"profile": profile, "model": {"name": model}}
         public = Plan(profile=profile, model=ModelChoice(model), vocabulary=VocabularyChoice("file", "words.txt"))
-        plan = plan_from_tables(tables, "the check") if source == "union" else public
+        plan = public if source == "file" else plan_from_tables(tables, "the check")
         found += refused_questions(plan, chosen, parties)
     return [asdict(gap) for gap in found]
 
@@ -38,7 +38,8 @@ def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
     questions.adopt(tuple(f"word{n}" for n in range(50)))
     weights = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     about = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(10).reshape(2, 5)}}
-    asked = (TRAIN, COHERENCE, HELD_OUT) + ((WORDS, FREQUENCIES) if plan.vocabulary.source == "union" else ())
+    words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[plan.vocabulary.source]
+    asked = (*words, TRAIN, COHERENCE, HELD_OUT)
     refusals = (_refusal(name, questions.make(name, about.get(name, {})).terms, profile, parties) for name in asked)
     return [gap for gap in refusals if gap is not None]
 
@@ -46,7 +47,7 @@ def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
 def _refusal(question: str, terms: Any, profile: Profile, parties: int) -> Gap | None:
     members = tuple(f"party {n}" for n in range(parties))
     try:
-        admitted(terms, profile, Cohort(b"", 0, members, profile.threshold, profile.colluding))
+        admitted(terms, profile, cohort_of(profile, members))
     except Unsound as unsound:
         return Gap(f"the question “{question}” can be answered", "", str(unsound), unsound.advice())
     return None

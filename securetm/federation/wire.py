@@ -57,6 +57,15 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class Prepare:
+    """The aggregation's set-up, before the first round and whenever what it prepared is used up."""
+
+    exchange: bytes
+    number: int
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Forward:
     """A further message of the aggregation's exchange."""
 
@@ -79,7 +88,7 @@ class Refusal:
 
 
 M = TypeVar("M", pb.Request, pb.Reply)
-Body = Invite | Adopt | Ask | Forward
+Body = Invite | Adopt | Ask | Prepare | Forward
 Outcome = Accepted | Refusal
 
 
@@ -93,6 +102,8 @@ def pack_request(session: bytes, body: Body) -> bytes:
             request.adopt.words = words
         case Ask():
             _fill(request.ask, body)
+        case Prepare(exchange, number, rounds):
+            request.prepare.MergeFrom(pb.Prepare(exchange=exchange, number=number, rounds=rounds))
         case Forward(round_id, parcel):
             request.forward.round_id, request.forward.parcel = round_id, parcel
     return bytes(request.SerializeToString())
@@ -119,6 +130,9 @@ def unpack_request(message: bytes) -> tuple[bytes, Body]:
         return request.session, Adopt(request.adopt.words)
     if kind == "ask":
         return request.session, _unpacked_ask(request.ask)
+    if kind == "prepare":
+        prepare = request.prepare
+        return request.session, Prepare(prepare.exchange, prepare.number, prepare.rounds)
     if kind == "forward":
         return request.session, Forward(request.forward.round_id, request.forward.parcel)
     raise Malformed("the coordinator", "it asks for nothing")

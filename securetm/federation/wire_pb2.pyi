@@ -54,6 +54,16 @@ class Ask(_message.Message):
     keep: bool
     def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ...) -> None: ...
 
+class Prepare(_message.Message):
+    __slots__ = ("exchange", "number", "rounds")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    exchange: bytes
+    number: int
+    rounds: int
+    def __init__(self, exchange: _Optional[bytes] = ..., number: _Optional[int] = ..., rounds: _Optional[int] = ...) -> None: ...
+
 class Forward(_message.Message):
     __slots__ = ("round_id", "parcel")
     ROUND_ID_FIELD_NUMBER: _ClassVar[int]
@@ -63,20 +73,22 @@ class Forward(_message.Message):
     def __init__(self, round_id: _Optional[bytes] = ..., parcel: _Optional[bytes] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward")
+    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     INVITE_FIELD_NUMBER: _ClassVar[int]
     ADOPT_FIELD_NUMBER: _ClassVar[int]
     ASK_FIELD_NUMBER: _ClassVar[int]
     FORWARD_FIELD_NUMBER: _ClassVar[int]
+    PREPARE_FIELD_NUMBER: _ClassVar[int]
     version: int
     session: bytes
     invite: Invite
     adopt: Adopt
     ask: Ask
     forward: Forward
-    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ...) -> None: ...
+    prepare: Prepare
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("name",)

@@ -5,8 +5,12 @@ They know sparse rows, weights and logits, not topic models. Row i of every outp
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
+
+# Products of matrices must not depend on where in memory the matrices happen to lie: a resumed run ends at the same weights.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 import numpy as np
 import torch

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.contracts import Claim, Cohort, Profile
+from securetm.contracts import Claim, Profile
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
-from securetm.profiles import claims_of, profile_gaps, read_profile
+from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import CHANNELS, read_threat_model
 
 _UNION = "which party uses which words (with a union vocabulary; a public word list avoids it)"
@@ -30,7 +30,7 @@ def explain(name: str, parties: int = 5) -> dict[str, Any]:
     profile = read_profile(name)
     threats = read_threat_model(profile.threat_model)
     members = tuple(f"party {n}" for n in range(parties))
-    claims = claims_of(profile, Cohort(b"", 0, members, profile.threshold, profile.colluding))
+    claims = claims_of(profile, cohort_of(profile, members))
     return {
         "profile": profile.name,
         "title": profile.title,

@@ -106,7 +106,8 @@ def test_a_hundred_steps_end_at_the_same_parameters(tmp_path: Path) -> None:
     plan = small_plan(training__rounds=STEPS, **{f"model__{name}": value for name, value in SETTINGS.items()})
     execute(begin(tmp_path / "run", plan, parties), Unwatched())
     vocabulary = tuple((tmp_path / "run/coordinator/vocabulary.txt").read_text("utf-8").split("\n"))
-    model = ProdLDA(**SETTINGS)
+    model = plan.make_model()
+    assert isinstance(model, ProdLDA)
     start = model.start(vocabulary, np.random.default_rng(plan.seed))
     reference = Reference(start, model, len(vocabulary))
     for number, (counts, keys) in enumerate(batches(parties, plan, vocabulary)):

@@ -24,8 +24,12 @@ NEVER = 10**9
 
 
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    for what in ("topics", "quality", "alone", "shared_at_party", "prevalence", "rounds"):
-        assert one[what] == other[what], what
+    assert one["topics"] == other["topics"]
+    assert one["rounds"] == other["rounds"]
+    assert one["quality"] == pytest.approx(other["quality"], rel=1e-5)
+    for what in ("alone", "shared_at_party", "prevalence"):  # float32: where an array lies in memory can move the last digit
+        for party, figures in one[what].items():
+            assert figures == pytest.approx(other[what][party], rel=1e-5), (what, party)
 
 
 @pytest.fixture(scope="module")
