@@ -113,11 +113,11 @@ class CorpusBuilder:
         if len(self._waiting) >= _FLUSH:
             self._pack()
 
-    def finish(self) -> Corpus:
-        """The corpus, its vocabulary in alphabetical order; documents without a word are left out and counted."""
+    def finish(self, *, keep_empty: bool = False) -> Corpus:
+        """The corpus, its vocabulary in alphabetical order; documents without a word are left out and counted, or kept."""
         self._pack()
         lengths = np.diff(_integers(self._ends, np.int64), prepend=0)
-        kept = np.flatnonzero(lengths)
+        kept = np.arange(len(lengths)) if keep_empty else np.flatnonzero(lengths)
         if not len(kept):
             raise NoDocuments(self._source, self._documents)
         vocabulary = sorted(self._lexicon.words)

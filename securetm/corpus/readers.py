@@ -37,6 +37,7 @@ def read_corpus(
     embedding: str | None = None,
     tokeniser: Tokeniser | None = None,
     name: str | None = None,
+    keep_empty: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Corpus:
     """Reads documents from .jsonl, .csv, .tsv (each also .gz), .parquet, or a folder of .txt files, one at a time.
@@ -50,7 +51,7 @@ def read_corpus(
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or path.name, source=str(path))
     for found in _reader(path)(path, columns, on_progress):
         builder.add(found)
-    return builder.finish()
+    return builder.finish(keep_empty=keep_empty)
 
 
 def _reader(path: Path) -> Reader:

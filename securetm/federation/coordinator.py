@@ -135,6 +135,8 @@ class Coordinator:
         """One question, one answer, one update, until the plan says it is enough."""
         total = self.plan.training.rounds
         mark = self.model.for_party(state, "")
+        if self._blind:
+            return self._conduct(state, done)
         while done < total and not stopping.settled():
             judged = stopping.due(done + 1)
             keep = self._keep_is_due() or done + 1 == total or judged
@@ -149,6 +151,22 @@ class Coordinator:
                 self._keep(state, done, stopping.history)
             self.watch.trained(done, total)
         return self._best_or(state), done
+
+    def _conduct(self, state: State, done: int) -> tuple[State, int]:
+        """Where the parties open the sums they also learn: the coordinator counts rounds, and its state stays empty of them."""
+        total = self.plan.training.rounds
+        while done < total:
+            keep = self._keep_is_due() or done + 1 == total
+            self.ask(TRAIN, state, keep=keep)
+            done += 1
+            if keep:
+                self._keep(state, done, [])
+            self.watch.trained(done, total)
+        return state, done
+
+    @property
+    def _blind(self) -> bool:
+        return self.profile.aggregation.opened_by == "parties"
 
     def _judge(self, state: State, mark: State, stopping: Stopping) -> State:
         """Takes the measure that decides about stopping; held-out loss is a question like any other."""
@@ -170,6 +188,9 @@ class Coordinator:
 
     def _assess(self, state: State) -> dict[str, float]:
         """Quality of the shared model: two more questions, and one figure from the topics alone."""
+        if self._blind:
+            self.ask(HELD_OUT, state)  # its answer is the parties' to know
+            return {}
         top = top_words(self.model.topics(state), TOP_WORDS)
         coherence = npmi_from_answer(top, self.ask(COHERENCE, {"top": top.astype(np.int64)}))
         held_out = perplexity_from_answer(self.ask(HELD_OUT, state))
@@ -185,8 +206,10 @@ class Coordinator:
         begun, self._serial = time.perf_counter(), self._serial + 1
         self.watch.round_begins(self._serial)
         shown = self._shown(question, state)
+        query = self.questions.make(question, shown[self.members[0]])
+        if self._blind:  # the shapes of the start are public; what became of them is not the coordinator's
+            shown = {member: {} for member in self.members}
         about = shown[self.members[0]]
-        query = self.questions.make(question, about)
         unnamed = Cohort(
             b"", self._number(question), self.members, self.profile.threshold, self.profile.colluding, self.plan.seed
         )

@@ -31,10 +31,10 @@ class FinishedRun:
     def open(cls, path: Path) -> Self:
         """The run in this folder, if it came to its end."""
         folder = reopen(path)
-        if not (folder.coordinator / "model.safetensors").is_file():
+        if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
         words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n")
-        state = read_arrays(folder.coordinator / "model.safetensors", bare=True)[0]
+        state = read_arrays(folder.model, bare=True)[0]
         return cls(folder.path.name, folder.plan, folder.plan.make_model(), state, tuple(words))
 
     @property
@@ -47,6 +47,6 @@ class FinishedRun:
         return named_topics(self.model.topics(self.state), self.vocabulary, words)
 
     def transform(self, file: Path, text: str | None) -> Array:
-        """Each document's topic shares; a document without a known word gets the model's answer to nothing."""
-        corpus = read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make())
+        """Topic shares, a row for every document; one without a known word gets the model's answer to nothing."""
+        corpus = read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True)
         return np.asarray(self.model.infer(self.state, corpus.project(self.vocabulary)))

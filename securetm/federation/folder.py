@@ -6,18 +6,20 @@ import fcntl
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, DamagedStore, NotARun, RunBusy, RunExists
-from securetm.federation.store import read_json, write_json
+from securetm.federation.identities import public_identity
+from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
 from securetm.profiles import read_profile
 from securetm.tables import require
 
-RUN, RESULT = "run.json", "result.json"
+RUN, RESULT, MODEL = "run.json", "result.json", "model.safetensors"
 VERSION = 1
 
 
@@ -51,6 +53,13 @@ class RunFolder:
     plan: Plan
     members: tuple[str, ...]
     with_content: bool = False
+    keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
+
+    @property
+    def model(self) -> Path:
+        """The finished shared model: the coordinator's, or where it never sees one, the first party's."""
+        held = self.coordinator / MODEL
+        return held if held.is_file() else self.party(self.members[0]) / MODEL
 
     @property
     def coordinator(self) -> Path:
@@ -79,11 +88,20 @@ def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content
     needed = read_profile(plan.profile).minimum_parties
     require(len(corpora) >= needed, "the federation", "parties", len(corpora), f"is below the profile's minimum of {needed}")
     folder = RunFolder(path, plan, tuple(corpora), with_content)
-    for name, corpus in corpora.items():
-        corpus.save(folder.party(name) / "corpus.npz")
+    keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
-    write_json(path / RUN, {**facts, "plan": plan.tables()})
-    return folder
+    pinned = {name: key.hex() for name, key in keys.items()}
+    write_json(path / RUN, {**facts, "keys": pinned, "plan": plan.tables()})
+    return replace(folder, keys=keys)
+
+
+def _settled(here: Path, corpus: Corpus) -> bytes:
+    """A party's own folder, with its documents and its identity; only the public half of that is given back."""
+    corpus.save(here / "corpus.npz")
+    store = PartyStore(here)
+    key = public_identity(store, OperatingSystem())
+    store.close()
+    return key
 
 
 def reopen(path: Path) -> RunFolder:
@@ -93,9 +111,10 @@ def reopen(path: Path) -> RunFolder:
     facts = read_json(path / RUN)
     try:
         tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
-    except (KeyError, TypeError) as problem:
+        keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
+    except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
-    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content)
+    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys)
 
 
 def result_of(path: Path) -> dict[str, Any]:

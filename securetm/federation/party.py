@@ -25,6 +25,7 @@ from securetm.contracts import (
     Query,
     Roster,
     Seat,
+    State,
     Terms,
 )
 from securetm.corpus.corpus import Corpus
@@ -43,6 +44,7 @@ from securetm.errors import (
     WrongSession,
 )
 from securetm.federation import wire
+from securetm.federation.learner import Learner
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.federation.round import pour, preparation_identity, round_identity, state_digest
 from securetm.federation.store import PartyStore
@@ -97,11 +99,14 @@ class Party:
     _preparations: int = 0
     _memory: Memory = field(default_factory=dict)
     _open_round: tuple[bytes, Exchange] | None = None
+    _awaited: tuple[wire.Ask, Terms, Desk] | None = None
 
     def __post_init__(self) -> None:
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
+        opens = self.profile.aggregation.opened_by == "parties"
+        self.learner = Learner(self.plan, self.questions.model, self.store) if opens else None
 
     def handle(self, message: bytes) -> bytes:
         """Answers one request. What is not as agreed is refused by name; the reason stays in this party's own store."""
@@ -168,6 +173,8 @@ class Party:
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
         self.questions.adopt(words)
         self.documents.adopt(words, self.plan)
+        if self.learner is not None:
+            self.learner.begin(words, self._memory)
         return ()
 
     def _prepare(self, session: bytes, prepare: wire.Prepare) -> tuple[bytes, ...]:
@@ -183,10 +190,10 @@ class Party:
 
     def _answer(self, ask: wire.Ask) -> tuple[bytes, ...]:
         self._check_cohort(ask.members)
-        query = self.questions.make(ask.question, ask.state)
+        query = self.questions.make(ask.question, self._about(ask))
         cohort = self._cohort(ask)
         terms = admitted(query.terms, self.profile, cohort)
-        about = state_digest(ask.state, terms)
+        about = state_digest(ask.state, terms)  # of what came with it
         if ask.round_id != round_identity(self._session, ask.question, cohort, ask.serial, terms, self.profile.digest, about):
             raise WrongRound()
         if terms.data_only:
@@ -220,6 +227,7 @@ class Party:
             vector = pack_vector(poured.vector, terms)
             self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, vector)
         parcels = self._begin(cohort.round_id, self._seat.round(cohort, terms, poured.vector))
+        self._awaited = (ask, terms, desk)
         self._remember(ask, poured.documents, poured.loss, sum(map(len, parcels)))
         return parcels
 
@@ -230,7 +238,28 @@ class Party:
     def _continue(self, forward: wire.Forward) -> tuple[bytes, ...]:
         if self._open_round is None or self._open_round[0] != forward.round_id:
             raise UnknownRound(forward.round_id.hex()[:16])
-        return _to_coordinator(self._open_round[1].receive(COORDINATOR, forward.parcel))
+        parcels = _to_coordinator(self._open_round[1].receive(COORDINATOR, forward.parcel))
+        if self.learner is not None and self._awaited is not None and self._awaited[0].round_id == forward.round_id:
+            self._learn(self.learner, *self._awaited)
+        return parcels
+
+    def _about(self, ask: wire.Ask) -> State:
+        """What the question is about: what came with it, or this party's own state where the parties learn by themselves."""
+        if self.learner is None or ask.question not in (TRAIN, HELD_OUT):
+            return ask.state
+        if ask.state:
+            raise BadState("the parties learn by themselves, so no state may come with a question")
+        return self.learner.about(ask.question)
+
+    def _learn(self, learner: Learner, ask: wire.Ask, terms: Terms, desk: Desk) -> None:
+        """Run by a party where the parties open the sum: it updates its own copy of the model, and sends nothing."""
+        answer = self._seat.answer(ask.round_id)
+        for mechanism in reversed(self.profile.mechanisms):
+            answer = mechanism.on_answer(answer, terms, desk)
+        learner.learn(ask.question, answer)
+        self._awaited = None
+        if ask.keep:
+            self.store.keep_memory(ask.serial, learner.remember(self._memory))
 
     def _check_cohort(self, members: Sequence[str]) -> None:
         strangers = [m for m in members if m not in self.members]
@@ -246,7 +275,7 @@ class Party:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
-        if ask.keep:
+        if ask.keep and self.learner is None:
             self.store.keep_memory(ask.serial, self._memory)
 
 

@@ -19,6 +19,7 @@ from securetm.plans import Plan
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
 MOST_WORD_BYTES = 1 << 26
 TOP_WORDS = 10
+MOST_TOPICS = 1000  # where a model does not say how many it has
 _UNION_ONLY = (WORDS, FREQUENCIES)
 
 
@@ -50,7 +51,8 @@ class Questions:
         if name == FREQUENCIES:
             return DocumentFrequencies(len(self.vocabulary))
         if name == COHERENCE:
-            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary)))
+            topics = int(self.plan.model.settings.get("n_topics", MOST_TOPICS))
+            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), topics))
         weights = self._checked_weights(state)
         return self.model.query(weights) if name == TRAIN else HeldOut(self.model, weights)
 
@@ -73,10 +75,10 @@ def _check_shapes(state: State, template: Mapping[str, Array]) -> None:
             raise BadState(f"array {name!r} holds values that are not finite")
 
 
-def _checked_top(state: State, words: int) -> Array:
+def _checked_top(state: State, words: int, topics: int) -> Array:
     top = state.get("top", np.zeros(0))
     if set(state) != {"top"} or top.dtype != np.int64 or top.ndim != 2 or not 2 <= top.shape[1] <= TOP_WORDS:
         raise BadState("the list of top words has no such form")
-    if top.shape[0] > 10_000 or top.min(initial=0) < 0 or top.max(initial=0) >= words:
+    if top.shape[0] > topics or top.min(initial=0) < 0 or top.max(initial=0) >= words:
         raise BadState("the list of top words names words that are not in the vocabulary")
     return top

@@ -19,12 +19,13 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import Interrupted
 from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
-from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, alone_in, begin, result_of
+from securetm.federation.folder import MODEL, RESULT, RunFolder, Stages, Unwatched, alone_in, begin, result_of
+from securetm.federation.learner import learned_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
-from securetm.models.quality import top_words
+from securetm.models.quality import diversity, top_words
 from securetm.models.stored_model import write_model
 from securetm.plans import read_plan
 from securetm.profiles import read_profile
@@ -62,7 +63,8 @@ def make_party(folder: RunFolder, name: str) -> Party:
     """One party from its own folder, as a worker or this process runs it."""
     torch.set_num_threads(1)
     store, corpus = PartyStore(folder.party(name)), Corpus.load(folder.party(name) / "corpus.npz")
-    return Party(name, folder.members, folder.plan, read_profile(folder.plan.profile), corpus, store, OperatingSystem())
+    profile = read_profile(folder.plan.profile)
+    return Party(name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys)
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------
@@ -96,14 +98,29 @@ def _federate(folder: RunFolder, stages: Stages, workers: int) -> Trained:
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
     stages.stage(f"training {folder.plan.model.name} with {len(folder.members)} parties", folder.plan.training.rounds)
     eyes = _Eyes(recorded, stages)
-    coordinator = Coordinator(folder.members, folder.plan, profile, recorded, store, OperatingSystem(), eyes)
+    coordinator = Coordinator(folder.members, folder.plan, profile, recorded, store, OperatingSystem(), eyes, folder.keys)
     try:
         trained = coordinator.run()
     finally:
         recorded.close()
         store.close()
-    write_model(folder.coordinator / "model.safetensors", coordinator.model, trained.state, trained.vocabulary)
+    holder = folder.coordinator
+    if profile.aggregation.opened_by == "parties":
+        trained, holder = _learned_by_parties(folder, trained), folder.party(folder.members[0])
+    write_model(holder / MODEL, coordinator.model, trained.state, trained.vocabulary)
     return trained
+
+
+def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
+    """What the first party ended with, read out of its own store: the coordinator never saw the model."""
+    store = PartyStore(folder.party(folder.members[0]))
+    memory = store.kept_memory(max(store.kept_serials())) or {}
+    held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")
+    store.close()
+    state = learned_in(memory)
+    topics = folder.plan.make_model().topics(state)
+    figures = {"npmi": float("nan"), "diversity": diversity(top_words(topics, 25)), "held_out": held_out[0][0]}
+    return Trained(state, trained.vocabulary, trained.rounds, figures)
 
 
 def _parties(folder: RunFolder, workers: int) -> Parties:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.corpus import Corpus
@@ -19,7 +20,9 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     if plan.corpus.source == DOCSTRINGS:
         return docstrings.docstring_parties(on_progress=_Packages(stages))
     choice = plan.corpus
-    columns = {role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")}
+    columns: dict[str, Any] = {
+        role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")
+    }
     reading = _Reading(f"reading {Path(choice.source).name}", stages)
     corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), on_progress=reading, **columns)
     return partition(corpus, choice, plan.seed)

@@ -1,0 +1,57 @@
+"""A party that learns by itself: where the parties open the sums, each makes the same update from the same answers.
+
+All parties start from the plan's public seed, so their states stay equal; the coordinator never sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, Memory, State, TopicModel
+from securetm.errors import BadState
+from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.store import PartyStore
+from securetm.models.questions import perplexity_from_answer
+from securetm.plans import Plan
+
+_MINE = "learned/"  # in the party's memory, beside what its model remembers
+
+
+@dataclass
+class Learner:
+    """The shared model as one party holds it."""
+
+    plan: Plan
+    model: TopicModel
+    store: PartyStore
+    _state: State = field(default_factory=dict)
+
+    def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
+        """Where training starts: at the plan's seed, or where this party's kept memory says it was."""
+        self._state = learned_in(memory) or self.model.start(vocabulary, np.random.default_rng(self.plan.seed))
+
+    def about(self, question: str) -> State:
+        """What a question is about, as this party knows it."""
+        if not self._state:
+            raise BadState("no vocabulary has been agreed on")
+        return self.model.for_party(self._state, "") if question in (TRAIN, HELD_OUT) else {}
+
+    def learn(self, question: str, answer: Answer) -> None:
+        """Takes an opened answer: the next state, or a figure for this party's own store."""
+        if question == TRAIN:
+            self._state = self.model.update(self._state, answer)
+        elif question == HELD_OUT:
+            figure = perplexity_from_answer(answer)
+            self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
+
+    def remember(self, memory: Memory) -> Mapping[str, Array]:
+        """The memory to keep, with the state in it."""
+        return {**memory, **{_MINE + name: array for name, array in self._state.items()}}
+
+
+def learned_in(memory: Mapping[str, Array]) -> State:
+    """The shared model out of a party's kept memory; nothing, if it holds none."""
+    return {name.removeprefix(_MINE): array for name, array in memory.items() if name.startswith(_MINE)}
