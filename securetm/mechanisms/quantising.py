@@ -73,4 +73,3 @@ class FixedPoint(Mechanism):
         if clamped:
             before = int.from_bytes(desk.cupboard.get(CLAMPED) or b"")
             desk.cupboard.put(CLAMPED, (before + clamped).to_bytes(8))
-
