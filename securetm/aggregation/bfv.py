@@ -1,0 +1,99 @@
+"""The BFV sum: whole numbers encrypted by the parties, added by a coordinator that reads nothing, opened by the parties. Exact.
+
+One secret key serves all parties: ONE party and the coordinator together read everything. Masked sums have no such weakness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation.homomorphic_fit import DEGREE, Fit, cheapest
+from securetm.aggregation.homomorphic_seal import Workshop, drawer
+from securetm.aggregation.homomorphic_seats import CoordinatorSeat, PartySeat
+from securetm.contracts import Array, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
+from securetm.errors import NotASum, NotWhole, TooWide
+
+COORDINATOR = "coordinator"
+
+
+class BfvCode:
+    """A whole number is one coefficient modulo t; nothing is ever multiplied, so no slots are needed."""
+
+    name = "bfv"
+    ntt = False
+
+    def context_key(self, fit: Fit) -> tuple[str, int, int]:
+        """The plaintext modulus is the number of values that the sum can take."""
+        return "BFV", fit.modulus.value, fit.values
+
+    def scale(self, fit: Fit) -> float:
+        """BFV has none."""
+        del fit
+        return 1.0
+
+    def write(self, shop: Workshop, rows: Array, fit: Fit) -> Iterator[Any]:
+        """Negative numbers count down from t."""
+        with drawer() as using:
+            for row in rows % fit.values:
+                yield shop.plaintext(row, using)
+
+    def read(self, shop: Workshop, plaintext: Any, fit: Fit) -> Array:
+        """The upper half of 0 .. t - 1 is negative."""
+        plaintext.resize(DEGREE)
+        with drawer() as using:
+            found = shop.coefficients(plaintext, using).astype(np.int64)
+        return np.where(found > fit.values // 2, found - fit.values, found)
+
+
+def fit_whole(name: str, terms: Terms, parties: int) -> tuple[Terms, Fit]:
+    """Whole numbers: those of promised reach fit or are refused; of counts nobody bounded, as much as the width can sum."""
+    width = ((1 << (terms.bits - 1)) - 1) // parties
+    reach = int(min(terms.reach, width))
+    if float(reach) > reach:  # the terms hold a float, which must not promise more than the width can sum
+        reach = int(np.nextafter(float(reach), 0.0))
+    fit = cheapest(parties, reach) if reach >= 1 else None
+    if fit is None:
+        raise TooWide(name, parties, f"{terms.reach:g}")
+    return replace(terms, reach=float(reach)), fit
+
+
+@dataclass(frozen=True)
+class BfvSum:
+    """Exact sums of whole numbers; the default for counts."""
+
+    opened_by: str = "parties"
+    channel: str = "sealed"
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
+        del cohort
+        return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """Sums of whole numbers whose total fits the ciphertexts."""
+        return self.fit(terms, cohort)[0]
+
+    def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
+        """The admitted terms, and the parameters that every role derives from them."""
+        if terms.needs is not Needs.SUM or terms.ragged:
+            raise NotASum("bfv")
+        if terms.domain is not Domain.INTEGER:
+            raise NotWhole("bfv")
+        return fit_whole("bfv", terms, len(cohort.members))
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """None."""
+        del terms, cohort
+        return 0.0
+
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
+        """A party's place: it holds the key and opens sums."""
+        return PartySeat(me, roster, entropy, cupboard, BfvCode(), self.fit)
+
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> CoordinatorSeat:
+        """The coordinator's place: it adds what it cannot read."""
+        return CoordinatorSeat(roster, cupboard, BfvCode(), self.fit)

@@ -1,0 +1,143 @@
+"""The CKKS sum: real numbers encrypted by the parties, added by a coordinator that reads nothing, opened by the parties.
+
+One secret key serves all parties: ONE party and the coordinator together read everything. Masked sums have no such weakness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation.bfv import COORDINATOR, fit_whole
+from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, Fit, cheapest, largest_reach
+from securetm.aggregation.homomorphic_seal import Workshop
+from securetm.aggregation.homomorphic_seats import CoordinatorSeat, PartySeat
+from securetm.contracts import INF, Array, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
+from securetm.errors import BadSetting, NoRange, NotASum, TooWide
+
+FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
+
+
+@lru_cache(maxsize=1)
+def _roots() -> tuple[Array, Array, Array]:
+    """The 4096th roots of unity that twist a polynomial, and which odd power each slot (and its conjugate) stands for."""
+    twist = np.exp(1j * np.pi * np.arange(DEGREE) / DEGREE)
+    powers, power = np.empty(DEGREE // 2, dtype=np.int64), 1
+    for i in range(DEGREE // 2):
+        powers[i], power = power, power * 3 % (2 * DEGREE)
+    return twist, (powers - 1) // 2, (2 * DEGREE - powers - 1) // 2
+
+
+def slots_of(polynomials: Array) -> Array:
+    """The values of real polynomials at the roots that CKKS calls slots, one row each."""
+    twist, places, _ = _roots()
+    return (np.fft.ifft(polynomials * twist, axis=1) * DEGREE)[:, places]
+
+
+def polynomial_of(slots: Array) -> Array:
+    """The real coefficients of a polynomial with these slots."""
+    twist, places, conjugates = _roots()
+    values = np.empty(DEGREE, dtype=np.complex128)
+    values[places], values[conjugates] = slots, np.conj(slots)
+    return np.asarray((np.fft.fft(values) / DEGREE * np.conj(twist)).real)
+
+
+class CkksCode:
+    """A number is one coefficient, not a slot: slots serve multiplication, and here they would spread the noise.
+
+    Every coefficient is a multiple of the step, which is larger than all noise. Rounding to it after decryption removes the
+    noise altogether, so that what is opened says nothing about the key.
+    """
+
+    name = "ckks"
+    ntt = True
+
+    def context_key(self, fit: Fit) -> tuple[str, int, int]:
+        """CKKS has no plaintext modulus."""
+        return "CKKS", fit.modulus.value, 0
+
+    def scale(self, fit: Fit) -> float:
+        """The step between two numbers."""
+        return float(fit.step)
+
+    def write(self, shop: Workshop, rows: Array, fit: Fit) -> Iterator[Any]:
+        """Through SEAL's own encoder, which turns slots into coefficients again."""
+        encoder = shop.api.CKKSEncoder(shop.context)
+        for start in range(0, len(rows), 64):
+            for slots in slots_of(rows[start : start + 64]):
+                made = shop.api.Plaintext()
+                encoder.encode(slots.tolist(), float(fit.step), made)
+                yield made
+
+    def read(self, shop: Workshop, plaintext: Any, fit: Fit) -> Array:
+        """Rounded to whole numbers of steps."""
+        del fit
+        slots = shop.api.CKKSEncoder(shop.context).decode_complex(plaintext)
+        return np.rint(polynomial_of(np.array(slots))).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class CkksSum:
+    """Sums of real numbers within plus or minus `span` (or the terms' own reach), in 2^`precision_bits` steps or more."""
+
+    span: float = INF
+    precision_bits: int = 25  # float32 has 24 and a sign
+    opened_by: str = "parties"
+    channel: str = "sealed"
+
+    def __post_init__(self) -> None:
+        if not self.span > 0:
+            raise BadSetting("CkksSum", "span", str(self.span), "must be above 0")
+        if not 2 <= self.precision_bits <= 52:
+            raise BadSetting("CkksSum", "precision_bits", str(self.precision_bits), "must lie between 2 and 52")
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
+        del cohort
+        return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """Sums whose range is promised; real numbers get the step that the ciphertexts allow."""
+        return self.fit(terms, cohort)[0]
+
+    def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
+        """The admitted terms, and the parameters that every role derives from them."""
+        if terms.needs is not Needs.SUM or terms.ragged:
+            raise NotASum("ckks")
+        parties = len(cohort.members)
+        if terms.domain is Domain.INTEGER:
+            return fit_whole("ckks", terms, parties)
+        reach = min(self.span, terms.reach)
+        if reach == INF:
+            raise NoRange("ckks")
+        steps = round(reach / terms.grid) if terms.grid else self._steps(parties)
+        fit = cheapest(parties, steps) if 1 <= steps <= FINEST else None
+        if fit is None:
+            raise TooWide("ckks", parties, f"{steps:g} steps")
+        return replace(terms, reach=reach, grid=terms.grid or reach / steps), fit
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """Half a step for each party, and what float64 cannot hold; nothing for whole numbers."""
+        admitted = self.admit(terms, cohort)
+        if admitted.domain is Domain.INTEGER:
+            return 0.0
+        parties = len(cohort.members)
+        return parties * (admitted.grid / 2 + admitted.reach * 2.0**-50)
+
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
+        """A party's place: it holds the key and opens sums."""
+        return PartySeat(me, roster, entropy, cupboard, CkksCode(), self.fit)
+
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> CoordinatorSeat:
+        """The coordinator's place: it adds what it cannot read."""
+        return CoordinatorSeat(roster, cupboard, CkksCode(), self.fit)
+
+    def _steps(self, parties: int) -> int:
+        """As many steps as the smallest sufficient modulus has room for."""
+        least = 1 << (self.precision_bits - 1)
+        room = [largest_reach(modulus, parties) for modulus in MODULI]
+        return min(next((steps for steps in room if steps >= least), least), FINEST)

@@ -1,0 +1,271 @@
+"""Microsoft SEAL through `tenseal.sealapi`, for sums alone: encrypt, add, decrypt arrays of residues. It reads no message.
+
+SEAL is shown only bytes that were built here from residues already checked, never bytes from the network: its own loader
+knows compressed and seeded forms of every object, and nothing that hostile reaches it. The secret key is shared by the parties.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+
+from securetm.aggregation.homomorphic_fit import DEGREE, SEED, Fit
+from securetm.contracts import Array, Entropy
+from securetm.entropy import OperatingSystem, below
+from securetm.errors import NoSealLibrary
+
+_PLAIN_HEAD = 32 + 8 + 8 + 16 + 8  # parameters' hash, coefficients, scale, inner header, count
+_CIPHER_HEAD = 32 + 1 + 8 + 8 + 8 + 8 + 8 + 16 + 8  # ... and form, polynomials, degree, primes, scale, correction
+_BLAKE2XB = 1  # how SEAL draws a polynomial from a seed
+
+
+def seal() -> Any:
+    """The library, or a letter that says how to get it."""
+    try:
+        return import_module("tenseal.sealapi")
+    except ImportError as problem:
+        raise NoSealLibrary() from problem
+
+
+class Code(Protocol):
+    """What differs between BFV and CKKS: how whole numbers become a plaintext and come back."""
+
+    name: str
+    ntt: bool
+
+    def context_key(self, fit: Fit) -> tuple[str, int, int]:
+        """Scheme, modulus, and BFV's plaintext modulus."""
+        ...
+
+    def scale(self, fit: Fit) -> float:
+        """What SEAL notes in each ciphertext."""
+        ...
+
+    def write(self, shop: Workshop, rows: Array, fit: Fit) -> Iterator[Any]:
+        """One plaintext a row."""
+        ...
+
+    def read(self, shop: Workshop, plaintext: Any, fit: Fit) -> Array:
+        """The row of a plaintext."""
+        ...
+
+
+# ---- objects in and out: SEAL reads and writes files only, so one in memory -------------------------------------------
+
+
+class Drawer:
+    """A file that lives in memory where the system has such files, so that no secret touches a disk."""
+
+    def __init__(self) -> None:
+        if hasattr(os, "memfd_create"):
+            self._file, self.path = os.memfd_create("securetm"), ""
+            self.path = f"/proc/self/fd/{self._file}"
+        else:
+            self._file, self.path = tempfile.mkstemp(prefix="securetm")
+
+    def put(self, content: bytes) -> str:
+        """Fills the file, and gives its path."""
+        os.pwrite(self._file, content, 0)
+        os.ftruncate(self._file, len(content))
+        return self.path
+
+    def take(self, thing: Any, size: int) -> bytes:
+        """What SEAL writes of an object, whose form without compression has `size` bytes."""
+        thing.save(self.path)
+        whole = os.pread(self._file, 2 * size + 4096, 0)
+        return _unpacked(whole[5], whole[16:], size)
+
+    def close(self) -> None:
+        """The file is gone."""
+        os.close(self._file)
+        if not hasattr(os, "memfd_create"):
+            os.unlink(self.path)
+
+
+@contextmanager
+def drawer() -> Iterator[Drawer]:
+    """One drawer for one piece of work: it is not shared between threads."""
+    one = Drawer()
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def _unpacked(how: int, content: bytes, size: int) -> bytes:
+    if how == 0:
+        return content
+    if how == 1:
+        return zlib.decompress(content)
+    from pyarrow import Codec
+
+    return bytes(Codec("zstd").decompress(content, size))
+
+
+@lru_cache(maxsize=1)
+def _opening() -> bytes:
+    """The first bytes of every object, as the installed SEAL writes them: magic number, header's size, version."""
+    with drawer() as one:
+        seal().Plaintext("1").save(one.path)
+        return os.pread(one._file, 5, 0)
+
+
+def _object(content: bytes) -> bytes:
+    return _opening() + bytes(3) + struct.pack("<Q", 16 + len(content)) + content
+
+
+# ---- contexts and keys --------------------------------------------------------------------------------------------------
+
+
+class Workshop:
+    """One set of parameters: what SEAL needs before it encrypts, adds or decrypts."""
+
+    def __init__(self, scheme: str, modulus: int, plain: int, seed: bytes = b"") -> None:
+        api = seal()
+        parameters = api.EncryptionParameters(getattr(api.SCHEME_TYPE, scheme))
+        parameters.set_poly_modulus_degree(DEGREE)
+        parameters.set_coeff_modulus([api.Modulus(modulus)])
+        if plain:
+            parameters.set_plain_modulus(plain)
+        if seed:
+            parameters.set_random_generator(api.Blake2xbPRNGFactory(list(struct.unpack("<8Q", seed))))
+        self.api = api
+        self.modulus = modulus
+        self.context = api.SEALContext(parameters, False, api.SEC_LEVEL_TYPE.TC128)  # refuses what is below 128 bits
+        self.hash = struct.pack("<4Q", *self.context.first_parms_id())
+
+    def plaintext(self, coefficients: Array, into: Drawer) -> Any:
+        """A BFV plaintext, or a key's polynomial, as SEAL holds it."""
+        made = self.api.Plaintext()
+        made.load(self.context, into.put(_object(bytes(32) + _polynomial(coefficients))))
+        return made
+
+    def ciphertext(self, halves: Sequence[Array], seed: bytes, ntt: bool, scale: float, into: Drawer) -> Any:
+        """A ciphertext from its two polynomials, or from the first and the seed of the second."""
+        data = b"".join(np.ascontiguousarray(half, dtype="<u8").tobytes() for half in halves)
+        head = self.hash + struct.pack("<?QQQdQ", ntt, 2, DEGREE, 1, scale, 1)
+        whole = head + _object(struct.pack("<Q", len(data) // 8) + data)
+        made = self.api.Ciphertext()
+        made.load(self.context, into.put(_object(whole + (_object(bytes([_BLAKE2XB]) + seed) if seed else b""))))
+        return made
+
+    def polynomials(self, ciphertext: Any, using: Drawer) -> tuple[Array, Array]:
+        """Both polynomials of a ciphertext."""
+        raw = using.take(ciphertext, _CIPHER_HEAD + 16 * DEGREE)
+        both = np.frombuffer(raw, "<u8", 2 * DEGREE, _CIPHER_HEAD)
+        return both[:DEGREE], both[DEGREE:]
+
+    def coefficients(self, plaintext: Any, using: Drawer) -> Array:
+        """The coefficients of a plaintext that has all of them."""
+        return np.frombuffer(using.take(plaintext, _PLAIN_HEAD + 8 * DEGREE), "<u8", DEGREE, _PLAIN_HEAD)
+
+    def fresh(self, encrypted: Any, using: Drawer) -> tuple[Array, bytes]:
+        """The first polynomial of a fresh symmetric ciphertext, and the seed of the second."""
+        raw = using.take(encrypted, _CIPHER_HEAD + 8 * DEGREE + 16 + 1 + SEED)
+        if raw[-SEED - 1] != _BLAKE2XB:
+            raise NoSealLibrary()
+        return np.frombuffer(raw, "<u8", DEGREE, _CIPHER_HEAD), raw[-SEED:]
+
+    def secret_key(self, ternary: Array) -> Any:
+        """The parties' secret polynomial as a SEAL key under these parameters: transformed, as SEAL keeps it."""
+        helper = workshop("BFV", self.modulus, 2)
+        one = np.zeros(DEGREE, dtype="<u8")
+        one[0] = 1
+        with drawer() as using:
+            carrier = helper.ciphertext([ternary.astype(np.int64) % self.modulus, one], b"", False, 1.0, using)
+            self.api.Evaluator(helper.context).transform_to_ntt_inplace(carrier)
+            transformed, _ = helper.polynomials(carrier, using)
+            key = self.api.SecretKey()
+            key.load(self.context, using.put(_object(self.hash + _polynomial(transformed))))
+        return key
+
+
+@lru_cache(maxsize=64)
+def workshop(scheme: str, modulus: int, plain: int) -> Workshop:
+    """The parameters, made once: they hold no secret."""
+    return Workshop(scheme, modulus, plain)
+
+
+def _polynomial(coefficients: Array) -> bytes:
+    data = np.ascontiguousarray(coefficients, dtype="<u8").tobytes()
+    return struct.pack("<Qd", len(coefficients), 1.0) + _object(struct.pack("<Q", len(coefficients)) + data)
+
+
+def draw_ternary(entropy: Entropy) -> Array:
+    """A secret polynomial: 2048 independent uniform coefficients out of -1, 0 and 1."""
+    return below(entropy, DEGREE, 3).astype(np.int64) - 1
+
+
+# ---- the work ------------------------------------------------------------------------------------------------------------
+
+
+def encrypt(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Entropy) -> tuple[Array, Array]:
+    """Run by a party: each row of whole numbers as a first polynomial and a seed. Nobody without the key reads them.
+
+    SEAL draws from the operating system for each ciphertext. A seeded entropy (test vectors only) needs a context for each
+    ciphertext: SEAL restarts a seeded generator at each encryption, and two ciphertexts from one seed show their difference.
+    """
+    shop = workshop(*code.context_key(fit))
+    first, seeds = np.empty((len(rows), DEGREE), dtype="<u8"), np.empty((len(rows), SEED), dtype=np.uint8)
+    encryptor = shop.api.Encryptor(shop.context, shop.secret_key(ternary))
+    with drawer() as using:
+        for i, plaintext in enumerate(code.write(shop, rows, fit)):
+            if not isinstance(entropy, OperatingSystem):
+                repeatable = Workshop(*code.context_key(fit), seed=entropy.bytes(64))
+                encryptor = repeatable.api.Encryptor(repeatable.context, repeatable.secret_key(ternary))
+            first[i], seed = shop.fresh(encryptor.encrypt_symmetric(plaintext), using)
+            seeds[i] = np.frombuffer(seed, dtype=np.uint8)
+    return first, seeds
+
+
+def decrypt(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
+    """Run by a party: the whole numbers behind a sum of ciphertexts."""
+    shop = workshop(*code.context_key(fit))
+    decryptor = shop.api.Decryptor(shop.context, shop.secret_key(ternary))
+    rows = np.empty((len(first), DEGREE), dtype=np.int64)
+    with drawer() as using:
+        for i in range(len(first)):
+            plaintext = shop.api.Plaintext()
+            held = shop.ciphertext([first[i], second[i]], b"", code.ntt, code.scale(fit), using)
+            decryptor.decrypt(held, plaintext)
+            rows[i] = code.read(shop, plaintext, fit)
+    return rows
+
+
+class RunningSum:
+    """Run by the coordinator: ciphertexts added as they come, so its memory does not grow with the parties. It holds no key."""
+
+    def __init__(self, code: Code, fit: Fit) -> None:
+        self._code, self._fit = code, fit
+        self._shop = workshop(*code.context_key(fit))
+        self._evaluator = self._shop.api.Evaluator(self._shop.context)
+        self._held: list[Any] = []
+
+    def add(self, first: Array, seeds: Array) -> None:
+        """One party's ciphertexts, already checked."""
+        scale = self._code.scale(self._fit)
+        with drawer() as using:
+            for i in range(len(first)):
+                fresh = self._shop.ciphertext([first[i]], seeds[i].tobytes(), self._code.ntt, scale, using)
+                if i < len(self._held):
+                    self._evaluator.add_inplace(self._held[i], fresh)
+                else:
+                    self._held.append(fresh)
+
+    def polynomials(self) -> tuple[Array, Array]:
+        """The sum so far."""
+        first = np.empty((len(self._held), DEGREE), dtype="<u8")
+        second = np.empty_like(first)
+        with drawer() as using:
+            for i, held in enumerate(self._held):
+                first[i], second[i] = self._shop.polynomials(held, using)
+        return first, second
