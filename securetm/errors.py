@@ -229,7 +229,10 @@ class AlreadyAnswered(Refused):
 
 @dataclass(eq=False)
 class BelowMinimum(Refused):
-    """a party cannot take part: its share of the documents is below the profile's minimum"""
+    """a sum over {found} documents is below the profile's minimum of {need}"""
+
+    found: int
+    need: int
 
 
 # ---- a federation that cannot go on --------------------------------------------------------------------------------
@@ -795,6 +798,15 @@ class UnreadableShares(Refused):
 
 
 @dataclass(eq=False)
+class SharesDisagree(Refused):
+    """{dealer} and {holder} do not mean the same shares"""
+
+    dealer: str
+    holder: str
+    hint = "one of the two is damaged or lies: leave one of them out and prepare again"
+
+
+@dataclass(eq=False)
 class FalseShare(Refused):
     """{sender} gave a false share of a secret of {owner}"""
 
@@ -989,3 +1001,12 @@ class TooFewInSum(Refused):
 
     found: int
     need: int
+
+
+@dataclass(eq=False)
+class TooFewToTakePart(Misuse):
+    """{party} has too few documents to take part: with as many from every party, a sum would hold fewer than {need}"""
+
+    party: str
+    need: int
+    hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"

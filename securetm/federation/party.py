@@ -38,6 +38,7 @@ from securetm.errors import (
     NotInvited,
     OutOfTurn,
     Refused,
+    TooFewToTakePart,
     UnknownRound,
     WrongAgreement,
     WrongRound,
@@ -102,6 +103,9 @@ class Party:
     _awaited: tuple[wire.Ask, Terms, Desk] | None = None
 
     def __post_init__(self) -> None:
+        # Said here and not to the coordinator, to whom a refusal would tell how many documents there are.
+        if len(self.corpus) * len(self.members) < self.profile.minimum_documents:
+            raise TooFewToTakePart(self.name, self.profile.minimum_documents)
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
@@ -146,8 +150,6 @@ class Party:
         for what, same in agreed.items():
             if not same:
                 raise WrongAgreement(what)
-        if len(self.corpus) * len(self.members) < self.profile.minimum_documents:
-            raise BelowMinimum()
         self._resume(invite.resume_from)
         self._session, self._preparations = session, 0
         roster = Roster(session, self.profile.digest, self.members, self.keys)
@@ -196,6 +198,8 @@ class Party:
         about = state_digest(ask.state, terms)  # of what came with it
         if ask.round_id != round_identity(self._session, ask.question, cohort, ask.serial, terms, self.profile.digest, about):
             raise WrongRound()
+        if terms.batch and terms.batch * len(ask.members) < self.profile.minimum_documents:
+            raise BelowMinimum(terms.batch * len(ask.members), self.profile.minimum_documents)
         if terms.data_only:
             return self._answer_once(ask, query, cohort, terms)
         return self._answer_now(ask, query, cohort, terms)

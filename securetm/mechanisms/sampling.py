@@ -16,7 +16,7 @@ from securetm.contracts import Array, Desk, Mechanism, Terms
 
 @dataclass(frozen=True)
 class ShuffledBatches(Mechanism):
-    """Every document once per epoch, in an order drawn anew for each epoch; the last batch may be short."""
+    """The documents in epochs, in an order drawn anew for each; a batch may reach from one epoch into the next."""
 
     def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
         """The party's batch for this round, or all its documents if the question asks for no batch."""
@@ -27,9 +27,16 @@ class ShuffledBatches(Mechanism):
 
 
 def batch_rows(documents: int, batch: int, number: int, seed: int) -> Array:
-    """The rows of batch `number` of a corpus that is read in shuffled epochs."""
-    epoch, place = divmod(number, -(-documents // batch))
-    return _epoch_order(documents, seed, epoch)[place * batch : (place + 1) * batch]
+    """The rows of batch `number` of a corpus that is read in shuffled epochs, one after the other.
+
+    Every batch is full, so that no sum holds fewer documents than agreed; a party with fewer than a batch gives them all.
+    """
+    if batch >= documents:
+        return np.arange(documents)
+    epoch, place = divmod(number * batch, documents)
+    rows = _epoch_order(documents, seed, epoch)[place : place + batch]
+    rest = _epoch_order(documents, seed, epoch + 1)
+    return np.concatenate([rows, rest[~np.isin(rest, rows)][: batch - len(rows)]])
 
 
 @lru_cache(maxsize=64)

@@ -53,10 +53,13 @@ def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:
     sent = _SENT.get(profile.aggregation.channel, CHANNELS[profile.aggregation.channel])
     words = (_UNION,) if "union" in profile.vocabularies else ()
     total = {"coordinator": (), "parties": ()} | {profile.aggregation.opened_by: (CHANNELS["total"],)}
+    all_words = ("every word of every party, not whose it is",) if words else ()
     return (
         View("the coordinator", (*words, sent, *total["coordinator"], *_SHARED), _against("coordinator", claims)),
         View(
-            "every other party", (*total["parties"], "the shared weights, round by round", *_SHARED), _against("party", claims)
+            "every other party",
+            (*all_words, *total["parties"], "the shared weights, round by round", *_SHARED),
+            _against("party", claims),
         ),
         View("whoever gets the model", _SHARED, _against("model reader", claims)),
     )

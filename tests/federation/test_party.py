@@ -13,7 +13,7 @@ from securetm.aggregation.plain import PlainSum
 from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Array, Roster, Terms
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, TooFewToTakePart
 from securetm.federation import wire
 from securetm.federation.party import Party
 
@@ -120,12 +120,17 @@ def test_another_session_in_the_middle_of_one(stage: Stage) -> None:
 
 
 def test_a_party_with_too_few_documents_does_not_join(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    party = make_party("west", plan := small_plan(), corpora, tmp_path)
-    party.profile = replace(party.profile, minimum_documents=len(corpora["west"]) * 3 + 1)
-    Stage(party, Played(plan, tuple(corpora))).refuses(
-        Played(plan, tuple(corpora)).invite(), "BelowMinimum", "below the profile"
-    )
+    party = make_party("west", small_plan(), corpora, tmp_path)
+    fewer = {"profile": replace(party.profile, minimum_documents=len(corpora["west"]) * 3 + 1)}
+    with pytest.raises(TooFewToTakePart, match="west has too few documents"):  # to its own user, not to the coordinator
+        replace(party, **fewer)
     party.store.close()
+
+
+def test_a_sum_over_too_few_documents_is_refused(stage: Stage) -> None:
+    asked = stage.played.ask("train", stage.played.fresh())
+    stage.party.profile = replace(stage.party.profile, minimum_documents=3 * 16 + 1)  # three parties, batches of 16
+    stage.refuses(asked, "BelowMinimum", "below the profile")
 
 
 def test_going_on_from_a_round_that_was_never_kept(stage: Stage) -> None:

@@ -20,8 +20,8 @@ from securetm.errors import (
     DamagedStore,
     Misuse,
     NotFound,
-    PartyRefused,
     SecuretmError,
+    TooFewToTakePart,
     UnknownSetting,
     WorkerDied,
 )
@@ -254,7 +254,7 @@ def test_a_party_of_almost_nothing_takes_part(
 
 
 def test_a_party_without_any_document_says_so_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(PartyRefused, match="west refused: BelowMinimum"):
+    with pytest.raises(TooFewToTakePart, match="west has too few documents"):
         ran(tmp_path / "run", small_plan(), {**corpora, "west": corpora["west"].select(np.zeros(0, np.int64))})
 
 
