@@ -37,7 +37,7 @@ from securetm.aggregation.sealed_key import (
     unpack_secret,
 )
 from securetm.contracts import Cupboard, Entropy, Parcel, Roster
-from securetm.errors import Duplicate, Malformed, NoIdentity, NotInCohort, TooFewParties, UnlikeKeys
+from securetm.errors import Duplicate, Malformed, NoIdentity, NotInCohort, TooFewParties, UnexpectedMessage, UnlikeKeys
 
 COORDINATOR = "coordinator"
 IDENTITY, EPHEMERAL, SECRET_KEY, HOLDERS = "identity", "sum set-up", "sum key", "sum key holders"
@@ -143,7 +143,7 @@ class CoordinatorSetup:
         if sender not in self.roster.members:
             raise NotInCohort(sender)
         if sender not in self._awaited:
-            raise Duplicate(sender)
+            raise Duplicate(sender) if not self._drawer or sender in self._ready else UnexpectedMessage(sender)
         if not self._drawer:
             self._greet(sender, message)
         elif not self._id:

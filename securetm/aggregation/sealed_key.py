@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.aggregation.homomorphic_fit import DEGREE
 from securetm.contracts import Array, Cupboard, Roster
-from securetm.errors import BadCiphertext, Malformed, NoSignature, NotInCohort, NotSealedForUs, WrongSession
+from securetm.errors import BadCiphertext, BadKey, Malformed, NoSignature, NotInCohort, NotSealedForUs, WrongSession
 
 VERSION = 1
 HELLO, BUNDLE, SEALED, KEY, READY, FRESH, SUM = range(1, 8)
@@ -121,7 +121,7 @@ def seal_for(roster: Roster, code: str, ephemeral: bytes, pair: Sequence[tuple[s
     try:
         lock = _lock(roster, code, ephemeral, pair[1][1], pair)
     except ValueError as problem:  # a public key of small order: anybody knows what is shared with it
-        raise NotSealedForUs(pair[1][0]) from problem
+        raise BadKey(pair[1][0]) from problem
     return lock.encrypt(bytes(12), secret, None)
 
 
