@@ -52,13 +52,17 @@ class BfvCode:
 def fit_whole(name: str, terms: Terms, parties: int) -> tuple[Terms, Fit]:
     """Whole numbers: those of promised reach fit or are refused; of counts nobody bounded, as much as the width can sum."""
     width = ((1 << (terms.bits - 1)) - 1) // parties
-    reach = int(min(terms.reach, width))
-    if float(reach) > reach:  # the terms hold a float, which must not promise more than the width can sum
-        reach = int(np.nextafter(float(reach), 0.0))
+    reach = _as_float(int(min(terms.reach, width)))
     fit = cheapest(parties, reach) if reach >= 1 else None
     if fit is None:
         raise TooWide(name, parties, f"{terms.reach:g}")
     return replace(terms, reach=float(reach)), fit
+
+
+def _as_float(reach: int) -> int:
+    """The largest whole number up to the reach that a float holds: the terms keep a float, and all roles must read the same."""
+    nearest = float(reach)
+    return int(nearest) if nearest <= reach else int(np.nextafter(nearest, 0.0))
 
 
 @dataclass(frozen=True)
