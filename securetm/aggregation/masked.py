@@ -1,0 +1,126 @@
+"""The masked sum: parties add masks that cancel, and the coordinator opens nothing but the total. It adds no noise.
+
+After Bonawitz et al. (2017) and Bell et al. (2020), with one-time prekeys: one set-up serves many rounds. The protocol is
+written down in protocols/masked_sum.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from securetm.aggregation.graph import Geometry, Risk, disconnected, geometry, holds, stalled
+from securetm.aggregation.identities import Register, identity_of
+from securetm.aggregation.masked_memory import Policy
+from securetm.aggregation.masked_seats import MaskedCoordinatorSeat, MaskedPartySeat
+from securetm.aggregation.masked_waves import COORDINATOR
+from securetm.contracts import INF, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
+from securetm.errors import (
+    MaskedNeedsIntegers,
+    MaskedNeedsReach,
+    MaskedNeedsSum,
+    RingTooSmall,
+    ThresholdTooHigh,
+    TooFewHonest,
+    TwoViewsPossible,
+    WeakGraph,
+)
+
+
+@dataclass(frozen=True)
+class MaskedSum:
+    """Sums of whole numbers that nobody can look into. `threshold` and `colluding` are the profile's."""
+
+    consistency: bool = False  # a third message a round, in which parties sign who survived: for an active coordinator
+    rounds: int = 64  # that one set-up prepares
+    threshold: int = 0  # parties that must survive; 0: the fewest that are sound
+    colluding: int = 0  # parties that may share what they know with the coordinator
+    complete_up_to: int = 32  # parties; beyond that each has random neighbours
+    degree: int = 0  # neighbours of each party beyond that; 0: computed from `failure` and `stall`
+    failure: float = 2.0**-40
+    stall: float = 2.0**-20
+    opened_by: str = COORDINATOR
+    channel: str = "sealed"
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """What holds against the coordinator, and with how many parties helping it at most."""
+        bound = self._bound(cohort)
+        if bound < 0:
+            return frozenset()
+        said = ("sees only sums", "cannot speak for a party")
+        also = ("cannot show parties different cohorts",) if self.consistency else ()
+        return frozenset(Claim(what, COORDINATOR, bound) for what in (*said, *also))
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """The terms with the ring that the sum fits into, or a refusal with its reason."""
+        if terms.needs is not Needs.SUM or terms.ragged:
+            raise MaskedNeedsSum()
+        if terms.domain is not Domain.INTEGER:
+            raise MaskedNeedsIntegers()
+        self.check(len(cohort.members), cohort.threshold, cohort.colluding)
+        return replace(terms, bits=_ring_bits(terms, len(cohort.members)))
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """None: whole numbers are added in a ring that they fit into."""
+        del terms, cohort
+        return 0.0
+
+    def check(self, parties: int, threshold: int, colluding: int) -> None:
+        """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""
+        shares = self._threshold(parties)  # that open a secret, where everybody holds one
+        need, feared = max(threshold, shares), max(colluding, self.colluding)
+        if need > parties:
+            raise ThresholdTooHigh(need, parties)
+        if need - feared < 2:
+            raise TooFewHonest(need, feared)
+        if 2 * shares <= parties + feared:
+            raise TwoViewsPossible(shares, parties, feared, (parties + feared) // 2 + 1)
+        self._check_graph(parties, colluding)
+
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> MaskedPartySeat:
+        """A party's place; its private key lies in its cupboard under "identity"."""
+        self.check(len(roster.members), 0, 0)
+        return MaskedPartySeat(identity_of(me, roster, cupboard), self._policy(roster), entropy, cupboard)
+
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> MaskedCoordinatorSeat:
+        """The coordinator's place; it needs no secret."""
+        self.check(len(roster.members), 0, 0)
+        return MaskedCoordinatorSeat(Register(roster), self._policy(roster), cupboard)
+
+    def geometry(self, parties: int) -> Geometry:
+        """How many neighbours each of so many parties has, and how many shares open a secret."""
+        return geometry(parties, self._risk(parties))
+
+    def _threshold(self, parties: int) -> int:
+        return self.threshold or max((parties + self.colluding) // 2 + 1, self.colluding + 2)
+
+    def _risk(self, parties: int, colluding: int = 0) -> Risk:
+        feared, threshold = max(colluding, self.colluding), self._threshold(parties)
+        return Risk(threshold, feared, self.complete_up_to, self.degree, self.failure, self.stall, self.consistency)
+
+    def _policy(self, roster: Roster) -> Policy:
+        return Policy(self._risk(len(roster.members)), self.consistency)
+
+    def _check_graph(self, parties: int, colluding: int) -> None:
+        risk, drawn = self._risk(parties, colluding), self.geometry(parties)
+        if not holds(drawn, risk):
+            apart = disconnected(parties, drawn.degree, risk) + stalled(parties, drawn.degree, drawn.threshold, risk)
+            raise WeakGraph(drawn.degree, parties, 1 / max(apart, 1e-300))
+
+    def _bound(self, cohort: Cohort) -> int:
+        """The most colluding parties under which this cohort's sums are hidden; below 0: none, or not even without any."""
+        parties, shares = len(cohort.members), self._threshold(len(cohort.members))
+        need = max(cohort.threshold, shares)
+        if need > parties:
+            return -1
+        most = min(2 * shares - parties - 1, need - 2)
+        return most if self.geometry(parties).complete else min(most, self.colluding)
+
+
+def _ring_bits(terms: Terms, parties: int) -> int:
+    """32 or 64: the sum of what every party may send at most fits, with its sign."""
+    if terms.reach == INF:
+        raise MaskedNeedsReach()
+    for bits in (32, 64):
+        if parties * int(terms.reach) < 2 ** (bits - 1):
+            return bits
+    raise RingTooSmall(parties, terms.reach)

@@ -1,0 +1,227 @@
+"""The messages of a masked sum as bytes and back. It checks form and size before it makes anything, never the meaning.
+
+Every message begins with the version and its kind; numbers are big-endian; lists stand in the order of the roster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+
+from securetm.aggregation.identities import KEY, SIGNATURE
+from securetm.aggregation.shamir import PRIME, SHARE
+from securetm.errors import Malformed
+
+VERSION = 1
+HASH = 32
+SALT = 16
+SHORT = 16  # bytes of a share's hash: enough where nobody gains by a collision, because a share is what its dealer sent
+TAG = 16  # of a sealed bundle
+MOST_ROUNDS = 1024
+MOST_PARTIES = 4096
+
+
+class Kind(IntEnum):
+    """What a message is. Odd kinds are sent by parties, even kinds by the coordinator."""
+
+    COMMIT = 1
+    COMMITS = 2
+    REVEAL = 3
+    REVEALS = 4
+    SHARES = 5
+    DELIVERY = 6
+    STORED = 7
+    ADVANCE = 8
+    MASKED = 9
+    SURVIVORS = 10
+    HELLO = 11
+    UNMASK = 12
+    CONSENT = 13
+    UNMASKED = 15
+
+
+class Reader:
+    """Takes a message apart from the front and refuses what is too short, too long or out of order."""
+
+    def __init__(self, message: bytes, sender: str, *kinds: Kind) -> None:
+        self._bytes, self._at, self._sender = memoryview(message), 0, sender
+        if self.number(1) != VERSION:
+            raise self.malformed("another version")
+        self.kind = self.number(1)
+        if kinds and self.kind not in kinds:
+            raise self.malformed("another kind of message is expected")
+
+    def malformed(self, problem: str) -> Malformed:
+        """A refusal that names the sender."""
+        return Malformed(self._sender, problem)
+
+    def take(self, n: int) -> bytes:
+        """The next n bytes."""
+        if n > len(self._bytes) - self._at:
+            raise self.malformed("it is too short")
+        self._at += n
+        return bytes(self._bytes[self._at - n : self._at])
+
+    def number(self, n: int) -> int:
+        """The next n bytes as a number."""
+        return int.from_bytes(self.take(n), "big")
+
+    def count(self, most: int) -> int:
+        """A length that may not exceed what both sides know."""
+        if (found := self.number(2)) > most:
+            raise self.malformed("a list is too long")
+        return found
+
+    def places(self, parties: int) -> tuple[int, ...]:
+        """A list of places, each once and in order."""
+        found = tuple(self.number(2) for _ in range(self.count(parties)))
+        if any(one >= two for one, two in pairwise(found)) or (found and found[-1] >= parties):
+            raise self.malformed("a list of parties is out of order or names a stranger")
+        return found
+
+    def rest(self) -> memoryview:
+        """All that is left, without copying it."""
+        self._at, start = len(self._bytes), self._at
+        return self._bytes[start:]
+
+    def end(self) -> None:
+        """Refuses what stands behind the end."""
+        if self._at != len(self._bytes):
+            raise self.malformed("it is too long")
+
+    def share(self) -> int:
+        """One share: a number below the prime."""
+        if (found := self.number(SHARE)) >= PRIME:
+            raise self.malformed("a share is no number below the prime")
+        return found
+
+
+def head(kind: Kind, place: int | None = None) -> bytes:
+    """How a message begins; a party's also says where it stands in the roster."""
+    return bytes((VERSION, kind)) + (b"" if place is None else place.to_bytes(2, "big"))
+
+
+def places_bytes(places: Sequence[int]) -> bytes:
+    """A list of places with its length."""
+    return b"".join(number.to_bytes(2, "big") for number in (len(places), *places))
+
+
+def kind_of(message: bytes, sender: str) -> int:
+    """What kind of message this is."""
+    return Reader(message, sender).kind
+
+
+def signed_parts(message: bytes, sender: str) -> tuple[bytes, bytes]:
+    """What was signed, and the signature at the end."""
+    if len(message) <= SIGNATURE:
+        raise Malformed(sender, "it is too short")
+    return message[:-SIGNATURE], message[-SIGNATURE:]
+
+
+# ---- set-up ----------------------------------------------------------------------------------------------------------
+
+COMMIT_SIZE = 4 + HASH + SIGNATURE
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """What a party shows of itself once everybody has committed to a number."""
+
+    place: int
+    nonce: bytes
+    sealing_key: bytes
+    mask_keys: tuple[bytes, ...]  # one public key a round
+    seeds_hash: bytes  # of the commitments to its self-mask seeds, which only the coordinator needs
+
+    def body(self) -> bytes:
+        """As it is signed."""
+        rounds = len(self.mask_keys).to_bytes(2, "big")
+        return (
+            head(Kind.REVEAL, self.place) + self.nonce + self.sealing_key + rounds + b"".join(self.mask_keys) + self.seeds_hash
+        )
+
+
+def reveal_size(rounds: int) -> int:
+    """Bytes of a signed reveal as it is passed on."""
+    return 4 + HASH + KEY + 2 + rounds * KEY + HASH + SIGNATURE
+
+
+def read_reveal(reader: Reader, rounds: int) -> Reveal:
+    """The body of a reveal with this number of rounds."""
+    place, nonce, key = reader.number(2), reader.take(HASH), reader.take(KEY)
+    if reader.number(2) != rounds:
+        raise reader.malformed("it prepares another number of rounds")
+    return Reveal(place, nonce, key, tuple(reader.take(KEY) for _ in range(rounds)), reader.take(HASH))
+
+
+def bundle_size(rounds: int) -> int:
+    """Bytes of one sealed bundle: two shares a round."""
+    return 2 * rounds * SHARE + TAG
+
+
+# ---- rounds ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which prekey a message is about, in which set-up and for which round."""
+
+    epoch: bytes
+    tag: bytes  # hash of the round id
+    index: int
+
+    def body(self) -> bytes:
+        """As it travels."""
+        return self.epoch + self.tag + self.index.to_bytes(4, "big")
+
+
+PLACE_SIZE = 2 * HASH + 4
+HEADER_SIZE = 4 + PLACE_SIZE + SALT + SIGNATURE  # of a masked vector; the vector follows
+
+
+def read_place(reader: Reader) -> Place:
+    """Which prekey, which set-up, which round."""
+    return Place(reader.take(HASH), reader.take(HASH), reader.number(4))
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a party signs when it uses a prekey. Its salt is fresh, so that using one twice shows."""
+
+    sender: int
+    at: Place
+    salt: bytes
+
+    def body(self) -> bytes:
+        """As it is signed."""
+        return head(Kind.MASKED, self.sender) + self.at.body() + self.salt
+
+
+def read_header(message: bytes, sender: str) -> Header:
+    """The signed header of a masked vector."""
+    reader = Reader(message, sender, Kind.MASKED)
+    return Header(reader.number(2), read_place(reader), reader.take(SALT))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Who is in the sum and who is not, as a coordinator says it."""
+
+    at: Place
+    survivors: tuple[int, ...]
+    dropped: tuple[int, ...]
+
+    def body(self, kind: Kind) -> bytes:
+        """As it travels."""
+        return head(kind) + self.at.body() + places_bytes(self.survivors) + places_bytes(self.dropped)
+
+    def agreed(self) -> bytes:
+        """What a party signs under an active coordinator."""
+        return self.body(Kind.SURVIVORS)
+
+
+def read_outcome(reader: Reader, parties: int) -> Outcome:
+    """The two lists of a request to sign or to unmask."""
+    return Outcome(read_place(reader), reader.places(parties), reader.places(parties))

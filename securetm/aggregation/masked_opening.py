@@ -1,0 +1,260 @@
+"""The coordinator's half of one masked round: one running sum, and the masks to take off it. It keeps no vector.
+
+What it learns is the sum over the survivors. A secret that does not fit its commitment is a named error, never a wrong sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from securetm.aggregation import shamir
+from securetm.aggregation.identities import KEY, SIGNATURE, Register
+from securetm.aggregation.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked_memory import Policy, Relayed
+from securetm.aggregation.masked_messages import (
+    HEADER_SIZE,
+    Header,
+    Kind,
+    Outcome,
+    Place,
+    Reader,
+    head,
+    places_bytes,
+    read_header,
+    read_place,
+    signed_parts,
+)
+from securetm.aggregation.masked_relay import hashes_of
+from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body, pair_seed, self_seed
+from securetm.aggregation.masked_waves import Wave
+from securetm.aggregation.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
+from securetm.contracts import Array, Cupboard, Parcel
+from securetm.errors import (
+    BadVector,
+    FalseSecret,
+    FalseShare,
+    Malformed,
+    OutOfStep,
+    PrekeyReused,
+    TooFewParties,
+    UnknownRound,
+    WrongSetup,
+)
+
+STREAMS = 256  # keystreams at a time, so that what is open does not grow with the number of parties
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the coordinator works with in a round."""
+
+    register: Register
+    policy: Policy
+    relayed: Relayed
+    cupboard: Cupboard
+    headers: dict[int, dict[int, bytes]]  # prekey -> party -> what it signed: how a reused prekey shows
+    active: tuple[int, ...]
+    need: int
+
+
+class CoordinatorRound:
+    """Run by the coordinator."""
+
+    def __init__(
+        self,
+        table: Table,
+        at: Place,
+        ring: Array,
+        ahead: Callable[[int], None],
+        masked: Callable[[], None],
+        done: Callable[[Array, tuple[int, ...]], None],
+    ) -> None:
+        self._table, self._at, self._sum = table, at, ring
+        self._ahead, self._all_masked, self._done = ahead, masked, done
+        self._register, self._neighbours = table.register, table.relayed.neighbours()
+        self._masked: dict[int, Header] = {}
+        self._hellos: set[int] = set()
+        self._behind: set[int] = set()
+        self._further: dict[int, int] = {}  # party -> prekey beyond this role's
+        self._wave = Wave(self._register, frozenset(table.active), self._take_first)
+        self._send: Callable[[], Sequence[Parcel]] = self._end_of_masking
+
+    def begin(self) -> Sequence[Parcel]:
+        """Parties speak first."""
+        return ()
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Collects; the next wave begins when this one ends."""
+        self._wave.receive(sender, message)
+        return ()
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """Whoever said nothing by now has dropped out of this round."""
+        del missing
+        return self._send()
+
+    # ---- masked vectors ----------------------------------------------------------------------------------------------
+
+    def _take_first(self, place: int, sender: str, message: bytes) -> None:
+        if Reader(message, sender, Kind.MASKED, Kind.HELLO).kind == Kind.HELLO:
+            self._take_hello(place, sender, message)
+        else:
+            self._take_masked(place, sender, message)
+
+    def _take_hello(self, place: int, sender: str, message: bytes) -> None:
+        body = self._wave.signed(place, sender, message, b"", "question")
+        reader = Reader(body, sender, Kind.HELLO)
+        if reader.number(2) != place:
+            raise Malformed(sender, "it speaks for somebody else")
+        self._check_round(read_place(reader))
+        reader.end()
+        self._hellos.add(place)
+
+    def _take_masked(self, place: int, sender: str, message: bytes) -> None:
+        header, signed = read_header(message, sender), message[:HEADER_SIZE]
+        if header.sender != place:
+            raise Malformed(sender, "it speaks for somebody else")
+        self._check_round(header.at)
+        body, signature = signed_parts(signed, sender)
+        self._register.verify(place, body, signature, b"", "masked vector")
+        if len(message) != HEADER_SIZE + self._sum.nbytes:
+            expected = f"where its terms give {self._sum.nbytes}"
+            raise BadVector(sender, f"has {len(message) - HEADER_SIZE} bytes {expected}")
+        if self._in_step(place, sender, header, signed):
+            self._sum += np.frombuffer(message, self._sum.dtype.newbyteorder("<"), offset=HEADER_SIZE)
+            self._masked[place] = header
+            self._table.headers.setdefault(header.at.index, {})[place] = signed
+
+    def _in_step(self, place: int, sender: str, header: Header, signed: bytes) -> bool:
+        """Whether the party is at this round's prekey. One that fell behind is left out once and told where the others are."""
+        if self._table.headers.get(header.at.index, {}).get(place, signed) != signed:
+            self._behind.add(place)
+            raise PrekeyReused(sender, header.at.index)
+        if header.at.index > self._at.index:
+            self._further[place] = header.at.index
+            raise OutOfStep(sender, header.at.index, self._at.index)
+        if header.at.index < self._at.index:
+            self._behind.add(place)
+        return header.at.index == self._at.index
+
+    def _check_round(self, at: Place) -> None:
+        if at.epoch != self._at.epoch:
+            raise WrongSetup()
+        if at.tag != self._at.tag:
+            raise UnknownRound(at.tag.hex()[:16])
+
+    def _end_of_masking(self) -> Sequence[Parcel]:
+        self._wave.close(0)
+        waiting, self._hellos = self._hellos, set()
+        if waiting:  # they masked nothing yet, so they may still take part
+            self._wave = Wave(self._register, frozenset(waiting), self._take_masked)
+            return [self._advance(place, self._at.index) for place in sorted(waiting)]
+        if len(self._masked) < self._table.need:
+            self._catch_up()
+            raise TooFewParties(len(self._masked), len(self._table.active), self._table.need)
+        self._all_masked()
+        survivors = tuple(sorted(self._masked))
+        self._outcome = Outcome(self._at, survivors, tuple(p for p in self._table.active if p not in survivors))
+        behind = [self._advance(place, self._at.index + 1) for place in sorted(self._behind)]
+        return [*behind, *(self._ask_for_consent() if self._table.policy.consistency else self._ask_to_unmask({}))]
+
+    def _advance(self, place: int, index: int) -> Parcel:
+        """Where the others are, and the last that this party signed: if it does not remember that, its memory is old."""
+        at, headers = Place(self._at.epoch, self._at.tag, index), self._table.headers
+        latest = max((known for known, signed in headers.items() if place in signed), default=None)
+        proof = b"" if latest is None else headers[latest][place]
+        return self._register.name(place), head(Kind.ADVANCE) + at.body() + proof
+
+    def _catch_up(self) -> None:
+        """If enough parties are further, this role's own memory is old: it goes to where they are."""
+        for index in set(self._further.values()):
+            if sum(one == index for one in self._further.values()) >= self._table.need:
+                self._ahead(index)
+
+    # ---- survivors ---------------------------------------------------------------------------------------------------
+
+    def _ask_for_consent(self) -> Sequence[Parcel]:
+        self._wave = Wave(self._register, frozenset(self._outcome.survivors), self._take_consent)
+        self._send = self._end_of_consent
+        return [(self._register.name(p), self._outcome.body(Kind.SURVIVORS)) for p in self._outcome.survivors]
+
+    def _take_consent(self, place: int, sender: str, message: bytes) -> bytes:
+        if message[:-SIGNATURE] != consent_body(place, self._outcome):
+            raise Malformed(sender, "it is no signature under these survivors")
+        self._wave.signed(place, sender, message, SURVIVORS_CONTEXT, "list of survivors")
+        return message[-SIGNATURE:]
+
+    def _end_of_consent(self) -> Sequence[Parcel]:
+        return self._ask_to_unmask(self._wave.close(self._table.need))
+
+    def _ask_to_unmask(self, signatures: Mapping[int, bytes]) -> Sequence[Parcel]:
+        asked = tuple(signatures) or self._outcome.survivors
+        self._wave = Wave(self._register, frozenset(asked), self._take_unmasked)
+        self._send = self._open
+        message = self._outcome.body(Kind.UNMASK) + places_bytes(tuple(signatures)) + b"".join(signatures.values())
+        return [(self._register.name(place), message) for place in asked]
+
+    # ---- opening -----------------------------------------------------------------------------------------------------
+
+    def _take_unmasked(self, place: int, sender: str, message: bytes) -> dict[int, int]:
+        body = self._wave.signed(place, sender, message, b"", "shares")
+        reader = Reader(body, sender, Kind.UNMASKED)
+        if reader.number(2) != place or read_place(reader) != self._at:
+            raise Malformed(sender, "it answers something else")
+        dealers = sorted((*self._neighbours[place], place))
+        shares = {dealer: reader.share() for dealer in dealers if dealer in self._table.active}
+        reader.end()
+        return shares
+
+    def _open(self) -> Sequence[Parcel]:
+        self._shares: Mapping[int, Mapping[int, int]] = self._wave.close(self._table.relayed.geometry.threshold)
+        masks = self._masks()
+        while some := list(islice(masks, STREAMS)):
+            apply_masks(self._sum, some)
+        self._shares = {}
+        self._done(self._sum, self._outcome.survivors)
+        return ()
+
+    def _masks(self) -> Iterator[Mask]:
+        """What still lies over the sum: every survivor's own mask, and the masks it shared with who dropped out."""
+        secrets = {place: self._secret(place) for place in self._table.active}
+        for place, header in self._masked.items():
+            yield self_seed(secrets[place], self._at, place, header.salt), False
+        for gone in self._outcome.dropped:
+            for place in self._neighbours[gone]:
+                if place in self._masked:
+                    public = self._table.relayed.mask_keys[place][self._at.index]
+                    secret = shared_secret(secrets[gone], public, self._register.name(place))
+                    yield pair_seed(secret, self._at, place, gone), place > gone  # the smaller place had added it
+
+    def _secret(self, owner: int) -> bytes:
+        """A survivor's seed or a dropped party's mask key of this round, checked against what its owner signed."""
+        need = self._table.relayed.geometry.threshold
+        holders = [place for place, shares in self._shares.items() if owner in shares][:need]
+        if len(holders) < need:
+            raise TooFewParties(len(holders), len(self._neighbours[owner]) + 1, need)
+        points, shares = tuple(place + 1 for place in holders), [self._shares[place][owner] for place in holders]
+        found = shamir.combine(points, shares)
+        if found >= 2 ** (8 * KEY) or not self._fits(owner, found.to_bytes(KEY, "big")):
+            raise self._blame(owner, holders)
+        return found.to_bytes(KEY, "big")
+
+    def _fits(self, owner: int, secret: bytes) -> bool:
+        relayed, index = self._table.relayed, self._at.index
+        if owner in self._masked:
+            return relayed.commitments[owner][index] == seed_commitment(self._register.hash, owner, index, secret)
+        return relayed.mask_keys[owner][index] == public_key(secret)
+
+    def _blame(self, owner: int, holders: Sequence[int]) -> FalseShare | FalseSecret:
+        """Whose share is not the one that was dealt; if all are, their dealer lied."""
+        relayed, number = self._table.relayed, 2 * self._at.index + (SEED if owner in self._masked else MASK_KEY)
+        dealt = hashes_of(self._table.cupboard, relayed, owner)
+        for holder in holders:
+            share = self._shares[holder][owner].to_bytes(shamir.SHARE, "big")
+            if dealt.get((holder, number)) != share_hash(relayed.setup, owner, holder, number, share):
+                return FalseShare(self._register.name(holder), self._register.name(owner))
+        return FalseSecret(self._register.name(owner))

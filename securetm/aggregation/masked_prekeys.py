@@ -1,0 +1,141 @@
+"""Which of a party's prekeys are used, on disk before the first byte leaves. It computes no mask.
+
+A prekey is used once, even across crashes: a round that was begun is answered with the same bytes again, or abandoned.
+"""
+
+from __future__ import annotations
+
+from securetm.aggregation.identities import Register
+from securetm.aggregation.masked_memory import Prepared, read_prepared
+from securetm.aggregation.masked_messages import HASH, HEADER_SIZE
+from securetm.contracts import Cupboard
+from securetm.errors import NotPrepared, RestoredState, RoundAbandoned
+
+KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
+_SHORT = 16
+_SETUP, _FLOOR, _PAST = "masked setup", "masked floor", "masked past"
+_VOID = 2**32 - 1
+
+
+class Prekeys:
+    """A party's place in its set-up. Every change is in the cupboard before it counts."""
+
+    def __init__(self, register: Register, cupboard: Cupboard) -> None:
+        self._register, self._cupboard = register, cupboard
+        self._prepared: Prepared | None = None
+        self._next, self.restarted, self._void = 0, False, False
+        self._used: dict[bytes, int] = {}  # round -> prekey, of this set-up
+        self._sizes: dict[int, int] = {}  # of the messages that are still kept
+        self._load()
+
+    @property
+    def left(self) -> int:
+        """Rounds that can still be masked."""
+        return 0 if self._void or self._prepared is None else self._prepared.rounds - self._next
+
+    @property
+    def next(self) -> int:
+        """The first prekey that was never used."""
+        return self._next
+
+    def prepared(self) -> Prepared:
+        """This party's set-up, or a refusal."""
+        if self._void:
+            raise RestoredState()
+        if self._prepared is None:
+            raise NotPrepared()
+        return self._prepared
+
+    def adopt(self, prepared: Prepared) -> None:
+        """A new set-up; the old one's secrets are gone. Rounds begun under it stay begun."""
+        past = self._past() | {tag[:_SHORT] for tag in self._used}
+        self._cupboard.put(_PAST, self._register.hash + b"".join(sorted(past)))
+        self._cupboard.put(_SETUP, self._register.hash + prepared.pack())
+        self._prepared, self._next, self.restarted, self._void = prepared, 0, False, False
+        self._used, self._sizes = {}, {}
+
+    # ---- using a prekey ----------------------------------------------------------------------------------------------
+
+    def sent(self, tag: bytes) -> bytes | None:
+        """What was sent in this round before, if anything; a refusal if it is known to be gone."""
+        if tag in self._used:
+            stored = self._get("sent", self._used[tag]) or b""
+            if len(stored) > HASH + HEADER_SIZE:
+                return stored[HASH:]
+            raise RoundAbandoned(tag.hex()[:16])
+        if tag[:_SHORT] in self._past():
+            raise RoundAbandoned(tag.hex()[:16])
+        return None
+
+    def header(self, index: int) -> bytes:
+        """What this party signed when it used that prekey, or nothing."""
+        return (self._get("sent", index) or b"")[HASH : HASH + HEADER_SIZE]
+
+    def use(self, index: int, tag: bytes, message: bytes) -> None:
+        """The prekey counts as used, and the message can be sent again, once this returns."""
+        self._put("sent", index, tag + message)
+        self._used[tag], self._next = index, index + 1
+        self._sizes[index] = len(message)
+        while sum(self._sizes.values()) > KEPT and len(self._sizes) > 1:
+            self._forget(min(self._sizes))
+
+    def _forget(self, index: int) -> None:
+        stored = self._get("sent", index) or b""
+        self._put("sent", index, stored[: HASH + HEADER_SIZE])
+        del self._sizes[index]
+
+    def skip_to(self, index: int) -> None:
+        """Leaves prekeys unused: others have used theirs. It never goes back."""
+        if index > self._next:
+            self._cupboard.put(_FLOOR, self.prepared().epoch + index.to_bytes(4, "big"))
+            self._next = index
+
+    def void(self) -> None:
+        """No prekey of this set-up is used any more: some of them may have been used before."""
+        self._cupboard.put(_FLOOR, self.prepared().epoch + _VOID.to_bytes(4, "big"))
+        self._void = True
+
+    def index_of(self, tag: bytes) -> int | None:
+        """Which prekey that round used."""
+        return self._used.get(tag)
+
+    # ---- what was said about a round ----------------------------------------------------------------------------------
+
+    def said(self, what: str, index: int) -> bytes | None:
+        """What this party put its name under before (`agreed`), or revealed (`revealed`)."""
+        return self._get(what, index)
+
+    def say(self, what: str, index: int, value: bytes) -> None:
+        """Durable before it leaves."""
+        self._put(what, index, value)
+
+    def _put(self, what: str, index: int, value: bytes) -> None:
+        self._cupboard.put(f"masked {what} {index}", self.prepared().epoch + value)
+
+    def _get(self, what: str, index: int) -> bytes | None:
+        stored = self._cupboard.get(f"masked {what} {index}")
+        assert self._prepared is not None
+        return stored[HASH:] if stored is not None and stored[:HASH] == self._prepared.epoch else None
+
+    # ---- after a restart ---------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        stored = self._cupboard.get(_SETUP)
+        if stored is None or stored[:HASH] != self._register.hash:
+            return
+        self._prepared, self.restarted = read_prepared(stored[HASH:]), True
+        for index in range(self._prepared.rounds):
+            if (sent := self._get("sent", index)) is not None:
+                self._used[sent[:HASH]], self._next = index, index + 1
+                if len(sent) > HASH + HEADER_SIZE:
+                    self._sizes[index] = len(sent) - HASH
+        floor = self._cupboard.get(_FLOOR)
+        if floor is not None and floor[:HASH] == self._prepared.epoch:
+            at = int.from_bytes(floor[HASH:], "big")
+            self._void, self._next = at == _VOID, self._next if at == _VOID else max(self._next, at)
+
+    def _past(self) -> set[bytes]:
+        stored = self._cupboard.get(_PAST) or b""
+        if stored[:HASH] != self._register.hash:
+            return set()
+        return {stored[at : at + _SHORT] for at in range(HASH, len(stored), _SHORT)}

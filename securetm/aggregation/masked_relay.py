@@ -1,0 +1,175 @@
+"""The coordinator's half of a set-up: it passes on what parties signed and sealed. It cannot open what it carries.
+
+It keeps public keys, commitments, and hashes of shares by which a false share can later be told from a true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from securetm.aggregation.identities import KEY, SIGNATURE, Register, hashed
+from securetm.aggregation.masked_memory import STORED_KIND, Policy, Relayed
+from securetm.aggregation.masked_messages import (
+    COMMIT_SIZE,
+    HASH,
+    MOST_PARTIES,
+    SHORT,
+    VERSION,
+    Kind,
+    Reader,
+    bundle_size,
+    head,
+    places_bytes,
+    read_reveal,
+    reveal_size,
+    signed_parts,
+)
+from securetm.aggregation.masked_setup import check_reveal, draw, epoch_of
+from securetm.aggregation.masked_waves import Wave
+from securetm.aggregation.shares import seeds_digest, short_hash
+from securetm.contracts import Cupboard, Parcel
+from securetm.errors import BrokenCommitment, Malformed, SharesDisagree, WrongSetup
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """One dealer's message taken apart."""
+
+    hashes: Mapping[int, bytes]  # by holder
+    sealed: Mapping[int, bytes]
+
+
+def _hashes_key(place: int) -> str:
+    return f"masked share hashes {place}"
+
+
+def hashes_of(cupboard: Cupboard, relayed: Relayed, dealer: int) -> dict[tuple[int, int], bytes]:
+    """What a dealer said of its shares: the hash of each, by holder and number."""
+    reader = Reader(cupboard.get(_hashes_key(dealer)) or b"", "this role's own memory")
+    if reader.take(HASH) != relayed.setup:
+        raise WrongSetup()
+    holders = reader.places(MOST_PARTIES)
+    return {(holder, number): reader.take(SHORT) for holder in holders for number in range(2 * relayed.rounds)}
+
+
+class CoordinatorSetup:
+    """Run by the coordinator, which then knows who takes part and every public key."""
+
+    def __init__(
+        self, register: Register, policy: Policy, rounds: int, cupboard: Cupboard, done: Callable[[Relayed], None]
+    ) -> None:
+        self._register, self._policy, self._rounds, self._cupboard, self._done = register, policy, rounds, cupboard, done
+        self._wave = Wave(register, frozenset(range(len(register))), self._take_commit)
+        self._send: Callable[[], Sequence[Parcel]] = self._send_commits
+
+    def begin(self) -> Sequence[Parcel]:
+        """Parties speak first."""
+        return ()
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Collects; the next wave begins when this one ends."""
+        self._wave.receive(sender, message)
+        return ()
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """Whoever said nothing by now has dropped out of this set-up."""
+        del missing
+        self._came = self._wave.close(self._policy.risk.threshold)
+        return self._send()
+
+    def _to_all(self, messages: Mapping[int, bytes]) -> Sequence[Parcel]:
+        return [(self._register.name(place), message) for place, message in messages.items()]
+
+    def _ask(self, take: Callable[[int, str, bytes], object], send: Callable[[], Sequence[Parcel]]) -> None:
+        self._wave = Wave(self._register, frozenset(self._came), take)
+        self._send = send
+
+    # ---- commitments and reveals --------------------------------------------------------------------------------------
+
+    def _take_commit(self, place: int, sender: str, message: bytes) -> bytes:
+        if len(message) != COMMIT_SIZE or message[:4] != head(Kind.COMMIT, place):
+            raise Malformed(sender, "it is no commitment")
+        self._wave.signed(place, sender, message, b"", "commitment")
+        return message
+
+    def _send_commits(self) -> Sequence[Parcel]:
+        self._commits = self._came
+        message = head(Kind.COMMITS) + len(self._came).to_bytes(2, "big") + b"".join(self._came.values())
+        self._context = hashed("commits", message)
+        self._ask(self._take_reveal, self._send_reveals)
+        return self._to_all(dict.fromkeys(self._came, message))
+
+    def _take_reveal(self, place: int, sender: str, message: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+        size = reveal_size(self._rounds)
+        if len(message) != size + HASH * self._rounds or message[:4] != head(Kind.REVEAL, place):
+            raise Malformed(sender, "it is no reveal, or prepares another number of rounds")
+        signed, hidden = message[:size], tuple(message[at : at + KEY] for at in range(size, len(message), KEY))
+        check_reveal(place, signed, self._commits, self._register, self._context)
+        shown = read_reveal(Reader(signed[:-SIGNATURE], sender, Kind.REVEAL), self._rounds)
+        if shown.seeds_hash != seeds_digest(hidden):
+            raise BrokenCommitment(sender)
+        return signed, hidden
+
+    def _send_reveals(self) -> Sequence[Parcel]:
+        signed = {place: one for place, (one, _) in self._came.items()}
+        self._hidden = {place: hidden for place, (_, hidden) in self._came.items()}
+        self._drawn = draw(self._register, self._policy, self._rounds, signed)
+        message = head(Kind.REVEALS) + len(signed).to_bytes(2, "big") + b"".join(signed.values())
+        self._ask(self._take_shares, self._send_shares)
+        return self._to_all(dict.fromkeys(signed, message))
+
+    # ---- shares ------------------------------------------------------------------------------------------------------
+
+    def _take_shares(self, place: int, sender: str, message: bytes) -> Dealt:
+        body, signature = signed_parts(message, sender)
+        reader = Reader(body, sender, Kind.SHARES)
+        if reader.number(2) != place:
+            raise Malformed(sender, "it speaks for somebody else")
+        if reader.take(HASH) != self._drawn.setup:
+            raise WrongSetup()
+        hashes, sealed = dict[int, bytes](), dict[int, bytes]()
+        for holder in self._drawn.holders(place):
+            hashes[holder] = reader.take(2 * self._rounds * SHORT)
+            if holder != place:
+                sealed[holder] = reader.take(bundle_size(self._rounds))
+        reader.end()
+        self._register.verify(place, body, signature, b"", "shares")
+        return Dealt(hashes, sealed)
+
+    def _send_shares(self) -> Sequence[Parcel]:
+        dealt: Mapping[int, Dealt] = self._came
+        places = tuple(dealt)
+        for place, one in dealt.items():
+            first = bytes((VERSION, STORED_KIND)) + self._drawn.setup + places_bytes(tuple(one.hashes))
+            self._cupboard.put(_hashes_key(place), first + b"".join(one.hashes.values()))
+        self._agreed = {p: tuple(short_hash(dealt[d].hashes[p]) for d in self._dealers(p, places)) for p in places}
+        self._ask(self._take_stored, self._finish)
+        first = head(Kind.DELIVERY) + self._drawn.setup + places_bytes(places)
+        others = {p: [d for d in self._dealers(p, places) if d != p] for p in places}
+        return self._to_all({p: first + b"".join(dealt[d].sealed[p] for d in others[p]) for p in places})
+
+    def _dealers(self, holder: int, places: Sequence[int]) -> list[int]:
+        return [dealer for dealer in self._drawn.holders(holder) if dealer in places]
+
+    def _take_stored(self, place: int, sender: str, message: bytes) -> None:
+        body = self._wave.signed(place, sender, message, b"", "receipt")
+        reader = Reader(body, sender, Kind.STORED)
+        if reader.number(2) != place:
+            raise Malformed(sender, "it speaks for somebody else")
+        if reader.take(HASH) != epoch_of(self._drawn.setup, tuple(self._agreed)):
+            raise WrongSetup()
+        dealers = self._dealers(place, tuple(self._agreed))
+        for dealer, agreed in zip(dealers, self._agreed[place], strict=True):
+            if reader.take(SHORT) != agreed:
+                raise SharesDisagree(self._register.name(dealer), sender)
+        reader.end()
+
+    def _finish(self) -> Sequence[Parcel]:
+        """Parties that dealt shares take part even if their receipt is missing: they count as absent until they come."""
+        drawn, places = self._drawn, tuple(self._agreed)
+        keys = {place: drawn.reveals[place].mask_keys for place in places}
+        hidden = {place: self._hidden[place] for place in places}
+        ring = (tuple(drawn.reveals), drawn.geometry, drawn.graph_seed, self._rounds)
+        self._done(Relayed(epoch_of(drawn.setup, places), drawn.setup, *ring, keys, hidden))
+        return ()

@@ -1,0 +1,260 @@
+"""A party's half of one masked round: it masks its vector, and later answers once for one list of survivors.
+
+It assumes that the coordinator lies. It never says anything from which more than the sum over enough parties can be opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from securetm.aggregation.identities import SIGNATURE, Identity, hashed, named
+from securetm.aggregation.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked_memory import Policy, Prepared
+from securetm.aggregation.masked_messages import (
+    SALT,
+    Header,
+    Kind,
+    Outcome,
+    Place,
+    Reader,
+    head,
+    read_header,
+    read_outcome,
+    read_place,
+    signed_parts,
+)
+from securetm.aggregation.masked_prekeys import Prekeys
+from securetm.aggregation.masked_waves import COORDINATOR
+from securetm.aggregation.shares import MASK_KEY, SEED, share_of, shared_secret
+from securetm.contracts import Array, Entropy, Parcel
+from securetm.errors import (
+    AlreadyUnmasked,
+    CalledDropped,
+    NotInCohort,
+    NotPrepared,
+    OtherSurvivors,
+    OutOfStep,
+    RestoredState,
+    SetsIncomplete,
+    SetsOverlap,
+    TooFewSignatures,
+    TooFewSurvivors,
+    UnexpectedMessage,
+    UnknownRound,
+    WrongSetup,
+)
+
+SURVIVORS_CONTEXT = b"survivors"
+
+
+def round_tag(round_id: bytes) -> bytes:
+    """A round id of any length as 32 bytes."""
+    return hashed("round", round_id)
+
+
+def pair_seed(secret: bytes, at: Place, one: int, two: int) -> bytes:
+    """The seed of the mask between two parties in one round: bound to set-up, round, prekey and ordered pair."""
+    pair = min(one, two).to_bytes(2, "big") + max(one, two).to_bytes(2, "big")
+    return derive(secret, at.epoch, named(b"pair mask") + at.body() + pair)
+
+
+def self_seed(secret: bytes, at: Place, owner: int, salt: bytes) -> bytes:
+    """The seed of a party's own mask in one round; the salt is that of the message it masks."""
+    return derive(secret, at.epoch, named(b"self mask") + at.body() + owner.to_bytes(2, "big") + salt)
+
+
+def consent_body(place: int, outcome: Outcome) -> bytes:
+    """What a party signs if it agrees that these are the survivors."""
+    return head(Kind.CONSENT, place) + hashed("survivors", outcome.agreed())
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a party works with in a round: its identity, randomness, prekeys, and who is in it."""
+
+    identity: Identity
+    policy: Policy
+    entropy: Entropy
+    prekeys: Prekeys
+    active: tuple[int, ...]  # who is in the set-up and in the cohort
+    need: int  # survivors, at least
+
+
+def check_outcome(outcome: Outcome, bench: Bench) -> None:
+    """Refuses lists that overlap, leave somebody out, name a stranger, call this party dropped, or are too short."""
+    register, survivors, dropped = bench.identity.register, set(outcome.survivors), set(outcome.dropped)
+    for place in sorted(survivors & dropped):
+        raise SetsOverlap(register.name(place))
+    for place in sorted((survivors | dropped) - set(bench.active)):
+        raise NotInCohort(register.name(place))
+    for place in sorted(set(bench.active) - survivors - dropped):
+        raise SetsIncomplete(register.name(place))
+    if bench.identity.place not in survivors:
+        raise CalledDropped(bench.identity.me)
+    if len(survivors) < bench.need:
+        raise TooFewSurvivors(len(survivors), bench.need)
+
+
+class PartyRound:
+    """Run by a party. Afterwards it knows who survived, and nothing of the sum."""
+
+    def __init__(self, bench: Bench, tag: bytes, ring: Callable[[], Array]) -> None:
+        self._bench, self._tag, self._ring = bench, tag, ring
+        self._prepared = bench.prekeys.prepared()
+        self._first: bytes | None = None  # what this exchange said first
+        self._index: int | None = None  # the prekey it used
+
+    def begin(self) -> Sequence[Parcel]:
+        """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
+        if self._first is None:
+            self._first = self._again() or (self._hello() if self._bench.prekeys.restarted else self._masked())
+        return ((COORDINATOR, self._first),)
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Answers a request of the coordinator, or refuses it by name."""
+        answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
+        if self._bench.policy.consistency:
+            answers[Kind.SURVIVORS] = self._agree
+        kind = Reader(message, sender).kind
+        if sender != COORDINATOR or self._first is None or kind not in answers:
+            raise UnexpectedMessage(sender)
+        reply = answers[Kind(kind)](message)
+        return ((COORDINATOR, reply),) if reply else ()
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """A party waits for nobody."""
+        del missing
+        return ()
+
+    # ---- masking -----------------------------------------------------------------------------------------------------
+
+    def _again(self) -> bytes | None:
+        """What was sent in this round before a restart: the same bytes, whatever the vector is now."""
+        self._index = self._bench.prekeys.index_of(self._tag)
+        return self._bench.prekeys.sent(self._tag)
+
+    def _at(self, index: int) -> Place:
+        return Place(self._prepared.epoch, self._tag, index)
+
+    def _masked(self) -> bytes:
+        prekeys, me = self._bench.prekeys, self._bench.identity.place
+        if not prekeys.left:
+            raise NotPrepared()
+        header = Header(me, self._at(prekeys.next), self._bench.entropy.bytes(SALT))
+        vector = self._ring()
+        apply_masks(vector, self._masks(header, self._prepared))
+        message = self._bench.identity.sign(header.body()) + vector.astype(vector.dtype.newbyteorder("<"), copy=False).tobytes()
+        prekeys.use(header.at.index, self._tag, message)
+        self._index = header.at.index
+        return message
+
+    def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
+        """One mask of its own, and one with each neighbour."""
+        register, me, index = self._bench.identity.register, header.sender, header.at.index
+        masks = [(self_seed(prepared.seeds[index], header.at, me, header.salt), True)]
+        for peer, keys in prepared.peers.items():
+            if peer in self._bench.active:
+                secret = shared_secret(prepared.mask_keys[index], keys[index], register.name(peer))
+                masks.append((pair_seed(secret, header.at, me, peer), me < peer))  # both must agree: the smaller place adds
+        return masks
+
+    # ---- after a restart, or after missing a round ---------------------------------------------------------------------
+
+    def _hello(self) -> bytes:
+        body = head(Kind.HELLO, self._bench.identity.place) + self._at(self._bench.prekeys.next).body()
+        return self._bench.identity.sign(body)
+
+    def _advance(self, message: bytes) -> bytes:
+        """Goes forward to where the others are. A header of its own that it does not remember means an old memory."""
+        reader = Reader(message, COORDINATOR, Kind.ADVANCE)
+        at, proof = read_place(reader), bytes(reader.rest())
+        self._check_round(at)
+        if proof:
+            self._check_proof(proof)
+        prekeys = self._bench.prekeys
+        if at.index < prekeys.next and self._index is None:
+            raise OutOfStep(COORDINATOR, at.index, prekeys.next)
+        prekeys.skip_to(min(at.index, self._prepared.rounds))
+        prekeys.restarted = False
+        if self._index is not None:
+            return b""
+        return self._masked()
+
+    def _check_proof(self, proof: bytes) -> None:
+        identity, prekeys = self._bench.identity, self._bench.prekeys
+        signed, signature = signed_parts(proof, COORDINATOR)
+        header = read_header(proof, COORDINATOR)
+        identity.register.verify(identity.place, signed, signature, b"", "header")
+        if header.sender != identity.place or header.at.epoch != self._prepared.epoch:
+            return
+        if prekeys.header(header.at.index) != proof:
+            prekeys.void()
+            raise RestoredState()
+
+    def _check_round(self, at: Place) -> None:
+        if at.epoch != self._prepared.epoch:
+            raise WrongSetup()
+        if at.tag != self._tag:
+            raise UnknownRound(at.tag.hex()[:16])
+
+    # ---- opening -----------------------------------------------------------------------------------------------------
+
+    def _read(self, reader: Reader) -> Outcome:
+        outcome = read_outcome(reader, len(self._bench.identity.register))
+        self._check_round(outcome.at)
+        if self._index is None:
+            raise UnexpectedMessage(COORDINATOR)
+        if outcome.at.index != self._index:
+            raise OutOfStep(COORDINATOR, outcome.at.index, self._index)
+        check_outcome(outcome, self._bench)
+        return outcome
+
+    def _agree(self, message: bytes) -> bytes:
+        """Signs one list of survivors a round, whatever the coordinator says later."""
+        reader = Reader(message, COORDINATOR, Kind.SURVIVORS)
+        outcome = self._read(reader)
+        reader.end()
+        signed, prekeys = hashed("survivors", outcome.agreed()), self._bench.prekeys
+        before = prekeys.said("agreed", outcome.at.index)
+        if before is not None and before != signed:
+            raise OtherSurvivors()
+        if before is None:
+            prekeys.say("agreed", outcome.at.index, signed)
+        return self._bench.identity.sign(consent_body(self._bench.identity.place, outcome), SURVIVORS_CONTEXT)
+
+    def _unmask(self, message: bytes) -> bytes:
+        """One share of each neighbour's secret: the seed of a survivor, the mask key of who dropped out, never both."""
+        reader = Reader(message, COORDINATOR, Kind.UNMASK)
+        outcome = self._read(reader)
+        asked, prekeys = hashed("unmask", outcome.agreed()), self._bench.prekeys
+        self._check_signatures(outcome, reader)
+        reader.end()
+        before = prekeys.said("revealed", outcome.at.index)
+        if before is not None and before != asked:
+            raise AlreadyUnmasked(self._tag.hex()[:16])
+        if before is None:
+            prekeys.say("revealed", outcome.at.index, asked)
+        return self._revealed(outcome)
+
+    def _check_signatures(self, outcome: Outcome, reader: Reader) -> None:
+        register = self._bench.identity.register
+        signers = reader.places(len(register))
+        signatures = {place: reader.take(SIGNATURE) for place in signers}
+        if not self._bench.policy.consistency:
+            return
+        if self._bench.prekeys.said("agreed", outcome.at.index) != hashed("survivors", outcome.agreed()):
+            raise OtherSurvivors()
+        for place, signature in signatures.items():
+            if place not in outcome.survivors:
+                raise NotInCohort(register.name(place))
+            register.verify(place, consent_body(place, outcome), signature, SURVIVORS_CONTEXT, "list of survivors")
+        if len(signers) < self._bench.need:
+            raise TooFewSignatures(len(signers), self._bench.need)
+
+    def _revealed(self, outcome: Outcome) -> bytes:
+        dealers = [dealer for dealer in sorted(self._prepared.bundles) if dealer in self._bench.active]
+        which = {dealer: SEED if dealer in outcome.survivors else MASK_KEY for dealer in dealers}
+        shares = (share_of(self._prepared.bundles[dealer], outcome.at.index, which[dealer]) for dealer in dealers)
+        body = head(Kind.UNMASKED, self._bench.identity.place) + outcome.at.body() + b"".join(shares)
+        return self._bench.identity.sign(body)

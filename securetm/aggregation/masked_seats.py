@@ -1,0 +1,196 @@
+"""The two places of a masked sum that outlive rounds: a party's and the coordinator's. It holds no cryptography of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.aggregation.graph import Risk
+from securetm.aggregation.identities import Identity, Register
+from securetm.aggregation.masked_memory import Policy, Relayed, read_relayed
+from securetm.aggregation.masked_messages import HEADER_SIZE, MOST_ROUNDS, Place
+from securetm.aggregation.masked_opening import CoordinatorRound, Table
+from securetm.aggregation.masked_prekeys import Prekeys
+from securetm.aggregation.masked_relay import CoordinatorSetup
+from securetm.aggregation.masked_round import Bench, PartyRound, round_tag
+from securetm.aggregation.masked_setup import PartySetup
+from securetm.contracts import Answer, Array, Cohort, Cupboard, Entropy, Exchange, Terms
+from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, NotPrepared, UnknownRound
+from securetm.tally import blocks_of
+
+_RELAYED, _ROUNDS = "masked relayed", "masked rounds"
+_TAG = 16
+
+
+def ring_type(terms: Terms) -> np.dtype[np.generic]:
+    """The ring in which these terms are summed."""
+    return np.dtype(np.uint32 if terms.bits == 32 else np.uint64)
+
+
+def _active(register: Register, cohort: Cohort, places: tuple[int, ...], risk: Risk) -> tuple[tuple[int, ...], int]:
+    """Who is in the set-up and in the cohort, and how many of them must survive."""
+    wanted = {register.place(member) for member in cohort.members}
+    found, need = tuple(place for place in places if place in wanted), max(risk.threshold, cohort.threshold)
+    if len(found) < need:
+        raise CohortTooSmall(len(found), need)
+    return found, need
+
+
+def _asked(rounds: int) -> int:
+    if not 0 < rounds <= MOST_ROUNDS:
+        raise BadSetting("prepare", "rounds", str(rounds), f"must lie between 1 and {MOST_ROUNDS}")
+    return rounds
+
+
+class MaskedPartySeat:
+    """Run by a party. It opens nothing; `clamped` counts values that it had to cut to the promised reach."""
+
+    def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, cupboard: Cupboard) -> None:
+        self._identity, self._policy, self._entropy = identity, policy, entropy
+        self._prekeys = Prekeys(identity.register, cupboard)
+        self.clamped = 0
+
+    @property
+    def prepared(self) -> int:
+        """Prekeys left."""
+        return self._prekeys.left
+
+    def prepare(self, rounds: int) -> Exchange:
+        """A new set-up for that many rounds; the old one ends when the new one is stored."""
+        return PartySetup(self._identity, self._policy, _asked(rounds), self._entropy, self._prekeys.adopt)
+
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
+        """Masks this party's vector with the next prekey."""
+        if vector is None or self._identity.me not in cohort.members:
+            raise NotInCohort(self._identity.me)
+        places = self._prekeys.prepared().places
+        active, need = _active(self._identity.register, cohort, places, self._policy.risk)
+        bench = Bench(self._identity, self._policy, self._entropy, self._prekeys, active, need)
+        flat = np.concatenate([_whole(vector[block.name], block.shape, block.name) for block in terms.layout])
+        return PartyRound(bench, round_tag(cohort.round_id), lambda: self._in_ring(flat, terms))
+
+    def answer(self, round_id: bytes) -> Answer:
+        """The coordinator opens the sum, a party does not."""
+        raise UnknownRound(round_id.hex()[:16])
+
+    def _in_ring(self, flat: Array, terms: Terms) -> Array:
+        """A copy modulo 2^32 or 2^64; what is beyond the promised reach is cut, because a refusal would tell of it."""
+        reach = int(terms.reach)
+        if flat.size and (flat.max() > reach or flat.min() < -reach):
+            self.clamped += int(np.count_nonzero((flat > reach) | (flat < -reach)))
+            flat = np.clip(flat, -reach, reach)
+        return flat.astype(ring_type(terms))
+
+
+def _whole(part: Array, shape: tuple[int, ...], name: str) -> Array:
+    if part.shape != shape or not np.issubdtype(part.dtype, np.signedinteger):
+        raise BrokenPromise(f"block {name!r} of whole numbers", part.size, int(np.prod(shape)))
+    return part.ravel()
+
+
+@dataclass
+class MaskedCoordinatorSeat:
+    """Run by the coordinator, which learns sums. It keeps one running sum at a time."""
+
+    register: Register
+    policy: Policy
+    cupboard: Cupboard
+    _relayed: Relayed | None = None
+    _tags: list[bytes] = field(default_factory=list)  # of the rounds so far; their places are their prekeys
+    _headers: dict[int, dict[int, bytes]] = field(default_factory=dict)  # prekey -> party -> what it signed
+    _answer: tuple[bytes, Answer] | None = None
+
+    def __post_init__(self) -> None:
+        stored = self._mine(_RELAYED)
+        if stored is not None:
+            self._relayed = read_relayed(stored)
+            tags = self._mine(_ROUNDS, self._relayed.epoch) or b""
+            self._tags = [tags[at : at + _TAG] for at in range(0, len(tags), _TAG)]
+            kept = {index: self._mine(_headers_key(index), self._relayed.epoch) for index in range(len(self._tags))}
+            self._headers = {index: _unlisted(stored) for index, stored in kept.items() if stored}
+
+    @property
+    def prepared(self) -> int:
+        """Rounds left in this set-up."""
+        return 0 if self._relayed is None else self._relayed.rounds - len(self._tags)
+
+    def prepare(self, rounds: int) -> Exchange:
+        """Carries one set-up."""
+        return CoordinatorSetup(self.register, self.policy, _asked(rounds), self.cupboard, self._adopt)
+
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
+        """Collects masked vectors into one sum. A round begun before keeps its prekey."""
+        del vector
+        if self._relayed is None:
+            raise NotPrepared()
+        tag = round_tag(cohort.round_id)
+        at = Place(self._relayed.epoch, tag, self._index(tag))
+        active, need = _active(self.register, cohort, self._relayed.places, self.policy.risk)
+        table = Table(self.register, self.policy, self._relayed, self.cupboard, self._headers, active, need)
+        self._answer = None
+        return CoordinatorRound(table, at, np.zeros(terms.size, ring_type(terms)), *self._ends(cohort, terms, tag))
+
+    def answer(self, round_id: bytes) -> Answer:
+        """The sum of the last round, if it was opened."""
+        if self._answer is None or self._answer[0] != round_id:
+            raise UnknownRound(round_id.hex()[:16])
+        return self._answer[1]
+
+    def _ends(
+        self, cohort: Cohort, terms: Terms, tag: bytes
+    ) -> tuple[Callable[[int], None], Callable[[], None], Callable[[Array, tuple[int, ...]], None]]:
+        def done(total: Array, survivors: tuple[int, ...]) -> None:
+            whole = total.view(np.dtype(f"i{total.itemsize}")).astype(np.int64, copy=False)
+            names = tuple(self.register.name(place) for place in survivors)
+            self._answer = cohort.round_id, Answer(blocks_of(whole, terms), {}, names)
+
+        return lambda index: self._go_to(index, tag), lambda: self._keep_headers(tag), done
+
+    # ---- what is kept ------------------------------------------------------------------------------------------------
+
+    def _index(self, tag: bytes) -> int:
+        """Which prekey this round uses, durable before anybody is asked."""
+        assert self._relayed is not None
+        if tag[:_TAG] in self._tags:
+            return self._tags.index(tag[:_TAG])
+        if not self.prepared:
+            raise NotPrepared()
+        self._go_to(len(self._tags), tag)
+        return len(self._tags) - 1
+
+    def _go_to(self, index: int, tag: bytes) -> None:
+        """That round has that prekey; those before it that this role does not know are left."""
+        assert self._relayed is not None
+        self._tags = [bytes(_TAG) if known == tag[:_TAG] else known for known in self._tags]
+        self._tags += [bytes(_TAG)] * (index - len(self._tags)) + [tag[:_TAG]]
+        self._put(_ROUNDS, b"".join(self._tags))
+
+    def _keep_headers(self, tag: bytes) -> None:
+        index = self._tags.index(tag[:_TAG])
+        listed = sorted(self._headers.get(index, {}).items())
+        self._put(_headers_key(index), b"".join(place.to_bytes(2, "big") + signed for place, signed in listed))
+
+    def _adopt(self, relayed: Relayed) -> None:
+        self.cupboard.put(_RELAYED, self.register.hash + relayed.pack())
+        self._relayed, self._tags, self._headers = relayed, [], {}
+
+    def _put(self, key: str, value: bytes) -> None:
+        assert self._relayed is not None
+        self.cupboard.put(key, self.register.hash + self._relayed.epoch + value)
+
+    def _mine(self, key: str, epoch: bytes = b"") -> bytes | None:
+        """What was kept there in this session and set-up."""
+        stored, owner = self.cupboard.get(key), self.register.hash + epoch
+        return stored[len(owner) :] if stored is not None and stored.startswith(owner) else None
+
+
+def _headers_key(index: int) -> str:
+    return f"masked headers {index}"
+
+
+def _unlisted(stored: bytes) -> dict[int, bytes]:
+
+    step = 2 + HEADER_SIZE
+    return {int.from_bytes(stored[at : at + 2], "big"): stored[at + 2 : at + step] for at in range(0, len(stored), step)}

@@ -1,0 +1,218 @@
+"""One set-up of a masked sum, both halves: four messages from each party prepare many rounds. It masks nothing yet.
+
+Commit to a number, reveal it with public keys, deal shares to the neighbours, store those received. Who dropped out before
+dealing takes no part; who drops out later is recovered like anybody who misses a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from securetm.aggregation import shamir
+from securetm.aggregation.graph import Geometry, geometry, holds, neighbourhoods
+from securetm.aggregation.identities import KEY, SIGNATURE, Identity, Register, hashed
+from securetm.aggregation.masked_memory import Policy, Prepared
+from securetm.aggregation.masked_messages import (
+    COMMIT_SIZE,
+    HASH,
+    Kind,
+    Reader,
+    Reveal,
+    bundle_size,
+    head,
+    places_bytes,
+    read_reveal,
+    reveal_size,
+)
+from securetm.aggregation.masked_waves import COORDINATOR
+from securetm.aggregation.shares import (
+    bundle_hashes,
+    joined,
+    public_key,
+    seal,
+    seed_commitment,
+    seeds_digest,
+    short_hash,
+    unseal,
+)
+from securetm.contracts import Entropy, Parcel
+from securetm.errors import BrokenCommitment, ChangedMessage, CohortTooSmall, UnexpectedMessage, WrongSetup
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What follows from everybody's reveals, computed alike by every role: the graph, and a name for the set-up."""
+
+    setup: bytes
+    reveals: Mapping[int, Reveal]
+    geometry: Geometry
+    graph_seed: bytes
+
+    @cached_property
+    def neighbours(self) -> dict[int, tuple[int, ...]]:
+        """Everybody's neighbours."""
+        return neighbourhoods(tuple(self.reveals), self.geometry.degree, self.graph_seed)
+
+    def holders(self, dealer: int) -> tuple[int, ...]:
+        """Who holds shares of a dealer's secrets: its neighbours and itself."""
+        return tuple(sorted((*self.neighbours[dealer], dealer)))
+
+
+def draw(register: Register, policy: Policy, rounds: int, signed: Mapping[int, bytes]) -> Drawn:
+    """The graph from all revealed numbers; the set-up's name from all that was signed."""
+    reveals = {p: read_reveal(Reader(m[:-SIGNATURE], register.name(p), Kind.REVEAL), rounds) for p, m in signed.items()}
+    setup = hashed("setup", register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
+    seed = hashed("graph", register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
+    return Drawn(setup, reveals, geometry(len(signed), policy.risk), seed)
+
+
+def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:
+    """The set-up together with who takes part in its rounds."""
+    return hashed("epoch", setup, places_bytes(places))
+
+
+def nonce_commitment(register: Register, place: int, nonce: bytes) -> bytes:
+    """What binds a party to its number before it has seen any other."""
+    return hashed("nonce", register.hash, place.to_bytes(2, "big"), nonce)
+
+
+def read_commits(message: bytes, register: Register, sender: str) -> dict[int, bytes]:
+    """Everybody's signed commitments, each checked against its pinned key."""
+    reader = Reader(message, sender, Kind.COMMITS)
+    found: dict[int, bytes] = {}
+    for _ in range(reader.count(len(register))):
+        commit = reader.take(COMMIT_SIZE)
+        place = _next_place(commit, found, register, reader, Kind.COMMIT)
+        register.verify(place, commit[:-SIGNATURE], commit[-SIGNATURE:], b"", "commitment")
+        found[place] = commit
+    reader.end()
+    return found
+
+
+def _next_place(part: bytes, found: Mapping[int, bytes], register: Register, reader: Reader, kind: Kind) -> int:
+    place = int.from_bytes(part[2:4], "big")
+    if part[:4] != head(kind, place) or place >= len(register) or (found and place <= max(found)):
+        raise reader.malformed("a list of parties is out of order or names a stranger")
+    return place
+
+
+def check_reveal(place: int, signed: bytes, commits: Mapping[int, bytes], register: Register, context: bytes) -> None:
+    """A reveal counts if its party signed it after seeing the same commitments, and if it opens its own."""
+    register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, "reveal")
+    if place not in commits or commits[place][4 : 4 + HASH] != nonce_commitment(register, place, signed[4 : 4 + HASH]):
+        raise BrokenCommitment(register.name(place))
+
+
+class PartySetup:
+    """Run by a party. Afterwards it knows its own secrets, everybody's public keys, and one share of each neighbour's."""
+
+    def __init__(
+        self, identity: Identity, policy: Policy, rounds: int, entropy: Entropy, done: Callable[[Prepared], None]
+    ) -> None:
+        self._identity, self._policy, self._rounds, self._entropy, self._done = identity, policy, rounds, entropy, done
+        self._register, self._me = identity.register, identity.place
+        self._nonce, self._sealing_key = entropy.bytes(HASH), entropy.bytes(KEY)
+        self._mask_keys = tuple(entropy.bytes(KEY) for _ in range(rounds))
+        self._seeds = tuple(entropy.bytes(KEY) for _ in range(rounds))
+        commitment = nonce_commitment(self._register, self._me, self._nonce)
+        self._commit = identity.sign(head(Kind.COMMIT, self._me) + commitment)
+        self._then: dict[Kind, Callable[[bytes], bytes]] = {Kind.COMMITS: self._reveal}
+
+    def begin(self) -> Sequence[Parcel]:
+        """The commitment to a number that will draw the graph."""
+        return ((COORDINATOR, self._commit),)
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Answers each of the coordinator's three messages once, in order."""
+        if sender != COORDINATOR:
+            raise UnexpectedMessage(sender)
+        kind = Reader(message, sender).kind
+        if kind not in self._then:
+            raise UnexpectedMessage(sender)
+        return ((COORDINATOR, self._then[Kind(kind)](message)),)
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """A party waits for nobody."""
+        del missing
+        return ()
+
+    # ---- reveal ------------------------------------------------------------------------------------------------------
+
+    def _reveal(self, message: bytes) -> bytes:
+        commits = read_commits(message, self._register, COORDINATOR)
+        if commits.get(self._me) != self._commit:
+            raise ChangedMessage("commitment")
+        self._enough(len(commits))
+        indices = range(self._rounds)
+        hidden = [seed_commitment(self._register.hash, self._me, index, self._seeds[index]) for index in indices]
+        keys = tuple(public_key(key) for key in self._mask_keys)
+        shown = Reveal(self._me, self._nonce, public_key(self._sealing_key), keys, seeds_digest(hidden))
+        self._commits, self._context = commits, hashed("commits", message)
+        self._revealed = self._identity.sign(shown.body(), self._context)
+        self._then = {Kind.REVEALS: self._deal}
+        return self._revealed + b"".join(hidden)
+
+    def _enough(self, found: int) -> None:
+        if found < self._policy.risk.threshold:
+            raise CohortTooSmall(found, self._policy.risk.threshold)
+
+    # ---- deal --------------------------------------------------------------------------------------------------------
+
+    def _deal(self, message: bytes) -> bytes:
+        drawn = draw(self._register, self._policy, self._rounds, self._checked_reveals(message))
+        if not holds(drawn.geometry, self._policy.risk):
+            raise CohortTooSmall(len(drawn.reveals), len(self._register))
+        holders = drawn.holders(self._me)
+        secrets = [secret for pair in zip(self._mask_keys, self._seeds, strict=True) for secret in pair]
+        dealt = shamir.deal(secrets, [place + 1 for place in holders], drawn.geometry.threshold, self._entropy)
+        bundles = {holder: joined(shares) for holder, shares in zip(holders, dealt, strict=True)}
+        parts = [head(Kind.SHARES, self._me), drawn.setup]
+        for holder, bundle in bundles.items():
+            parts.append(bundle_hashes(drawn.setup, self._me, holder, bundle))
+            if holder != self._me:
+                parts.append(self._sealed(drawn, holder, bundle))
+        self._drawn, self._own, self._then = drawn, bundles[self._me], {Kind.DELIVERY: self._store}
+        return self._identity.sign(b"".join(parts))
+
+    def _checked_reveals(self, message: bytes) -> dict[int, bytes]:
+        reader, found = Reader(message, COORDINATOR, Kind.REVEALS), dict[int, bytes]()
+        for _ in range(reader.count(len(self._register))):
+            signed = reader.take(reveal_size(self._rounds))
+            place = _next_place(signed, found, self._register, reader, Kind.REVEAL)
+            check_reveal(place, signed, self._commits, self._register, self._context)
+            found[place] = signed
+        reader.end()
+        if found.get(self._me) != self._revealed:
+            raise ChangedMessage("reveal")
+        self._enough(len(found))
+        return found
+
+    def _sealed(self, drawn: Drawn, holder: int, bundle: bytes) -> bytes:
+        public = drawn.reveals[holder].sealing_key
+        return seal(self._sealing_key, public, drawn.setup, self._me, holder, bundle, self._register.name(holder))
+
+    # ---- store -------------------------------------------------------------------------------------------------------
+
+    def _store(self, message: bytes) -> bytes:
+        reader, drawn = Reader(message, COORDINATOR, Kind.DELIVERY), self._drawn
+        if reader.take(HASH) != drawn.setup:
+            raise WrongSetup()
+        places = reader.places(len(self._register))
+        self._enough(len(places))
+        if self._me not in places or not set(places) <= set(drawn.reveals):
+            raise ChangedMessage("list of dealers")
+        neighbours = [place for place in drawn.neighbours[self._me] if place in places]
+        sealed = {dealer: reader.take(bundle_size(self._rounds)) for dealer in neighbours}
+        reader.end()
+        bundles = {dealer: self._opened(dealer, bundle) for dealer, bundle in sealed.items()} | {self._me: self._own}
+        epoch, peers = epoch_of(drawn.setup, places), {p: drawn.reveals[p].mask_keys for p in neighbours}
+        self._done(Prepared(epoch, places, self._mask_keys, self._seeds, peers, bundles))
+        self._then = {}
+        hashes = [short_hash(bundle_hashes(drawn.setup, dealer, self._me, bundles[dealer])) for dealer in sorted(bundles)]
+        return self._identity.sign(head(Kind.STORED, self._me) + epoch + b"".join(hashes))
+
+    def _opened(self, dealer: int, sealed: bytes) -> bytes:
+        public = self._drawn.reveals[dealer].sealing_key
+        return unseal(self._sealing_key, public, self._drawn.setup, dealer, self._me, sealed, self._register.name(dealer))
