@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, cast
 
+from securetm.aggregation.bfv import BfvSum
+from securetm.aggregation.ckks import CkksSum
 from securetm.aggregation.plain import PlainSum
 from securetm.contracts import Aggregation, Claim, Cohort, Mechanism, Profile, Terms, ThreatModel, TopicModel
 from securetm.errors import NotFound
+from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.shelf import titles, toml_on
 from securetm.tables import digest, into, read_toml, require
 from securetm.threats import Gap, gaps, read_threat_model
 
-AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum}
-MECHANISMS: Mapping[str, type[Any]] = {"shuffled_batches": ShuffledBatches}
+AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum, "bfv": BfvSum, "ckks": CkksSum}
+MECHANISMS: Mapping[str, type[Any]] = {"shuffled_batches": ShuffledBatches, "clamped": Clamped, "fixed_point": FixedPoint}
 MODELS: Mapping[str, str] = {"prodlda": "securetm.models.prodlda:ProdLDA"}  # named, so that torch is imported when needed
 VOCABULARIES = ("union", "joint", "file")
 
@@ -35,6 +38,7 @@ class ProfileText:
     aggregation: str
     vocabularies: tuple[str, ...]
     mechanism: tuple[dict[str, Any], ...] = ()
+    aggregation_settings: dict[str, Any] = field(default_factory=dict)
     minimum_parties: int = 2
     minimum_documents: int = 1
     threshold: int = 1
@@ -59,7 +63,7 @@ def read_profile(name: str) -> Profile:
         text.title,
         read_threat_model(text.threat_model).name,
         tuple(_mechanism(part, path.name) for part in text.mechanism),
-        cast(Aggregation, _chosen("aggregation", AGGREGATIONS, text.aggregation)()),
+        _aggregation(text, path.name),
         text.vocabularies,
         digest(table),
         text.minimum_parties,
@@ -106,6 +110,11 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
     """A cohort under this profile: how many must remain, and how many may help an adversary."""
     threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
+
+
+def _aggregation(text: ProfileText, where: str) -> Aggregation:
+    kind = _chosen("aggregation", AGGREGATIONS, text.aggregation)
+    return cast(Aggregation, into(kind, text.aggregation_settings, f"{where} [aggregation_settings]"))
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:

@@ -210,9 +210,7 @@ class Coordinator:
         if self._blind:  # the shapes of the start are public; what became of them is not the coordinator's
             shown = {member: {} for member in self.members}
         about = shown[self.members[0]]
-        unnamed = Cohort(
-            b"", self._number(question), self.members, self.profile.threshold, self.profile.colluding, self.plan.seed
-        )
+        unnamed = self._cohort(question)
         terms = admitted(query.terms, self.profile, unnamed)
         marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
         cohort = replace(unnamed, round_id=round_identity(*marks))

@@ -18,42 +18,71 @@ CLAMPED = "clamped"  # in the party's own cupboard: how many values it clamped s
 
 
 @dataclass(frozen=True)
-class FixedPoint(Mechanism):
-    """Values within plus or minus `span`, in steps as fine as the ring allows for a cohort of that size.
-
-    Terms of 64 bits get a 64-bit ring and `wide_span`. Whole numbers stay as they are, clamped to what the ring can sum.
-    """
+class Clamped(Mechanism):
+    """Real values within plus or minus `span`, or `wide_span` where terms ask for 64 bits. It rounds nothing."""
 
     span: float = 4096.0
-    wide_span: float = 2.0**36
-    rounding: str = "stochastic"
+    wide_span: float = 2.0**30
 
     def __post_init__(self) -> None:
-        if self.rounding not in ROUNDINGS:
-            raise BadSetting("FixedPoint", "rounding", self.rounding, f"is none of {', '.join(ROUNDINGS)}")
         for name in ("span", "wide_span"):
             if not 0 < getattr(self, name) < INF:
-                raise BadSetting("FixedPoint", name, str(getattr(self, name)), "must be above 0 and finite")
+                raise BadSetting(type(self).__name__, name, str(getattr(self, name)), "must be above 0 and finite")
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - the span is the same for any cohort
+        """The same terms with a reach."""
+        return replace(terms, reach=min(terms.reach, self.bound(terms))) if terms.domain is Domain.REAL else terms
+
+    def bound(self, terms: Terms) -> float:
+        """The span for terms of that width."""
+        return self.wide_span if terms.bits == 64 else self.span
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        """Run by a party; how much was clamped stays in its own cupboard."""
+        if not np.isfinite(vector).all():
+            raise NotFinite(int((~np.isfinite(vector)).sum()))
+        clamped = int((np.abs(vector) > terms.reach).sum())
+        if clamped:
+            before = int.from_bytes(desk.cupboard.get(CLAMPED) or b"")
+            desk.cupboard.put(CLAMPED, (before + clamped).to_bytes(8))
+        return np.clip(vector, -terms.reach, terms.reach)
+
+
+@dataclass(frozen=True)
+class FixedPoint(Clamped):
+    """Values on a grid as fine as the ring allows for a cohort of that size; whole numbers stay as they are.
+
+    `ring` forces its width in bits: 32 halves the bytes of what would travel in 64, on a coarser grid.
+    """
+
+    rounding: str = "nearest"
+    ring: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rounding not in ROUNDINGS:
+            raise BadSetting("FixedPoint", "rounding", self.rounding, f"is none of {', '.join(ROUNDINGS)}")
+        if self.ring not in (0, 32, 64):
+            raise BadSetting("FixedPoint", "ring", str(self.ring), "must be 32 or 64, or 0 for what each question asks for")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """Whole numbers whose sum over the cohort fits the ring, the step and the reach being public."""
+        """Whole numbers whose sum over the cohort fits the ring; the step and the reach are public."""
         if terms.noised is not Noised.NOT:
             raise NoiseBeforeRounding()
-        most = ((1 << (terms.bits - 1)) - 1) // len(cohort.members)
+        bits = self.ring or terms.bits
+        most = ((1 << (bits - 1)) - 1) // len(cohort.members)
         if terms.domain is Domain.INTEGER:
-            return replace(terms, reach=min(terms.reach, float(most)))
-        span = min(self.wide_span if terms.bits == 64 else self.span, terms.reach)
+            return replace(terms, bits=bits, reach=min(terms.reach, float(most)))
         most = min(most, 1 << 52)  # beyond it a float64 is no longer a whole number
-        return replace(terms, domain=Domain.INTEGER, grid=span / most, reach=float(most))
+        grid = min(self.bound(terms), terms.reach) / most
+        return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=float(most))
 
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         """Run by a party. Stochastic rounding draws its coins from the party's own entropy."""
-        if not np.isfinite(vector).all():
-            raise NotFinite(int((~np.isfinite(vector)).sum()))
-        scaled = vector if terms.grid == 0 else vector.astype(np.float64) / terms.grid
-        self._count(int((np.abs(scaled) > terms.reach).sum()), desk)
-        bounded = np.clip(scaled, -terms.reach, terms.reach)
-        return (bounded if terms.grid == 0 else self._rounded(bounded, desk)).astype(np.int64)
+        if terms.grid == 0:
+            return super().on_vector(vector, terms, desk).astype(np.int64)
+        bounded = super().on_vector(vector.astype(np.float64) / terms.grid, terms, desk)
+        return self._rounded(bounded, desk).astype(np.int64)
 
     def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:  # noqa: ARG002
         """Back to real numbers, for whoever opened the sum."""
@@ -68,8 +97,3 @@ class FixedPoint(Mechanism):
         coins = np.frombuffer(desk.entropy.bytes(4 * len(values)), dtype="<u4")
         up: Array = lower + ((values - lower) * 2.0**32 > coins)
         return up
-
-    def _count(self, clamped: int, desk: Desk) -> None:
-        if clamped:
-            before = int.from_bytes(desk.cupboard.get(CLAMPED) or b"")
-            desk.cupboard.put(CLAMPED, (before + clamped).to_bytes(8))

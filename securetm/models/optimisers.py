@@ -50,7 +50,7 @@ def step(
 ) -> tuple[Array, dict[str, Array]]:
     """Weights and memory after one step along gradient / count; the step is number 1, 2, ... Memory of Adam or empty."""
     if not memory:
-        return weights - weights.dtype.type(rate / count) * gradient, {}
+        return (weights - rate / count * gradient).astype(weights.dtype, copy=False), {}  # an opened sum may be wider
     first, second = memory["first"], memory["second"]
     if not in_place:
         weights, first, second = weights.copy(), first.copy(), second.copy()

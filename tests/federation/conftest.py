@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,13 +34,16 @@ def corpora() -> Mapping[str, Corpus]:
 
 
 def small_plan(**more: object) -> Plan:
-    """A plan for these parties; any setting can be overridden as section__name=value."""
-    tables: dict[str, dict[str, object]] = {
+    """A plan for these parties; any setting can be overridden as section__name=value or name=value."""
+    tables: dict[str, Any] = {
         "model": {"name": "prodlda", "n_topics": 3, "hidden": 8, "batch": 16},
         "training": {"rounds": 12, "held_out": 0.2},
         "vocabulary": {"min_documents": 2, "max_share": 1.0},
     }
     for name, value in more.items():
         section, _, setting = name.partition("__")
-        tables.setdefault(section, {})[setting] = value
+        if setting:
+            tables.setdefault(section, {})[setting] = value
+        else:
+            tables[name] = value
     return plan_from_tables(tables, "a test")

@@ -1,0 +1,86 @@
+"""A federation whose sums are hidden learns what one with plain sums learns, to the error of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Array
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BelowMinimum, PartyRefused, VocabularyNotAllowed
+from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.simulation import execute
+from securetm.federation.store import read_arrays
+
+from .conftest import SHARED, SUBJECTS, small_plan, texts
+
+PROFILES = ["bfv", "ckks"]
+ROUNDS = 25
+
+
+@pytest.fixture(scope="module")
+def five(corpora: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
+    """Two parties more, since a masked sum needs four."""
+    more = {"east": SUBJECTS["north"], "centre": SUBJECTS["south"]}
+    extra = {name: Corpus.from_strings(texts(words, 50, 7), name=name) for name, words in more.items()}
+    return {**corpora, **extra}
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A public vocabulary."""
+    path = tmp_path_factory.mktemp("public") / "words.txt"
+    path.write_text("\n".join(sorted({*SHARED, *(w for subject in SUBJECTS.values() for w in subject)})), "utf-8")
+    return path
+
+
+def ran(path: Path, corpora: Mapping[str, Corpus], **settings: Any) -> tuple[dict[str, Any], RunFolder]:
+    plan = small_plan(training__rounds=ROUNDS, model__batch=32, model__optimiser="sgd", model__learning_rate=0.01, **settings)
+    folder = begin(path, plan, corpora)
+    return execute(folder, Unwatched()), folder
+
+
+def weights(folder: RunFolder) -> Array:
+    return read_arrays(folder.model, bare=True)[0]["weights"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
+    public = {"vocabulary__source": "file", "vocabulary__file": str(words)}
+    plain, open_folder = ran(tmp_path / "open", five, **public)
+    hidden, folder = ran(tmp_path / profile, five, profile=profile, **public)
+    # Plain gradient steps: an error of half a grid step a party and round, times the learning rate, over the documents.
+    assert np.abs(weights(folder) - weights(open_folder)).max() < 1e-5
+    assert hidden["topics"] == plain["topics"]
+    assert hidden["quality"]["held_out"] == pytest.approx(plain["quality"]["held_out"], rel=0.01)
+
+
+@pytest.mark.parametrize("profile", ["bfv", "ckks"])
+def test_where_the_parties_open_the_coordinator_never_sees_the_model(
+    profile: str, five: Mapping[str, Corpus], words: Path, tmp_path: Path
+) -> None:
+    _, folder = ran(tmp_path / profile, five, profile=profile, vocabulary__source="file", vocabulary__file=str(words))
+    learned = weights(folder)
+    kept, _ = read_arrays(folder.coordinator / "checkpoint.safetensors")
+    start = folder.plan.make_model().start(tuple(words.read_text("utf-8").split()), np.random.default_rng(folder.plan.seed))
+    assert np.array_equal(kept["weights"], start["weights"])  # the public start, and nothing after it
+    assert np.abs(learned - start["weights"]).max() > 1e-4
+    assert not (folder.coordinator / "model.safetensors").exists()
+    for content in (path.read_bytes() for path in folder.coordinator.iterdir()):
+        assert learned[:64].tobytes() not in content
+
+
+@pytest.mark.parametrize("profile", ["bfv", "ckks"])
+def test_a_vocabulary_that_would_show_words_is_refused(profile: str) -> None:
+    with pytest.raises(VocabularyNotAllowed):
+        small_plan(profile=profile, vocabulary__source="union")
+
+
+def test_a_batch_below_the_minimum_is_refused(five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
+    with pytest.raises(PartyRefused, match=BelowMinimum.__name__):
+        plan = small_plan(profile="bfv", model__batch=4, vocabulary__source="file", vocabulary__file=str(words))
+        execute(begin(tmp_path / "run", plan, five), Unwatched())
