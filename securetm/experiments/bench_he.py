@@ -1,0 +1,195 @@
+"""Encrypted sums beside the parameters that NVFlare ships, in one run: seconds and bytes of every phase. It judges no secrecy.
+
+Ours go through the seats, from vector to bytes and back, on one thread; theirs through TenSEAL's high-level vectors, with the
+public context in every message, as NVFlare sends it. The two take turns, and the fastest turn of each counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from securetm.aggregation.bfv import BfvSum
+from securetm.aggregation.ckks import CkksSum
+from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Roster, Seat, Terms
+from securetm.entropy import OperatingSystem
+
+PEER = "NVFlare's parameters: TenSEAL CKKS 8192 [60, 40, 40], scale 2^40"
+TURNS = 3
+PHASES = ("encrypt, one party", "add, coordinator", "decrypt, one party")
+LEAST = {"ckks": 2.0, "bfv": 3.5}  # times smaller on the wire than the peer that is asked for
+
+OnProgress = Callable[[int, int], None]
+Figures = dict[str, float]  # seconds of each phase, and bytes up and down for one party
+
+
+_Message = tuple[bytes, list[bytes]]  # the peer's: a context and ciphertexts
+_SLOTS = 4096
+
+
+class _Cupboard(dict[str, bytes]):
+    """A role's memory for the time of one bench."""
+
+    def put(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+
+def bench(length: int = 200_000, parties: int = 10, on_progress: OnProgress | None = None) -> dict[str, Any]:
+    """CKKS and BFV sums of that many values over that many parties, beside the peer."""
+    rng = np.random.default_rng(0)
+    reals = {f"party{i:03}": rng.normal(0, 0.1, length).astype(np.float32) for i in range(parties)}
+    counts = {m: rng.poisson(3.0, length) for m in reals}
+    whole = Terms((Block("counts", (length,)),), domain=Domain.INTEGER, bits=32)
+    ours = {
+        "ckks": _Ours(CkksSum(), Terms((Block("weights", (length,)),), reach=8.0), reals),
+        "bfv": _Ours(BfvSum(), whole, counts),
+    }
+    theirs = _Theirs(reals)
+    best: dict[str, Figures] = {}
+    runs: list[tuple[str, Callable[[], Figures]]] = [*((name, one.turn) for name, one in ours.items()), ("peer", theirs.turn)]
+    for turn in range(TURNS):
+        for i, (name, run) in enumerate(runs):
+            found = run()
+            best[name] = {key: min(value, best.get(name, found)[key]) for key, value in found.items()}
+            if on_progress is not None:
+                on_progress(turn * len(runs) + i + 1, TURNS * len(runs))
+    rows = [row for name in ours for row in _rows(name, best[name], best["peer"], length, parties)]
+    return {
+        "bench": "he",
+        "machine": _machine(),
+        "peer": PEER,
+        "length": length,
+        "parties": parties,
+        "rows": rows,
+        "missing": [],
+    }
+
+
+# ---- ours ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Ours:
+    """A session of ours: prepared once, then one round a turn."""
+
+    code: Aggregation
+    terms: Terms
+    vectors: Mapping[str, Array]
+
+    def __post_init__(self) -> None:
+        members = tuple(self.vectors)
+        identities = {m: hashlib.sha256(m.encode()).digest() for m in members}
+        keys = {m: Ed25519PrivateKey.from_private_bytes(k).public_key().public_bytes_raw() for m, k in identities.items()}
+        roster = Roster(bytes(32), bytes(32), members, keys)
+        self.parties: dict[str, Seat] = {
+            m: self.code.party(m, roster, OperatingSystem(), _Cupboard(identity=identities[m])) for m in members
+        }
+        self.middle = self.code.coordinator(roster, _Cupboard())
+        self.number = 0
+        self._carry({"coordinator": self.middle.prepare(TURNS), **{m: s.prepare(TURNS) for m, s in self.parties.items()}})
+
+    def turn(self) -> Figures:
+        """One round; the sum must be right."""
+        self.number += 1
+        members = tuple(self.vectors)
+        during = Cohort(hashlib.sha256(b"%d" % self.number).digest(), self.number, members, threshold=len(members))
+        terms, block = self.code.admit(self.terms, during), self.terms.layout[0].name
+        adding = self.middle.round(during, terms, None)
+        exchanges = {m: seat.round(during, terms, {block: self.vectors[m]}) for m, seat in self.parties.items()}
+        encrypting, sent = _timed(lambda: {members[0]: exchanges[members[0]].begin()[0][1]})
+        sent |= {m: exchanges[m].begin()[0][1] for m in members[1:]}
+        added, sums = _timed(lambda: [parcel for m in members for parcel in adding.receive(m, sent[m])])
+        opening, _ = _timed(lambda: exchanges[members[0]].receive("coordinator", sums[0][1]))
+        total = self.parties[members[0]].answer(during.round_id).total
+        assert total is not None
+        plain = np.sum([v.astype(np.float64) for v in self.vectors.values()], axis=0)
+        assert np.abs(total[block] - plain).max() <= self.code.error(terms, during)
+        return _figures(encrypting, added, opening, len(sent[members[0]]), len(sums[0][1]))
+
+    def _carry(self, exchanges: Mapping[str, Exchange]) -> None:
+        waiting = [(name, to, message) for name, one in exchanges.items() for to, message in one.begin()]
+        while waiting:
+            sender, to, message = waiting.pop(0)
+            waiting.extend((to, then, reply) for then, reply in exchanges[to].receive(sender, message))
+
+
+# ---- theirs ------------------------------------------------------------------------------------------------------------
+
+
+class _Theirs:
+    """TenSEAL's vectors with one key for all, as NVFlare's clients and server use them."""
+
+    def __init__(self, vectors: Mapping[str, Array]) -> None:
+        self.tenseal = import_module("tenseal")
+        self.vectors = [v.tolist() for v in vectors.values()]
+        self.context = self.tenseal.context(self.tenseal.SCHEME_TYPE.CKKS, 8192, coeff_mod_bit_sizes=[60, 40, 40])
+        self.context.global_scale = 2**40
+        self.public = self.context.copy()
+        self.public.make_context_public()
+
+    def turn(self) -> Figures:
+        """One round with one tensor a party."""
+        encrypting, first = _timed(lambda: self._sealed(self.vectors[0]))
+        sent = [first, *(self._sealed(v) for v in self.vectors[1:])]
+        added, (context, total) = _timed(lambda: self._added(sent))
+        opening, _ = _timed(lambda: [self.tenseal.ckks_vector_from(self.context, part).decrypt() for part in total])
+        return _figures(
+            encrypting, added, opening, len(first[0]) + sum(map(len, first[1])), len(context) + sum(map(len, total))
+        )
+
+    def _sealed(self, values: list[float]) -> _Message:
+        """One ciphertext at a time: TenSEAL prints a warning for longer vectors, on the stream where results belong."""
+        parts = [values[i : i + _SLOTS] for i in range(0, len(values), _SLOTS)]
+        return self._context_bytes(), [self.tenseal.ckks_vector(self.context, part).serialize() for part in parts]
+
+    def _context_bytes(self) -> bytes:
+        """What a message carries besides the ciphertexts: parameters and public key, no rotation keys."""
+        left_out = {"save_secret_key": False, "save_galois_keys": False, "save_relin_keys": False}
+        return bytes(self.public.serialize(save_public_key=True, **left_out))
+
+    def _added(self, sent: list[_Message]) -> _Message:
+        total: list[Any] = []
+        for context, ciphertexts in sent:
+            public = self.tenseal.context_from(context)
+            held = [self.tenseal.ckks_vector_from(public, part) for part in ciphertexts]
+            total = [one + two for one, two in zip(total, held, strict=True)] if total else held
+        return sent[0][0], [part.serialize() for part in total]
+
+
+# ---- figures -------------------------------------------------------------------------------------------------------------
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def _figures(encrypting: float, adding: float, opening: float, up: int, down: int) -> Figures:
+    return {**dict(zip(PHASES, (encrypting, adding, opening), strict=True)), "up": float(up), "down": float(down)}
+
+
+def _rows(name: str, ours: Figures, theirs: Figures, length: int, parties: int) -> list[dict[str, Any]]:
+    case = f"{name}, {length:,} values, {parties} parties"
+    named = [(f"{phase}: {case}", phase, "s", 1.0) for phase in PHASES]
+    named += [(f"bytes {way} for one party: {case}", way, "bytes", LEAST[name]) for way in ("up", "down")]
+    rows = []
+    for title, key, unit, asked in named:
+        mine, peer = ours[key], theirs[key]
+        row = {"case": title, "ours": round(mine, 5), "unit": unit, "peer": PEER, "theirs": round(peer, 5)}
+        times = {"times_float32": round(mine / (4 * length), 3)} if unit == "bytes" else {}
+        rows.append({**row, "ratio": round(peer / mine, 2), "asked_ratio": asked, **times})
+    return rows
+
+
+def _machine() -> str:
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
