@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from securetm.aggregation.bfv import BfvSum
 from securetm.aggregation.ckks import CkksSum
+from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.plain import PlainSum
 from securetm.contracts import Aggregation, Claim, Cohort, Mechanism, Profile, Terms, ThreatModel, TopicModel
 from securetm.errors import NotFound
@@ -22,7 +23,7 @@ from securetm.shelf import titles, toml_on
 from securetm.tables import digest, into, read_toml, require
 from securetm.threats import Gap, gaps, read_threat_model
 
-AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum, "bfv": BfvSum, "ckks": CkksSum}
+AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum, "masked": MaskedSum, "bfv": BfvSum, "ckks": CkksSum}
 MECHANISMS: Mapping[str, type[Any]] = {"shuffled_batches": ShuffledBatches, "clamped": Clamped, "fixed_point": FixedPoint}
 MODELS: Mapping[str, str] = {"prodlda": "securetm.models.prodlda:ProdLDA"}  # named, so that torch is imported when needed
 VOCABULARIES = ("union", "joint", "file")
@@ -113,8 +114,10 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
 
 
 def _aggregation(text: ProfileText, where: str) -> Aggregation:
+    """What the profile says of all its parts (how many may collude) reaches the aggregation from there, not typed twice."""
     kind = _chosen("aggregation", AGGREGATIONS, text.aggregation)
-    return cast(Aggregation, into(kind, text.aggregation_settings, f"{where} [aggregation_settings]"))
+    shared = {"colluding": text.colluding} if "colluding" in {part.name for part in fields(kind)} else {}
+    return cast(Aggregation, into(kind, {**text.aggregation_settings, **shared}, f"{where} [aggregation_settings]"))
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:

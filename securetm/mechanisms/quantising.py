@@ -70,10 +70,9 @@ class FixedPoint(Clamped):
         if terms.noised is not Noised.NOT:
             raise NoiseBeforeRounding()
         bits = self.ring or terms.bits
-        most = ((1 << (bits - 1)) - 1) // len(cohort.members)
+        most = min(((1 << (bits - 1)) - 1) // len(cohort.members), 1 << 52)  # beyond 2^53 a float64 skips whole numbers
         if terms.domain is Domain.INTEGER:
             return replace(terms, bits=bits, reach=min(terms.reach, float(most)))
-        most = min(most, 1 << 52)  # beyond it a float64 is no longer a whole number
         grid = min(self.bound(terms), terms.reach) / most
         return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=float(most))
 

@@ -18,7 +18,7 @@ from securetm.federation.store import read_arrays
 
 from .conftest import SHARED, SUBJECTS, small_plan, texts
 
-PROFILES = ["bfv", "ckks"]
+PROFILES = ["masked", "bfv", "ckks"]
 ROUNDS = 25
 
 
@@ -81,6 +81,7 @@ def test_a_vocabulary_that_would_show_words_is_refused(profile: str) -> None:
 
 
 def test_a_batch_below_the_minimum_is_refused(five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
+    plan = small_plan(profile="bfv", model__batch=4, vocabulary__source="file", vocabulary__file=str(words))
+    folder = begin(tmp_path / "run", plan, five)
     with pytest.raises(PartyRefused, match=BelowMinimum.__name__):
-        plan = small_plan(profile="bfv", model__batch=4, vocabulary__source="file", vocabulary__file=str(words))
-        execute(begin(tmp_path / "run", plan, five), Unwatched())
+        execute(folder, Unwatched())
