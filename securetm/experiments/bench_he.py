@@ -185,7 +185,7 @@ def _rows(name: str, ours: Figures, theirs: Figures, length: int, parties: int) 
     rows = []
     for title, key, unit, asked in named:
         mine, peer = ours[key], theirs[key]
-        row = {"case": title, "ours": round(mine, 5), "unit": unit, "peer": PEER, "theirs": round(peer, 5)}
+        row: dict[str, Any] = {"case": title, "ours": round(mine, 5), "unit": unit, "peer": PEER, "theirs": round(peer, 5)}
         times = {"times_float32": round(mine / (4 * length), 3)} if unit == "bytes" else {}
         rows.append({**row, "ratio": round(peer / mine, 2), "asked_ratio": asked, **times})
     return rows
