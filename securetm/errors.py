@@ -953,6 +953,12 @@ class NoSealLibrary(Misuse):
     hint = "pip install tenseal, or choose the profile masked, which hides the same and needs no such package"
 
 
+class HelperDied(SecuretmError):
+    """a helper process that encrypts or decrypts ended before its work was done"""
+
+    hint = "is there enough memory? the round can be tried again; helpers are started anew"
+
+
 @dataclass(eq=False)
 class NoSumKey(SecuretmError):
     """{party} holds no key of this session's encrypted sums"""

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.aggregation.homomorphic_fit import DEGREE, SEED, Fit
+from securetm.aggregation.homomorphic_helpers import spread
 from securetm.contracts import Array, Entropy
 from securetm.entropy import OperatingSystem, below
 from securetm.errors import NoSealLibrary
@@ -209,7 +210,24 @@ def draw_ternary(entropy: Entropy) -> Array:
 
 
 def encrypt(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Entropy) -> tuple[Array, Array]:
-    """Run by a party: each row of whole numbers as a first polynomial and a seed. Nobody without the key reads them.
+    """Run by a party: each row of whole numbers as a first polynomial and a seed. Nobody without the key reads them."""
+    if not isinstance(entropy, OperatingSystem):
+        return encrypt_here(code, fit, ternary, rows, entropy)
+    first, seeds = spread(
+        lambda part: encrypt_here(code, fit, ternary, part, entropy), "encrypt", code.name, fit, ternary, [rows]
+    )
+    return first, seeds
+
+
+def decrypt(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
+    """Run by a party: the whole numbers behind a sum of ciphertexts."""
+    work = [first, second]
+    (rows,) = spread(lambda *part: [decrypt_here(code, fit, ternary, *part)], "decrypt", code.name, fit, ternary, work)
+    return rows
+
+
+def encrypt_here(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Entropy) -> tuple[Array, Array]:
+    """In this process.
 
     SEAL draws from the operating system for each ciphertext. A seeded entropy (test vectors only) needs a context for each
     ciphertext: SEAL restarts a seeded generator at each encryption, and two ciphertexts from one seed show their difference.
@@ -227,8 +245,8 @@ def encrypt(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Entropy)
     return first, seeds
 
 
-def decrypt(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
-    """Run by a party: the whole numbers behind a sum of ciphertexts."""
+def decrypt_here(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
+    """In this process."""
     shop = workshop(*code.context_key(fit))
     decryptor = shop.api.Decryptor(shop.context, shop.secret_key(ternary))
     rows = np.empty((len(first), DEGREE), dtype=np.int64)

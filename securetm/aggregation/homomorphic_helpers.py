@@ -1,0 +1,142 @@
+"""Helper processes for large vectors: SEAL's Python face holds the interpreter lock. They know no protocol and no network.
+
+A helper is a child of this process and talks through pipes only. It is started by its own command line, never by forking
+(threads of torch do not survive that) nor by importing the user's script again; it ends when the pipe closes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from securetm.aggregation.homomorphic_fit import Fit, Modulus
+from securetm.contracts import Array
+from securetm.errors import HelperDied
+
+WORTH = 512  # ciphertexts in one piece of work: about a million values, a tenth of a second
+MOST = 3  # helpers beside this process
+
+_started: list[Helper] = []
+_owner = 0  # the process that started them: a fork must not share their pipes
+_one_at_a_time = threading.Lock()
+
+
+def put_work(pipe: IO[bytes], facts: dict[str, Any], arrays: Sequence[Array]) -> None:
+    """Facts as JSON, then each array as it lies in memory."""
+    shapes = [[array.dtype.str, list(array.shape)] for array in arrays]
+    head = json.dumps({**facts, "arrays": shapes}).encode()
+    pipe.write(struct.pack("<I", len(head)) + head)
+    for array in arrays:
+        pipe.write(np.ascontiguousarray(array).data)
+    pipe.flush()
+
+
+def take_work(pipe: IO[bytes]) -> tuple[dict[str, Any], list[Array]] | None:
+    """What `put_work` wrote, or nothing if the other side is gone."""
+    start = pipe.read(4)
+    if len(start) < 4:
+        return None
+    facts = json.loads(pipe.read(struct.unpack("<I", start)[0]))
+    arrays = []
+    for kind, shape in facts["arrays"]:
+        array = np.empty(shape, dtype=kind)
+        content = pipe.read(array.nbytes)
+        if len(content) < array.nbytes:
+            return None
+        arrays.append(np.frombuffer(content, dtype=kind).reshape(shape))
+    return facts, arrays
+
+
+def fit_from(facts: dict[str, Any]) -> Fit:
+    """A fit that went through JSON."""
+    return Fit(**{**facts, "modulus": Modulus(**facts["modulus"])})
+
+
+class Helper:
+    """One child process."""
+
+    def __init__(self) -> None:
+        root = str(Path(__file__).parents[2])
+        path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+        command = [sys.executable, "-m", "securetm.aggregation.homomorphic_worker"]
+        self._child = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own, nothing from outside
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+        )
+
+    def ask(self, facts: dict[str, Any], arrays: Sequence[Array]) -> None:
+        """Hands out a piece of work; the helper reads all of it before it answers."""
+        assert self._child.stdin is not None
+        try:
+            put_work(self._child.stdin, facts, arrays)
+        except OSError as problem:
+            raise HelperDied() from problem
+
+    def done(self) -> list[Array]:
+        """Waits for the result."""
+        assert self._child.stdout is not None
+        found = take_work(self._child.stdout)
+        if found is None:
+            raise HelperDied()
+        return found[1]
+
+    def end(self) -> None:
+        """Closes the pipes, which ends the helper."""
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._child.stdout.close()
+        try:
+            self._child.stdin.close()
+        except BrokenPipeError:
+            self._child.kill()  # it is gone, or about to be
+        self._child.wait()
+
+
+def end_all() -> None:
+    """Ends this process's helpers; the next large piece of work starts new ones."""
+    if _owner == os.getpid():
+        for helper in _started:
+            helper.end()
+    _started.clear()
+
+
+atexit.register(end_all)
+
+
+def _helpers() -> list[Helper]:
+    global _owner
+    if _owner != os.getpid():
+        _started.clear()
+        _owner = os.getpid()
+    wanted = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST + 1) - 1
+    while len(_started) < wanted:
+        _started.append(Helper())
+    return _started
+
+
+def spread(work: Any, do: str, code: str, fit: Fit, secret: Array, arrays: Sequence[Array]) -> list[Array]:
+    """Runs `work(*arrays)` row by row over this process and its helpers; small work stays here."""
+    if len(arrays[0]) < WORTH:
+        return list(work(*arrays))
+    with _one_at_a_time:
+        helpers = _helpers()
+        own, *shares = zip(*(np.array_split(array, len(helpers) + 1) for array in arrays), strict=True)
+        facts = {"do": do, "code": code, "fit": asdict(fit)}
+        try:
+            for helper, share in zip(helpers, shares, strict=True):
+                helper.ask(facts, [secret, *share])
+            parts = [list(work(*own)), *(helper.done() for helper in helpers)]
+        except BaseException:
+            end_all()  # a reply that nobody took would be taken for the next one
+            raise
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]

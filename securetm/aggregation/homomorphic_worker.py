@@ -1,0 +1,31 @@
+"""What a helper process runs: it encrypts or decrypts rows for its parent until the pipe closes. It keeps nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from securetm.aggregation.bfv import BfvCode
+from securetm.aggregation.ckks import CkksCode
+from securetm.aggregation.homomorphic_helpers import fit_from, put_work, take_work
+from securetm.aggregation.homomorphic_seal import Code, decrypt_here, encrypt_here
+from securetm.entropy import OperatingSystem
+
+CODES: dict[str, Code] = {"bfv": BfvCode(), "ckks": CkksCode()}
+
+
+def main() -> None:
+    """Answers until the parent is gone. Whatever libraries print goes to standard error."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while (asked := take_work(sys.stdin.buffer)) is not None:
+        facts, (secret, *arrays) = asked
+        code, fit = CODES[facts["code"]], fit_from(facts["fit"])
+        if facts["do"] == "encrypt":
+            put_work(replies, {}, encrypt_here(code, fit, secret, arrays[0], OperatingSystem()))
+        else:
+            put_work(replies, {}, [decrypt_here(code, fit, secret, arrays[0], arrays[1])])
+
+
+if __name__ == "__main__":
+    main()
