@@ -58,17 +58,22 @@ def flat(answer: Answer) -> Array:
     return np.concatenate([part.ravel() for part in answer.total.values()])
 
 
+def unchanged(_: str, message: bytes) -> bytes:
+    return message
+
+
 @dataclass
 class Played:
-    """All seats of a session. `leaves` says who is gone from which message on; `change` may alter what the coordinator sends."""
+    """All seats of a session. `leaves` says who is gone from which message on; `change` alters what reaches a party,
+    `change_up` what reaches the coordinator."""
 
     aggregation: MaskedSum
     members: tuple[str, ...]
     seed: str = ""
     entropy: Callable[[str], Entropy] | None = None
     leaves: dict[Kind, set[str]] = field(default_factory=dict)
-    change: Callable[[str, bytes], bytes] = staticmethod(lambda _, message: message)
-    change_up: Callable[[str, bytes], bytes] = staticmethod(lambda _, message: message)
+    change: Callable[[str, bytes], bytes] = unchanged
+    change_up: Callable[[str, bytes], bytes] = unchanged
     seen: list[tuple[str, bytes]] = field(default_factory=list)
     sent: list[tuple[str, bytes]] = field(default_factory=list)
 
@@ -119,7 +124,9 @@ class Played:
         """Wave after wave until the coordinator has nothing more to say."""
         waiting = {name: list(exchange.begin()) for name, exchange in parties.items()}
         while waiting:
-            came = [(name, self.change_up(name, m)) for name, out in waiting.items() for _, m in out if not self.gone(name, m[1])]
+            came = [
+                (name, self.change_up(name, m)) for name, out in waiting.items() for _, m in out if not self.gone(name, m[1])
+            ]
             for name, message in came:
                 self.seen.append((name, message))
                 middle.receive(name, message)

@@ -1,0 +1,255 @@
+"""Five faults that a right sum does not show: each is put in, and a test that passes without it must fail.
+
+The tests look at what the coordinator sees, as its adversary would: seeds it can try, messages it can subtract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.aggregation import masked_opening, masked_round
+from securetm.aggregation.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked_memory import Prepared
+from securetm.aggregation.masked_messages import HEADER_SIZE, Header, Kind, Place, read_header
+from securetm.aggregation.shares import shared_secret
+from securetm.contracts import Array
+from securetm.entropy import Seeded
+from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
+from tests.laws.aggregation_laws import LUCK, told_apart
+
+N, ROUNDS, LENGTH = 4, 2, TERMS.size
+ENTROPY = "the same for every vector"
+
+# ---- what is measured ------------------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """Every seed from which a party's mask is made, beside the header of its message."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.masks: list[tuple[Header, list[Mask]]] = []
+        honest = masked_round.PartyRound._masks
+
+        def note(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
+            masks = honest(party, header, prepared)
+            self.masks.append((header, masks))
+            return masks
+
+        patch.setattr(masked_round.PartyRound, "_masks", note)
+
+
+@pytest.fixture
+def patch() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patched:
+        yield patched
+
+
+def two_rounds(vectors: dict[str, Array]) -> tuple[Played, list[Array]]:
+    """Two rounds over the same vectors."""
+    played = Played(MaskedSum(), names(N)).prepare(ROUNDS)
+    answers = [flat(played.play(played.cohort(number), vectors)) for number in range(ROUNDS)]
+    return played, answers
+
+
+def masked_messages(played: Played) -> list[tuple[Header, Array]]:
+    sent = [m for _, m in played.seen if m[1] == Kind.MASKED]
+    return [(read_header(m, ""), np.frombuffer(m, "<u4", offset=HEADER_SIZE)) for m in sent]
+
+
+def seeds_cannot_be_tried(patch: pytest.MonkeyPatch) -> None:
+    """Each seed has 256 bits that differ from seed to seed: no bit is constant, none follows from the one before."""
+    recorded = Recorded(patch)
+    for _ in range(8):
+        two_rounds(vectors_of(names(N)))
+    bits = np.unpackbits(np.array([list(seed) for _, masks in recorded.masks for seed, _ in masks], np.uint8), axis=1)
+    assert bits.shape[1] == 256
+    spread = bits.mean(axis=0)
+    assert np.all((spread > 0.2) & (spread < 0.8))  # 256 seeds, half of them twice: nine standard deviations
+    pairs = N * (N - 1) // 2
+    assert len(np.unique(bits, axis=0)) == 8 * ROUNDS * (N + pairs)  # each pair's seed is seen at both ends
+
+
+def masks_are_fresh(patch: pytest.MonkeyPatch) -> None:
+    """The same vector twice: the difference of the two messages must not be nothing, and no seed comes again."""
+    recorded = Recorded(patch)
+    played, _ = two_rounds(vectors_of(names(N)))
+    by_party: dict[int, list[Array]] = {}
+    for header, vector in masked_messages(played):
+        by_party.setdefault(header.sender, []).append(vector)
+    assert all(np.any(one != two) for sent in by_party.values() for one, two in pairwise(sent))
+    of_round = [{seed for header, masks in recorded.masks if header.at.index == n for seed, _ in masks} for n in range(ROUNDS)]
+    assert not of_round[0] & of_round[1]
+
+
+def each_pair_and_oneself_mask(patch: pytest.MonkeyPatch) -> None:
+    """Under every message lie its own mask and one for each neighbour, with the right signs, and nothing else."""
+    del patch
+    vectors = vectors_of(names(N))
+    played, _ = two_rounds(vectors)
+    kept = {name: played.parties[name]._prekeys.prepared() for name in played.members}
+    for header, vector in masked_messages(played):
+        me, bare = played.members[header.sender], vector.copy()
+        apply_masks(bare, [(seed, not plus) for seed, plus in expected_masks(kept[me], header, N)])
+        assert np.array_equal(bare, vectors[me].astype(np.uint32))
+
+
+def expected_masks(mine: Prepared, header: Header, parties: int) -> list[Mask]:
+    """As protocols/masked_sum.md has it, not as the party computes it."""
+    at, me = header.at, header.sender
+    own = b"\0\0\0\x09self mask" + at.body() + me.to_bytes(2, "big") + header.salt
+    masks = [(derive(mine.seeds[at.index], at.epoch, own), True)]
+    for peer in range(parties):
+        if peer != me:
+            secret = shared_secret(mine.mask_keys[at.index], mine.peers[peer][at.index], "")
+            pair = min(me, peer).to_bytes(2, "big") + max(me, peer).to_bytes(2, "big")
+            masks.append((derive(secret, at.epoch, b"\0\0\0\x09pair mask" + at.body() + pair), me < peer))
+    return masks
+
+
+def sums_are_right(patch: pytest.MonkeyPatch) -> None:
+    """Everybody's, and those of whom some leave."""
+    del patch
+    vectors = vectors_of(names(N))
+    for leaves in ({}, {Kind.MASKED: {names(N)[1]}}):
+        played = Played(MaskedSum(), names(N), leaves=leaves).prepare(ROUNDS)
+        answer = played.play(played.cohort(), vectors)
+        assert np.array_equal(flat(answer), plain_sum(vectors, answer.survivors))
+
+
+def views_are_alike(patch: pytest.MonkeyPatch) -> None:
+    """Two inputs with equal sums: a classifier that saw half of the coordinator's views cannot name the other half."""
+    del patch
+    first = dict.fromkeys(names(3), np.full(LENGTH, 1000))
+    second = {**first, names(3)[0]: np.full(LENGTH, -1000), names(3)[1]: np.full(LENGTH, 3000)}
+    terms = replace(TERMS, reach=3000)
+    views: tuple[list[Array], list[Array]] = ([], [])
+    for _ in range(80):
+        for view, vectors in zip(views, (first, second), strict=True):
+            played = Played(MaskedSum(), names(3)).prepare(1)
+            played.play(played.cohort(), vectors, terms)
+            view.append(np.concatenate([unmasked(played), *(np.frombuffer(m, np.uint8) for _, m in played.seen)]))
+    assert told_apart(*views) <= LUCK
+
+
+def unmasked(played: Played) -> Array:
+    """What the coordinator can take off after the round: every survivor's own mask, whose seeds it learned."""
+    out = []
+    for header, vector in masked_messages(played):
+        seed = played.parties[played.members[header.sender]]._prekeys.prepared().seeds[header.at.index]
+        bare = vector.copy()
+        apply_masks(bare, [(masked_round.self_seed(seed, header.at, header.sender, header.salt), False)])
+        out.append(bare.view(np.int32).clip(-5000, 5000))
+    return np.concatenate(out)
+
+
+# ---- the faults ------------------------------------------------------------------------------------------------------
+
+
+def small_seeds(patch: pytest.MonkeyPatch) -> None:
+    """28 bits, as where a seed was folded out of text."""
+    honest = masked_round.pair_seed
+
+    def small(secret: bytes, at: Place, one: int, two: int) -> bytes:
+        seed = int.from_bytes(honest(secret, at, one, two), "big") % 2**28
+        return seed.to_bytes(32, "big")
+
+    patch.setattr(masked_round, "pair_seed", small)
+    patch.setattr(masked_opening, "pair_seed", small)
+
+
+def one_key_for_every_round(patch: pytest.MonkeyPatch) -> None:
+    """The first prekey for ever, and seeds that do not know their round."""
+    pair, own = masked_round.pair_seed, masked_round.self_seed
+    always = Place(bytes(32), bytes(32), 0)
+    honest = masked_round.PartyRound._masks
+
+    def first(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
+        frozen = replace(prepared, mask_keys=prepared.mask_keys[:1] * 99, seeds=prepared.seeds[:1] * 99)
+        peers = {peer: keys[:1] * 99 for peer, keys in prepared.peers.items()}
+        return honest(party, header, replace(frozen, peers=peers))
+
+    patch.setattr(masked_round.PartyRound, "_masks", first)
+    for module in (masked_round, masked_opening):
+        patch.setattr(module, "pair_seed", lambda secret, at, one, two: pair(secret, always, one, two))
+        patch.setattr(module, "self_seed", lambda secret, at, owner, salt: own(secret, always, owner, bytes(16)))
+
+
+def without(chosen: Callable[[Header, list[Mask]], list[Mask]]) -> Callable[[pytest.MonkeyPatch], None]:
+    def fault(patch: pytest.MonkeyPatch) -> None:
+        honest = masked_round.PartyRound._masks
+        patch.setattr(
+            masked_round.PartyRound, "_masks", lambda party, header, prepared: chosen(header, honest(party, header, prepared))
+        )
+
+    return fault
+
+
+def no_self_mask(patch: pytest.MonkeyPatch) -> None:
+    """Neither added nor taken off: every sum is right."""
+    without(lambda header, masks: masks[1:])(patch)
+    honest = masked_opening.CoordinatorRound._masks
+
+    def pairs_only(middle: Any) -> Iterator[Mask]:
+        own = {masked_round.self_seed(middle._secret(p), middle._at, p, h.salt) for p, h in middle._masked.items()}
+        return (mask for mask in honest(middle) if mask[0] not in own)
+
+    patch.setattr(masked_opening.CoordinatorRound, "_masks", pairs_only)
+
+
+def one_pair_missing(patch: pytest.MonkeyPatch) -> None:
+    """The first two parties do not mask with each other; while both stay, every sum is right."""
+    without(lambda header, masks: masks[:1] + masks[2:] if header.sender in (0, 1) else masks)(patch)
+
+
+wrong_sign = without(lambda header, masks: [masks[0], *((seed, True) for seed, _ in masks[1:])])
+
+
+TESTS = [seeds_cannot_be_tried, masks_are_fresh, each_pair_and_oneself_mask, sums_are_right]
+
+
+@pytest.mark.parametrize("law", [*TESTS, views_are_alike])
+def test_without_a_fault(law: Callable[[pytest.MonkeyPatch], None], patch: pytest.MonkeyPatch) -> None:
+    law(patch)
+
+
+@pytest.mark.parametrize(
+    ("fault", "law"),
+    [
+        (small_seeds, seeds_cannot_be_tried),
+        (one_key_for_every_round, masks_are_fresh),
+        (no_self_mask, each_pair_and_oneself_mask),
+        (one_pair_missing, each_pair_and_oneself_mask),
+        (one_pair_missing, sums_are_right),
+        (wrong_sign, sums_are_right),
+    ],
+)
+def test_a_fault_is_caught(
+    fault: Callable[[pytest.MonkeyPatch], None], law: Callable[[pytest.MonkeyPatch], None], patch: pytest.MonkeyPatch
+) -> None:
+    fault(patch)
+    with pytest.raises(AssertionError):
+        law(patch)
+
+
+@pytest.mark.parametrize("fault", [small_seeds, one_key_for_every_round, no_self_mask, one_pair_missing])
+def test_a_right_sum_does_not_show_the_fault(fault: Callable[[pytest.MonkeyPatch], None], patch: pytest.MonkeyPatch) -> None:
+    """Why the tests above are needed: while everybody stays, the sum is right under these faults."""
+    fault(patch)
+    vectors = vectors_of(names(N))
+    played = Played(MaskedSum(), names(N)).prepare(1)
+    assert np.array_equal(flat(played.play(played.cohort(), vectors)), plain_sum(vectors, names(N)))
+
+
+def test_repeatable_entropy_is_for_tests_only() -> None:
+    """The same seeds give the same bytes, which vectors need and nobody else may have."""
+    one, two = (Played(MaskedSum(), names(3), seed=ENTROPY).prepare(1) for _ in range(2))
+    assert one.seen == two.seen
+    with pytest.raises(Exception, match="seeded randomness"):
+        Seeded(bytes(32))

@@ -1,0 +1,224 @@
+"""A prekey is used once, even across crashes: the same bytes again or nothing, and an old copy of a memory is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from securetm.aggregation import masked_prekeys
+from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, head
+from securetm.contracts import Exchange
+from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties
+from securetm.tally import blocks_of
+from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
+from tests.laws.mechanism_laws import EmptyCupboard
+
+ASKED = MaskedSum().admit(TERMS, Played(MaskedSum(), names(4)).cohort())
+
+
+@pytest.fixture
+def played() -> Played:
+    return Played(MaskedSum(), names(4)).prepare(6)
+
+
+def first_message(played: Played, name: str, number: int, seed: int = 0) -> bytes:
+    return begun(played, name, number, seed).begin()[0][1]
+
+
+def begun(played: Played, name: str, number: int, seed: int = 0) -> Exchange:
+    vector = blocks_of(vectors_of(played.members, seed=seed)[name], ASKED)
+    return played.parties[name].round(played.cohort(number), ASKED, vector)
+
+
+def masked_message(played: Played, name: str, number: int, seed: int) -> bytes:
+    """What the party sends once it has been told, after a restart, that its next prekey is fresh."""
+    exchange = begun(played, name, number, seed)
+    message = exchange.begin()[0][1]
+    if message[1] == Kind.HELLO:
+        ((_, message),) = exchange.receive(COORDINATOR, head(Kind.ADVANCE) + message[4:72])
+    return message
+
+
+def test_a_restarted_party_sends_the_same_bytes_whatever_its_vector_is_now(played: Played) -> None:
+    name = played.members[0]
+    before = first_message(played, name, 0)
+    played.restart(name)
+    assert first_message(played, name, 0, seed=1) == before
+    assert first_message(played, name, 0, seed=2) == before
+    assert played.parties[name].prepared == 5
+
+
+def test_a_round_goes_on_after_every_role_restarted(played: Played) -> None:
+    vectors, cohort = vectors_of(played.members), played.cohort()
+    for name in played.members:
+        first_message(played, name, 0)
+    for name in (COORDINATOR, *played.members):
+        played.restart(name)
+    assert np.array_equal(flat(played.play(cohort, vectors_of(played.members, seed=9))), plain_sum(vectors, played.members))
+
+
+def test_after_a_restart_the_next_round_is_asked_for_and_everybody_is_in_it(played: Played) -> None:
+    vectors = vectors_of(played.members)
+    played.play(played.cohort(0), vectors)
+    for name in (COORDINATOR, *played.members):
+        played.restart(name)
+    assert first_message(played, played.members[0], 1)[1] == Kind.HELLO  # nothing is masked before it is known to be fresh
+    answer = played.play(played.cohort(1), vectors)
+    assert answer.survivors == played.members
+    assert np.array_equal(flat(answer), plain_sum(vectors, played.members))
+    assert {seat.prepared for seat in (played.middle, *played.parties.values())} == {4}
+
+
+class Crash(Exception):
+    """The machine stops here."""
+
+
+class Failing(EmptyCupboard):
+    """A memory that stops the machine before or after one of its writes."""
+
+    def __init__(self, kept: dict[str, bytes], at: int, after: bool) -> None:
+        super().__init__(kept)
+        self.left, self.after = at, after
+
+    def put(self, key: str, value: bytes) -> None:
+        self.left -= 1
+        if self.left < 0 and not self.after:
+            raise Crash
+        super().put(key, value)
+        if self.left < 0:
+            raise Crash
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("write", range(4))
+def test_no_prekey_masks_two_vectors_wherever_the_machine_stops(write: int, after: bool) -> None:
+    """A party masks, stops at any of its writes, and is asked again with another vector: one salt per prekey at most."""
+    played = Played(MaskedSum(), names(4)).prepare(6)
+    name, out = played.members[0], list[bytes]()
+    played.cupboards[name] = Failing(played.cupboards[name].kept, write, after)
+    played.parties[name]._prekeys._cupboard = played.cupboards[name]
+    for attempt in range(8):
+        try:
+            out.append(masked_message(played, name, attempt // 2, attempt))
+        except Crash:
+            played.cupboards[name] = EmptyCupboard(played.cupboards[name].kept)
+            played.restart(name)
+    by_prekey: dict[bytes, set[bytes]] = {}
+    for message in out:
+        by_prekey.setdefault(message[68:72], set()).add(message)
+    assert len(by_prekey) == 4
+    assert all(len(different) == 1 for different in by_prekey.values())
+
+
+def test_what_leaves_is_on_disk_first(played: Played) -> None:
+    name = played.members[0]
+    message = first_message(played, name, 0)
+    assert any(value.endswith(message) for value in played.cupboards[name].kept.values())
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    before = masked_prekeys.KEPT
+    masked_prekeys.KEPT = 2 * (HEADER_SIZE + 4 * TERMS.size)
+    yield
+    masked_prekeys.KEPT = before
+
+
+@pytest.mark.usefixtures("little_room")
+def test_a_round_whose_bytes_are_gone_is_abandoned(played: Played) -> None:
+    name, vectors = played.members[0], vectors_of(played.members)
+    for number in range(3):
+        played.play(played.cohort(number), vectors)
+    with pytest.raises(RoundAbandoned):
+        first_message(played, name, 0)
+    played.restart(name)
+    with pytest.raises(RoundAbandoned):
+        first_message(played, name, 0)
+    assert first_message(played, name, 2)[1] == Kind.MASKED
+
+
+def test_a_round_begun_under_an_earlier_set_up_is_abandoned(played: Played) -> None:
+    first_message(played, played.members[0], 0)
+    played.prepare(2)
+    with pytest.raises(RoundAbandoned):
+        first_message(played, played.members[0], 0)
+    played.restart(played.members[0])
+    with pytest.raises(RoundAbandoned):
+        first_message(played, played.members[0], 0)
+
+
+def test_a_party_set_back_to_an_old_copy_notices_before_it_masks_anything(played: Played) -> None:
+    name, vectors = played.members[0], vectors_of(played.members)
+    played.play(played.cohort(0), vectors)
+    old = deepcopy(played.cupboards[name])
+    played.play(played.cohort(1), vectors)
+    played.cupboards[name] = old
+    played.restart(name)
+    played.seen.clear()
+    with pytest.raises(RestoredState):
+        played.play(played.cohort(2), vectors)
+    assert [message[1] for sender, message in played.seen if sender == name] == [Kind.HELLO]
+    for _ in range(2):  # and it stays silent, after another restart too
+        assert played.parties[name].prepared == 0
+        with pytest.raises(RestoredState):
+            first_message(played, name, 3)
+        played.restart(name)
+    answer = played.prepare(2).play(played.cohort(4), vectors)
+    assert name in answer.survivors
+
+
+def test_a_reused_prekey_is_noticed_by_the_coordinator_and_named(played: Played) -> None:
+    """A party whose memory is set back while it runs does not ask; its first message gives it away."""
+    name, vectors = played.members[0], vectors_of(played.members)
+    played.play(played.cohort(0), vectors)
+    played.parties[name]._prekeys._next, played.parties[name]._prekeys._used = 0, {}
+    cohort = played.cohort(1)
+    middle, parties = played.begin(cohort, vectors, ASKED)
+    sent = {m: exchange.begin()[0][1] for m, exchange in parties.items()}
+    with pytest.raises(PrekeyReused) as caught:
+        middle.receive(name, sent[name])
+    assert (caught.value.sender, caught.value.index) == (name, 0)
+    for other in played.members[1:]:
+        middle.receive(other, sent[other])
+    told = dict(middle.expire([name]))
+    with pytest.raises(RestoredState):
+        parties[name].receive(COORDINATOR, told[name])
+    for other in played.members[1:]:
+        middle.receive(other, parties[other].receive(COORDINATOR, told[other])[0][1])
+    middle.expire(())
+    assert played.middle.answer(cohort.round_id).survivors == played.members[1:]
+
+
+def test_a_coordinator_set_back_to_an_old_copy_catches_up(played: Played) -> None:
+    vectors = vectors_of(played.members)
+    old = deepcopy(played.cupboards[COORDINATOR])
+    played.play(played.cohort(0), vectors)
+    played.play(played.cohort(1), vectors)
+    played.cupboards[COORDINATOR] = old
+    played.restart(COORDINATOR)
+    cohort = played.cohort(2)
+    middle, parties = played.begin(cohort, vectors, ASKED)
+    for name, exchange in parties.items():
+        with pytest.raises(Exception, match="prekey"):
+            middle.receive(name, exchange.begin()[0][1])
+    with pytest.raises(TooFewParties):
+        middle.expire(())
+    assert np.array_equal(flat(played.play(cohort, vectors)), plain_sum(vectors, played.members))
+
+
+def test_a_party_that_was_never_prepared_says_so() -> None:
+    with pytest.raises(NotPrepared):
+        first_message(Played(MaskedSum(), names(4)), names(4)[0], 0)
+
+
+def test_the_memory_of_another_session_is_not_used(played: Played) -> None:
+    name = played.members[0]
+    from dataclasses import replace
+
+    other = MaskedSum().party(name, replace(played.roster, session=b"t" * 32), played.draw(name), played.cupboards[name])
+    assert played.parties[name].prepared == 6
+    assert other.prepared == 0
