@@ -85,7 +85,7 @@ class CkksSum:
     """Sums of real numbers within plus or minus `span` (or the terms' own reach), in 2^`precision_bits` steps or more."""
 
     span: float = INF
-    precision_bits: int = 25  # float32 has 24 and a sign
+    precision_bits: int = 30  # float32 has 24 and a sign; spans are wider than most values, so a few more
     opened_by: str = "parties"
     channel: str = "sealed"
 
