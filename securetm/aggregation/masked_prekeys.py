@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from securetm.aggregation.identities import Register
 from securetm.aggregation.masked_memory import Prepared, read_prepared
-from securetm.aggregation.masked_messages import HASH, HEADER_SIZE
+from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, read_header
 from securetm.contracts import Cupboard
 from securetm.errors import NotPrepared, RestoredState, RoundAbandoned
 
@@ -59,9 +59,9 @@ class Prekeys:
     def sent(self, tag: bytes) -> bytes | None:
         """What was sent in this round before, if anything; a refusal if it is known to be gone."""
         if tag in self._used:
-            stored = self._get("sent", self._used[tag]) or b""
-            if len(stored) > HASH + HEADER_SIZE:
-                return stored[HASH:]
+            stored = self._sent(self._used[tag])
+            if len(stored) > HEADER_SIZE:
+                return stored
             raise RoundAbandoned(tag.hex()[:16])
         if tag[:_SHORT] in self._past():
             raise RoundAbandoned(tag.hex()[:16])
@@ -69,20 +69,24 @@ class Prekeys:
 
     def header(self, index: int) -> bytes:
         """What this party signed when it used that prekey, or nothing."""
-        return (self._get("sent", index) or b"")[HASH : HASH + HEADER_SIZE]
+        return self._sent(index)[:HEADER_SIZE]
 
     def use(self, index: int, tag: bytes, message: bytes) -> None:
         """The prekey counts as used, and the message can be sent again, once this returns."""
-        self._put("sent", index, tag + message)
+        self._cupboard.put(f"masked sent {index}", message)  # as it is: its header says which set-up and round it is of
         self._used[tag], self._next = index, index + 1
         self._sizes[index] = len(message)
         while sum(self._sizes.values()) > KEPT and len(self._sizes) > 1:
             self._forget(min(self._sizes))
 
     def _forget(self, index: int) -> None:
-        stored = self._get("sent", index) or b""
-        self._put("sent", index, stored[: HASH + HEADER_SIZE])
+        self._cupboard.put(f"masked sent {index}", self.header(index))
         del self._sizes[index]
+
+    def _sent(self, index: int) -> bytes:
+        stored = self._cupboard.get(f"masked sent {index}") or b""
+        assert self._prepared is not None
+        return stored if len(stored) >= HEADER_SIZE and read_header(stored, "").at.epoch == self._prepared.epoch else b""
 
     def skip_to(self, index: int) -> None:
         """Leaves prekeys unused: others have used theirs. It never goes back."""
@@ -125,10 +129,10 @@ class Prekeys:
             return
         self._prepared, self.restarted = read_prepared(stored[HASH:]), True
         for index in range(self._prepared.rounds):
-            if (sent := self._get("sent", index)) is not None:
-                self._used[sent[:HASH]], self._next = index, index + 1
-                if len(sent) > HASH + HEADER_SIZE:
-                    self._sizes[index] = len(sent) - HASH
+            if sent := self._sent(index):
+                self._used[read_header(sent, "").at.tag], self._next = index, index + 1
+                if len(sent) > HEADER_SIZE:
+                    self._sizes[index] = len(sent)
         floor = self._cupboard.get(_FLOOR)
         if floor is not None and floor[:HASH] == self._prepared.epoch:
             at = int.from_bytes(floor[HASH:], "big")

@@ -144,7 +144,8 @@ class PartyRound:
         header = Header(me, self._at(prekeys.next), self._bench.entropy.bytes(SALT))
         vector = self._ring()
         apply_masks(vector, self._masks(header, self._prepared))
-        message = self._bench.identity.sign(header.body()) + vector.astype(vector.dtype.newbyteorder("<"), copy=False).tobytes()
+        little = vector.astype(vector.dtype.newbyteorder("<"), copy=False)
+        message = b"".join((self._bench.identity.sign(header.body()), little.data))
         prekeys.use(header.at.index, self._tag, message)
         self._index = header.at.index
         return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,20 +68,23 @@ class MaskedPartySeat:
         places = self._prekeys.prepared().places
         active, need = _active(self._identity.register, cohort, places, self._policy.risk)
         bench = Bench(self._identity, self._policy, self._entropy, self._prekeys, active, need)
-        flat = np.concatenate([_whole(vector[block.name], block.shape, block.name) for block in terms.layout])
-        return PartyRound(bench, round_tag(cohort.round_id), lambda: self._in_ring(flat, terms))
+        parts = [_whole(vector[block.name], block.shape, block.name) for block in terms.layout]
+        return PartyRound(bench, round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
 
     def answer(self, round_id: bytes) -> Answer:
         """The coordinator opens the sum, a party does not."""
         raise UnknownRound(round_id.hex()[:16])
 
-    def _in_ring(self, flat: Array, terms: Terms) -> Array:
+    def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Array:
         """A copy modulo 2^32 or 2^64; what is beyond the promised reach is cut, because a refusal would tell of it."""
-        reach = int(terms.reach)
-        if flat.size and (flat.max() > reach or flat.min() < -reach):
-            self.clamped += int(np.count_nonzero((flat > reach) | (flat < -reach)))
-            flat = np.clip(flat, -reach, reach)
-        return flat.astype(ring_type(terms))
+        reach, flat, at = int(terms.reach), np.empty(terms.size, ring_type(terms)), 0
+        for part in parts:
+            if part.size and (part.max() > reach or part.min() < -reach):
+                self.clamped += int(np.count_nonzero((part > reach) | (part < -reach)))
+                part = np.clip(part, -reach, reach)
+            flat[at : at + part.size] = part
+            at += part.size
+        return flat
 
 
 def _whole(part: Array, shape: tuple[int, ...], name: str) -> Array:
