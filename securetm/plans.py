@@ -146,7 +146,7 @@ class Plan:
     """Everything that decides a run."""
 
     seed: int = 0
-    profile: str = "open"
+    profile: str = "masked"
     corpus: CorpusChoice = CorpusChoice()
     tokeniser: TokeniserChoice = TokeniserChoice()
     vocabulary: VocabularyChoice = VocabularyChoice()

@@ -62,7 +62,8 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
 def make_party(folder: RunFolder, name: str) -> Party:
     """One party from its own folder, as a worker or this process runs it."""
     torch.set_num_threads(1)
-    store, corpus = PartyStore(folder.party(name)), Corpus.load(folder.party(name) / "corpus.npz")
+    # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
+    store, corpus = PartyStore(folder.party(name), synced=False), Corpus.load(folder.party(name) / "corpus.npz")
     profile = read_profile(folder.plan.profile)
     return Party(name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys)
 

@@ -5,6 +5,7 @@ Files are written beside and moved into place, so a killed process leaves the ol
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -43,27 +44,42 @@ CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 )
 
 
-class Drawer:
-    """A role's SQLite file: its cupboard and its tables. Rows are collected and written together by `keep`."""
+_LARGE = 1 << 16
+_BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
 
-    def __init__(self, path: Path, tables: str) -> None:
+
+class Drawer:
+    """A role's SQLite file: its cupboard and its tables. Rows are collected and written together by `keep`.
+
+    What is written survives a killed process, and with `synced` a loss of power too, which costs milliseconds a write.
+    """
+
+    def __init__(self, path: Path, tables: str, *, synced: bool = True) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        self._synced = synced
         self._open = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         with self._named():
             self._open.execute("PRAGMA journal_mode=WAL")
-            self._open.execute("PRAGMA synchronous=FULL")
+            self._open.execute(f"PRAGMA synchronous={'FULL' if synced else 'NORMAL'}")
             self._open.executescript(tables)
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
 
     def get(self, key: str) -> bytes | None:
         """What was put there."""
         found = self.rows("SELECT value FROM cupboard WHERE key = ?", key)
+        if found and found[0][0] == _BESIDE:
+            return self._beside(key).read_bytes()
         return bytes(found[0][0]) if found else None
 
     def put(self, key: str, value: bytes) -> None:
-        """On disk before it returns."""
-        self.now("INSERT OR REPLACE INTO cupboard VALUES (?, ?)", key, value)
+        """On disk before it returns; what is large lies in a file beside, written once instead of page by page."""
+        large = len(value) > _LARGE
+        if large:
+            write_bytes(self._beside(key), value, synced=self._synced)
+        self.now("INSERT OR REPLACE INTO cupboard VALUES (?, ?)", key, _BESIDE if large else value)
+        if not large:
+            self._beside(key).unlink(missing_ok=True)
 
     def rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a SELECT finds."""
@@ -90,6 +106,9 @@ class Drawer:
         """Writes what waits and closes the file."""
         self.keep()
         self._open.close()
+
+    def _beside(self, key: str) -> Path:
+        return self.path.with_suffix(".large") / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -135,8 +154,8 @@ class CoordinatorStore(Drawer):
 class PartyStore(Drawer):
     """What a party keeps for itself: its figures, its memory, what it answered and why it refused."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "own.sqlite", _PARTY)
+    def __init__(self, folder: Path, *, synced: bool = True) -> None:
+        super().__init__(folder / "own.sqlite", _PARTY, synced=synced)
         self.folder = folder
 
     def keep_memory(self, serial: int, memory: State) -> None:
@@ -180,17 +199,19 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
         raise DamagedStore(str(path), str(problem)) from problem
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """The whole file or none of it, even if the machine stops meanwhile."""
+def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
+    """The whole file or none of it; synced, even if the machine stops meanwhile."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(path.name + ".new")
         with beside.open("wb") as stream:
             stream.write(content)
             stream.flush()
-            os.fsync(stream.fileno())
+            if synced:
+                os.fsync(stream.fileno())
         beside.replace(path)
-        _sync_folder(path.parent)
+        if synced:
+            _sync_folder(path.parent)
     except OSError as problem:
         raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 

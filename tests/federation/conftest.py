@@ -33,9 +33,18 @@ def corpora() -> Mapping[str, Corpus]:
     return {name: Corpus.from_strings(texts(SUBJECTS[name], n, seed), name=name) for seed, (name, n) in enumerate(sizes)}
 
 
+@pytest.fixture(scope="session")
+def five(corpora: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
+    """Two parties more, since a masked sum needs four."""
+    more = {"east": SUBJECTS["north"], "centre": SUBJECTS["south"]}
+    extra = {name: Corpus.from_strings(texts(words, 50, 7), name=name) for name, words in more.items()}
+    return {**corpora, **extra}
+
+
 def small_plan(**more: object) -> Plan:
     """A plan for these parties; any setting can be overridden as section__name=value or name=value."""
     tables: dict[str, Any] = {
+        "profile": "open",
         "model": {"name": "prodlda", "n_topics": 3, "hidden": 8, "batch": 16},
         "training": {"rounds": 12, "held_out": 0.2},
         "vocabulary": {"min_documents": 2, "max_share": 1.0},

@@ -16,18 +16,10 @@ from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 
-from .conftest import SHARED, SUBJECTS, small_plan, texts
+from .conftest import SHARED, SUBJECTS, small_plan
 
 PROFILES = ["masked", "bfv", "ckks"]
 ROUNDS = 25
-
-
-@pytest.fixture(scope="module")
-def five(corpora: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
-    """Two parties more, since a masked sum needs four."""
-    more = {"east": SUBJECTS["north"], "centre": SUBJECTS["south"]}
-    extra = {name: Corpus.from_strings(texts(words, 50, 7), name=name) for name, words in more.items()}
-    return {**corpora, **extra}
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +45,8 @@ def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], 
     public = {"vocabulary__source": "file", "vocabulary__file": str(words)}
     plain, open_folder = ran(tmp_path / "open", five, **public)
     hidden, folder = ran(tmp_path / profile, five, profile=profile, **public)
-    # Plain gradient steps: an error of half a grid step a party and round, times the learning rate, over the documents.
-    assert np.abs(weights(folder) - weights(open_folder)).max() < 1e-5
+    # Plain gradient steps, so that an error of half a grid step stays one. CKKS has 25 bits for the span, the others 29.
+    assert np.abs(weights(folder) - weights(open_folder)).max() < (1e-4 if profile == "ckks" else 1e-5)
     assert hidden["topics"] == plain["topics"]
     assert hidden["quality"]["held_out"] == pytest.approx(plain["quality"]["held_out"], rel=0.01)
 

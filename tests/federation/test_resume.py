@@ -33,17 +33,18 @@ def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored(corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpora")
-    for name, corpus in corpora.items():
+    for name, corpus in five.items():
         corpus.save(folder / f"{name}.npz")
     return folder
 
 
-@pytest.fixture(scope="module", params=["rounds", "held_out"])
-def unbroken(request: pytest.FixtureRequest, corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    plan = small_plan(training__stop=request.param, training__every=3)
-    folder = begin(tmp_path_factory.mktemp("run") / "unbroken", plan, corpora)
+@pytest.fixture(scope="module", params=[("open", "rounds"), ("open", "held_out"), ("masked", "rounds")], ids="-".join)
+def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    profile, stop = request.param
+    plan = small_plan(profile=profile, training__stop=stop, training__every=3, model__batch=20)
+    folder = begin(tmp_path_factory.mktemp("run") / "unbroken", plan, dict(sorted(five.items())))
     return plan, execute(folder, Unwatched())
 
 
