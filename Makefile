@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint fmt stubs clean
+.PHONY: demo test test-slow lint fmt stubs bench-peers clean
 
 demo: $(READY)
 	$(BIN)/securetm run
@@ -25,6 +25,14 @@ lint: $(READY)
 fmt: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Peers for `securetm bench`, in an environment of their own.
+bench-peers: .venv-peers/.ready
+
+.venv-peers/.ready: Makefile
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0
+	touch $@
 
 # Stubs of the wire format, by a generator of protobuf 6 so that runtimes 6 and 7 both load them.
 stubs:

@@ -5,7 +5,10 @@ A block of the vector stays in the processor's cache while every stream passes o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -14,7 +17,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Array
 
-BLOCK = 128 * 1024  # bytes of the vector at a time
+BLOCK = 256 * 1024  # bytes of the vector at a time; smaller ones make threads wait for each other
+ENOUGH = 16 << 20  # bytes of keystream from which on threads are worth starting
 _ZEROS = bytes(BLOCK)
 _SPARE = 16  # update_into asks for room for one more cipher block
 
@@ -27,13 +31,30 @@ def derive(secret: bytes, salt: bytes, info: bytes) -> bytes:
 
 
 def apply_masks(vector: Array, masks: Iterable[Mask]) -> None:
-    """Adds or subtracts each seed's stream, in place. `vector` is a contiguous uint32 or uint64 array."""
-    streams = [(_stream(seed), np.add if plus else np.subtract) for seed, plus in masks]
+    """Adds or subtracts each seed's stream, in place. `vector` is a contiguous uint32 or uint64 array.
+
+    The cipher and the sum both let other threads run, so where there is enough to do each core takes a part of the vector.
+    """
+    chosen = list(masks)
+    cores = os.cpu_count() or 1
+    if cores == 1 or vector.nbytes * len(chosen) < ENOUGH:
+        _apply(vector, 0, len(vector), chosen)
+        return
+    blocks = -(-vector.nbytes // BLOCK)
+    ends = [min(len(vector), blocks * part // cores * (BLOCK // vector.itemsize)) for part in range(cores)] + [len(vector)]
+    with ThreadPoolExecutor(cores) as pool:
+        for done in [pool.submit(_apply, vector, start, end, chosen) for start, end in pairwise(ends)]:
+            done.result()
+
+
+def _apply(vector: Array, first: int, last: int, masks: Sequence[Mask]) -> None:
+    """All streams over one part of the vector, which begins with a whole cipher block."""
+    streams = [(_stream(seed, first * vector.itemsize), np.add if plus else np.subtract) for seed, plus in masks]
     drawn = bytearray(BLOCK + _SPARE)
     words = np.frombuffer(drawn, dtype=vector.dtype.newbyteorder("<"), count=BLOCK // vector.itemsize)
     step = len(words)
-    for start in range(0, len(vector), step):
-        block = vector[start : start + step]
+    for start in range(first, last, step):
+        block = vector[start : min(start + step, last)]
         zeros = _ZEROS if len(block) == step else _ZEROS[: block.nbytes]
         mask = words[: len(block)]
         for stream, onto in streams:
@@ -41,5 +62,6 @@ def apply_masks(vector: Array, masks: Iterable[Mask]) -> None:
             onto(block, mask, out=block)
 
 
-def _stream(seed: bytes):  # type: ignore[no-untyped-def]  # cryptography does not name the type of a context
-    return Cipher(algorithms.AES256(seed), modes.CTR(bytes(16))).encryptor()
+def _stream(seed: bytes, offset: int):  # type: ignore[no-untyped-def]  # cryptography does not name the type of a context
+    """The keystream from a byte on that is a multiple of the cipher's block: the counter begins there."""
+    return Cipher(algorithms.AES256(seed), modes.CTR((offset // 16).to_bytes(16, "big"))).encryptor()

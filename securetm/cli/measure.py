@@ -22,19 +22,25 @@ def reproduce(name: Name, json: Json = False) -> None:
     _measured("reproduction", name, json)
 
 
-def bench(name: Name, json: Json = False) -> None:
+def bench(
+    name: Name,
+    parties: Annotated[int | None, typer.Option(min=2, max=1000, help="How many parties, where it has some.")] = None,
+    length: Annotated[int | None, typer.Option(min=1, max=10**8, help="Values in a vector, where it has some.")] = None,
+    json: Json = False,
+) -> None:
     """Measures speed and memory side by side with peers, as ratios in one run."""
-    _measured("bench", name, json)
+    sizes = {"parties": parties, "length": length}
+    _measured("bench", name, json, {size: value for size, value in sizes.items() if value is not None})
 
 
-def _measured(kind: str, name: str, json: bool) -> None:
+def _measured(kind: str, name: str, json: bool, sizes: dict[str, int] | None = None) -> None:
     from securetm.experiments.catalogue import measure
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import measurements, screen
 
     to = screen()
     with Bars(to) as bars:
-        result = measure(kind, name, bars)
+        result = measure(kind, name, bars, sizes)
     measurements(result, to)
     if json:
         print_json(result)

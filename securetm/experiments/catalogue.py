@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from securetm.errors import NotFound
 from securetm.federation.folder import Stages
+from securetm.tables import require
 
 REPRODUCTIONS: Mapping[str, str] = {"additive-prodlda": "securetm.experiments.additive_prodlda:reproduce"}
-BENCHES: Mapping[str, str] = {"prodlda": "securetm.experiments.bench_prodlda:bench"}
+BENCHES: Mapping[str, str] = {
+    "federation": "securetm.experiments.bench_federation:bench",
+    "he": "securetm.experiments.bench_he:bench",
+    "prodlda": "securetm.experiments.bench_prodlda:bench",
+    "sum": "securetm.experiments.bench_sum:bench",
+}
 
 
-def measure(kind: str, name: str, stages: Stages) -> dict[str, Any]:
-    """Runs the reproduction or bench of that name."""
+def measure(kind: str, name: str, stages: Stages, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Runs the reproduction or bench of that name, in other sizes than its own where they are given."""
     known = {"reproduction": REPRODUCTIONS, "bench": BENCHES}[kind]
     if name not in known:
         raise NotFound(kind, name, tuple(sorted(known)))
     module, function = known[name].split(":")
     run: Callable[..., dict[str, Any]] = getattr(import_module(module), function)
-    return run(on_progress=_Counted(f"{kind} {name}", stages))
+    unknown = set(sizes or {}) - set(signature(run).parameters)
+    require(not unknown, f"{kind} {name}", "--" + " --".join(sorted(unknown)), "", "is no size of it")
+    return run(on_progress=_Counted(f"{kind} {name}", stages), **(sizes or {}))
 
 
 class _Counted:

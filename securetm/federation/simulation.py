@@ -50,7 +50,7 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
     begun = time.perf_counter()
     with alone_in(folder.path):
         try:
-            trained = _federate(folder, stages, workers)
+            trained = train(folder, stages, workers)
             own = compare(folder, trained, make_party, stages)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
@@ -90,7 +90,8 @@ class _Eyes:
         self.stages.step(done)
 
 
-def _federate(folder: RunFolder, stages: Stages, workers: int) -> Trained:
+def train(folder: RunFolder, stages: Stages, workers: int = 1) -> Trained:
+    """The federation itself, from invitation to the finished model."""
     profile = read_profile(folder.plan.profile)
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     recorded = Recorded(_parties(folder, workers), transcript, profile.aggregation.channel)

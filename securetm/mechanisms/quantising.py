@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Noised, Terms
 from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite
@@ -41,10 +42,7 @@ class Clamped(Mechanism):
         """Run by a party; how much was clamped stays in its own cupboard."""
         if not np.isfinite(vector).all():
             raise NotFinite(int((~np.isfinite(vector)).sum()))
-        clamped = int((np.abs(vector) > terms.reach).sum())
-        if clamped:
-            before = int.from_bytes(desk.cupboard.get(CLAMPED) or b"")
-            desk.cupboard.put(CLAMPED, (before + clamped).to_bytes(8))
+        note_clamped(int((np.abs(vector) > terms.reach).sum()), desk)
         return np.clip(vector, -terms.reach, terms.reach)
 
 
@@ -80,8 +78,13 @@ class FixedPoint(Clamped):
         """Run by a party. Stochastic rounding draws its coins from the party's own entropy."""
         if terms.grid == 0:
             return super().on_vector(vector, terms, desk).astype(np.int64)
-        bounded = super().on_vector(vector.astype(np.float64) / terms.grid, terms, desk)
-        return self._rounded(bounded, desk).astype(np.int64)
+        whole = np.empty(len(vector), dtype=np.int64)
+        coins = desk.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
+        clamped, broken = _to_grid(vector, 1.0 / terms.grid, terms.reach, np.frombuffer(coins, dtype="<u4"), whole)
+        if broken:
+            raise NotFinite(broken)
+        note_clamped(clamped, desk)
+        return whole
 
     def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:  # noqa: ARG002
         """Back to real numbers, for whoever opened the sum."""
@@ -89,10 +92,23 @@ class FixedPoint(Clamped):
             return answer
         return replace(answer, total={name: block * terms.grid for name, block in answer.total.items()})
 
-    def _rounded(self, values: Array, desk: Desk) -> Array:
-        if self.rounding == "nearest":
-            return np.rint(values)
-        lower = np.floor(values)
-        coins = np.frombuffer(desk.entropy.bytes(4 * len(values)), dtype="<u4")
-        up: Array = lower + ((values - lower) * 2.0**32 > coins)
-        return up
+
+@njit(cache=True, error_model="numpy")
+def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array) -> tuple[int, int]:
+    """One pass: scale, clamp, round. It counts what was clamped and what is not finite."""
+    clamped = broken = 0
+    drawn = len(coins) > 0
+    for i in range(len(values)):
+        scaled = float(values[i]) * steps
+        broken += not np.isfinite(scaled)
+        clamped += abs(scaled) > reach
+        bounded = min(max(scaled, -reach), reach)
+        out[i] = np.int64(np.floor(bounded + coins[i] * 2.0**-32)) if drawn else np.int64(np.rint(bounded))
+    return clamped, broken
+
+
+def note_clamped(count: int, desk: Desk) -> None:
+    """Run by a party: how many values it ever clamped, in its own cupboard and nowhere else."""
+    if count:
+        before = int.from_bytes(desk.cupboard.get(CLAMPED) or b"")
+        desk.cupboard.put(CLAMPED, (before + count).to_bytes(8))

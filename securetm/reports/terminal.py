@@ -12,6 +12,7 @@ from rich.text import Text
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
+BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
 PER_PARTY = 3  # topics shown of each party's own model
 
 
@@ -143,12 +144,13 @@ def gaps_table(gaps: Sequence[Mapping[str, Any]], to: Console) -> None:
 
 
 def measurements(result: Mapping[str, Any], to: Console) -> None:
-    """A bench or a reproduction: its rows as they are."""
+    """A bench or a reproduction: its rows, the columns that everybody reads; --json has all."""
     rows = result["rows"]
-    columns = list(dict.fromkeys(column for row in rows for column in row))
+    known = dict.fromkeys(column for row in rows for column in row)
+    columns = [column for column in known if "bench" not in result or column in BENCH_COLUMNS]
     table = Table(header_style="bold")
-    for column in columns:
-        table.add_column(column.replace("_", " "), justify="left" if isinstance(rows[0].get(column), str) else "right")
+    for place, column in enumerate(columns):
+        table.add_column(column.replace("_", " "), justify="right" if place else "left", no_wrap=bool(place))
     for row in rows:
         table.add_row(*(_cell(row.get(column)) for column in columns))
     to.print(table)
@@ -156,7 +158,7 @@ def measurements(result: Mapping[str, Any], to: Console) -> None:
         if name != "rows" and not isinstance(value, list | dict):
             to.print(f"{name}: {escape(str(value))}")
     if result.get("missing"):
-        to.print(f"[yellow]not installed, so not measured: {', '.join(result['missing'])}[/yellow]")
+        to.print(f"[yellow]not measured: {escape(', '.join(result['missing']))}[/yellow]")
 
 
 def _list(title: str, sentences: Sequence[str], to: Console) -> None:

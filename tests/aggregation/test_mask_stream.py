@@ -46,3 +46,16 @@ def test_keys_have_256_bits() -> None:
     assert len(derive(b"s" * 32, b"salt", b"info")) == 32
     drawn = np.array([list(derive(bytes([n, 1]), b"salt", b"info")) for n in range(250)])
     assert all(len(np.unique(column)) > 100 for column in drawn.T)  # no byte is constant or from a small alphabet
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 7])
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+def test_how_many_cores_share_the_work_does_not_change_a_byte(cores: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("securetm.aggregation.mask_stream.ENOUGH", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    shared, alone = np.zeros(300_001, kind), np.zeros(300_001, kind)
+    masks = [(bytes([n]) * 32, n % 2 == 0) for n in range(3)]
+    apply_masks(shared, masks)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    apply_masks(alone, masks)
+    assert np.array_equal(shared, alone)

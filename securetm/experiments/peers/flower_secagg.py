@@ -33,7 +33,7 @@ def masked(vector: np.ndarray, neighbours: int) -> list[np.ndarray]:
     for number in range(neighbours):
         mask = pseudo_rand_gen(os.urandom(44), MODULUS, shapes)
         parts = parameters_addition(parts, mask) if number % 2 else parameters_subtraction(parts, mask)
-    return parameters_mod(parts, MODULUS)
+    return list(parameters_mod(parts, MODULUS))
 
 
 def fastest(work: object, repeats: int) -> float:

@@ -1,0 +1,112 @@
+"""Flower's SecAgg+ beside ours: its own functions, timed in its own environment, in the same run. It imports no flwr.
+
+`make bench-peers` makes that environment; without it the peer is reported as missing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation import shamir
+from securetm.aggregation.mask_stream import apply_masks
+from securetm.contracts import Block, Cohort, Desk, Terms
+from securetm.entropy import OperatingSystem
+from securetm.experiments import peers
+from securetm.mechanisms.quantising import FixedPoint
+
+NAME = "flwr (in an environment of its own: make bench-peers)"
+HOLDERS, THRESHOLD, REPEATS = 100, 67, 7
+NEIGHBOURS = (10, 99)
+
+
+class Nowhere:
+    """A cupboard for a mechanism that has nothing to remember here."""
+
+    def get(self, key: str) -> bytes | None:
+        """Nothing was put."""
+        del key
+        return None
+
+    def put(self, key: str, value: bytes) -> None:
+        """Nothing is kept."""
+
+
+def interpreter() -> Path | None:
+    """The peers' own Python, in this folder or beside the package's."""
+    roots = (Path.cwd(), Path(peers.__file__).resolve().parents[3])
+    found = (root / ".venv-peers" / "bin" / "python" for root in roots)
+    return next((path for path in found if path.is_file()), None)
+
+
+def compared(length: int) -> list[dict[str, Any]] | None:
+    """A client's whole masking (quantise, then every stream) and Shamir's scheme, ours and theirs in turn; None if missing."""
+    python = interpreter()
+    if python is None:
+        return None
+    rows = []
+    for neighbours in NEIGHBOURS:
+        theirs = _theirs(python, length, neighbours)
+        ours = _fastest(_masking(length, neighbours))
+        case = f"client masking, {neighbours} neighbours on both sides, {length:,} values"
+        rows.append(_row(case, ours, theirs["mask_seconds"], theirs["version"]))
+    create, combine = _shamir()
+    case = f"Shamir, one 32-byte secret, {HOLDERS} holders, threshold {THRESHOLD}"
+    rows.append(_row(f"{case}: create", create, theirs["create_seconds"], theirs["version"]))
+    rows.append(_row(f"{case}: combine", combine, theirs["combine_seconds"], theirs["version"]))
+    return rows
+
+
+def _theirs(python: Path, length: int, neighbours: int) -> dict[str, Any]:
+    script = Path(peers.__file__).with_name("flower_secagg.py")
+    sizes = (length, neighbours, HOLDERS, THRESHOLD, 3)
+    ended = subprocess.run([python, script, *map(str, sizes)], capture_output=True, text=True, check=True)  # noqa: S603
+    return dict(json.loads(ended.stdout))
+
+
+def _masking(length: int, neighbours: int) -> Callable[[], object]:
+    """What a party does between having a vector and sending it; the keys are agreed on beforehand, as theirs are."""
+    members = tuple(f"party {n}" for n in range(neighbours + 1))
+    desk = Desk(Cohort(bytes(32), 0, members), OperatingSystem(), Nowhere())
+    mechanism = FixedPoint(span=8.0, rounding="nearest")
+    terms = mechanism.admit(Terms((Block("values", (length,)),)), desk.cohort)
+    vector = np.random.default_rng(0).normal(size=length).astype(np.float32)
+    masks = [(desk.entropy.bytes(32), n % 2 == 0) for n in range(neighbours + 1)]
+
+    def once() -> None:
+        ring = mechanism.on_vector(vector, terms, desk).astype(np.uint32)
+        apply_masks(ring, masks)
+
+    return once
+
+
+def _shamir() -> tuple[float, float]:
+    entropy, holders = OperatingSystem(), range(1, HOLDERS + 1)
+    points, secret = tuple(range(1, THRESHOLD + 1)), OperatingSystem().bytes(32)
+    shares = [one[0] for one in shamir.deal([secret], holders, THRESHOLD, entropy)][:THRESHOLD]
+
+    def combine() -> None:
+        shamir.weights_at_zero.cache_clear()
+        shamir.combine(points, shares)
+
+    return _fastest(lambda: shamir.deal([secret], holders, THRESHOLD, entropy)), _fastest(combine)
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+def _row(case: str, ours: float, theirs: float, version: str) -> dict[str, Any]:
+    figures = {"ours": round(ours, 7), "unit": "s", "peer": f"flwr {version}", "theirs": round(theirs, 7)}
+    return {"case": case, **figures, "ratio": round(theirs / ours, 2)}
