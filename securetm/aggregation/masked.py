@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from securetm.aggregation.graph import Geometry, Risk, disconnected, geometry, holds, stalled
 from securetm.aggregation.identities import Register, identity_of
 from securetm.aggregation.masked_memory import Policy
+from securetm.aggregation.masked_messages import MOST_PARTIES, MOST_ROUNDS
 from securetm.aggregation.masked_seats import MaskedCoordinatorSeat, MaskedPartySeat
 from securetm.aggregation.masked_waves import COORDINATOR
 from securetm.contracts import INF, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
 from securetm.errors import (
+    BadSetting,
     MaskedNeedsIntegers,
     MaskedNeedsReach,
     MaskedNeedsSum,
@@ -24,6 +26,16 @@ from securetm.errors import (
     TwoViewsPossible,
     WeakGraph,
 )
+
+_LIMITS = {
+    "rounds": f"must lie between 1 and {MOST_ROUNDS}",
+    "threshold": "must not be negative",
+    "colluding": "must not be negative",
+    "complete_up_to": "must be at least 2",
+    "degree": "must be even: as many neighbours on both sides of a ring",
+    "failure": "must be positive and at most 2^-20",
+    "stall": "must lie between 0 and 1",
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,20 @@ class MaskedSum:
     stall: float = 2.0**-20
     opened_by: str = COORDINATOR
     channel: str = "sealed"
+
+    def __post_init__(self) -> None:
+        sound = {
+            "rounds": 0 < self.rounds <= MOST_ROUNDS,
+            "threshold": self.threshold >= 0,
+            "colluding": self.colluding >= 0,
+            "complete_up_to": self.complete_up_to >= 2,
+            "degree": self.degree >= 0 and self.degree % 2 == 0,
+            "failure": 0 < self.failure <= 2.0**-20,
+            "stall": 0 < self.stall < 1,
+        }
+        for name, fine in sound.items():
+            if not fine:
+                raise BadSetting("MaskedSum", name, str(getattr(self, name)), _LIMITS[name])
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """What holds against the coordinator, and with how many parties helping it at most."""
@@ -66,6 +92,8 @@ class MaskedSum:
 
     def check(self, parties: int, threshold: int, colluding: int) -> None:
         """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""
+        if parties > MOST_PARTIES:
+            raise BadSetting("MaskedSum", "parties", str(parties), f"are more than {MOST_PARTIES}")
         shares = self._threshold(parties)  # that open a secret, where everybody holds one
         need, feared = max(threshold, shares), max(colluding, self.colluding)
         if need > parties:

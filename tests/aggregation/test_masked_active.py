@@ -62,6 +62,7 @@ from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_cupb
 
 N = 5  # threshold 3
 ROUNDS = 2
+TERMS32 = replace(TERMS, bits=32)
 
 
 @pytest.fixture
@@ -184,6 +185,37 @@ def test_a_cohort_below_the_threshold_is_not_entered(played: Played) -> None:
     seat, two = played.parties[played.members[0]], played.cohort(members=played.members[:2])
     with pytest.raises(CohortTooSmall):
         seat.round(two, TERMS, blocks_of(vectors_of(played.members)[played.members[0]], TERMS))
+
+
+def test_parties_that_were_shown_different_cohorts_agree_on_no_list(careful: Played) -> None:
+    """Under one round id, which the coordinator made up: whatever list it sends, one of the two sides refuses it."""
+    vectors, members = vectors_of(careful.members), careful.members
+    whole, fewer = careful.cohort(), replace(careful.cohort(), members=members[:4])
+    sides = [careful.parties[members[0]].round(whole, TERMS32, blocks_of(vectors[members[0]], TERMS32))]
+    sides += [careful.parties[members[1]].round(fewer, TERMS32, blocks_of(vectors[members[1]], TERMS32))]
+    first, _ = (side.begin()[0][1] for side in sides)
+    at = Place(first[4:36], first[36:68], 0)
+    for survivors, dropped in (((0, 1, 2, 3, 4), ()), ((0, 1, 2, 3), (4,)), ((0, 1, 2, 3), ()), ((0, 1, 2), (3,))):
+        accepted = [accepts(side, Outcome(at, survivors, dropped).body(Kind.SURVIVORS)) for side in sides]
+        assert sum(accepted) <= 1
+
+
+def accepts(exchange: Exchange, message: bytes) -> bool:
+    try:
+        exchange.receive(COORDINATOR, message)
+    except (SetsIncomplete, NotInCohort, OtherSurvivors):
+        return False
+    return True
+
+
+def test_different_round_ids_give_no_sum(played: Played) -> None:
+    """A coordinator that shows one party another cohort shows it another round id, and its vector fits no sum."""
+    cohort, vectors = played.cohort(), vectors_of(played.members)
+    middle, _ = played.begin(cohort, vectors, TERMS32)
+    odd = played.members[0]
+    other = played.parties[odd].round(replace(cohort, round_id=b"o" * 32), TERMS32, blocks_of(vectors[odd], TERMS32))
+    with pytest.raises(UnknownRound):
+        middle.receive(odd, other.begin()[0][1])
 
 
 # ---- consistency -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import Kind
 from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
 from securetm.errors import (
+    BadSetting,
     BrokenPromise,
     CohortTooSmall,
     MaskedNeedsIntegers,
@@ -286,6 +287,16 @@ def test_the_smallest_sound_cohorts_are_admitted(n: int, threshold: int, colludi
     assert aggregation.admit(INTEGERS, whole).bits == 32
     assert {claim.colluding for claim in aggregation.claims(whole)} == {min(2 * threshold - n - 1, threshold - 2)}
     assert MaskedSum(colluding=colluding)._threshold(n) == threshold
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"rounds": 0}, {"rounds": 5000}, {"threshold": -1}, {"degree": 7}, {"failure": 0.5}, {"stall": 0}, {"complete_up_to": 1}],
+)
+def test_settings_without_sense_are_refused(setting: dict[str, float]) -> None:
+    with pytest.raises(BadSetting) as caught:
+        MaskedSum(**setting)
+    assert caught.value.name in setting
 
 
 def test_the_coordinator_holds_no_vector() -> None:
