@@ -23,10 +23,8 @@ def blocks(language: str) -> list[str]:
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the documents that the README speaks of."""
     folder = tmp_path_factory.mktemp("readme")
-    texts = {
-        "north": ["the river and the lake", "a boat on the lake"],
-        "south": ["the court and the judge", "an appeal to court"],
-    }
+    water, court = ["the river and the lake", "a boat on the lake"], ["the court and the judge", "an appeal to court"]
+    texts = {"north": water, "south": court, "east": [*water, *court], "west": ["the judge on the boat", "a lake"]}
     lines = [json.dumps({"text": text, "party": party}) for party, said in texts.items() for text in said * 30]
     (folder / "notes.jsonl").write_text("\n".join(lines), "utf-8")
     (folder / "new.jsonl").write_text('{"text": "a judge on a boat"}\n', "utf-8")
@@ -54,7 +52,7 @@ def test_the_plan(desk: Path) -> None:
     ended = securetm(["run", "plan.toml", "--out", "runs/plan", "--json"], desk)
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
-    assert result["parties"] == ["north", "south"]
+    assert result["parties"] == ["east", "north", "south", "west"]
     assert result["rounds"] <= 40
 
 

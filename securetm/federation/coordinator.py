@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import Diverged, PartyRefused, TooFewParties
+from securetm.errors import Diverged, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import preparation_identity, round_identity, state_digest
@@ -28,6 +28,7 @@ from securetm.profiles import admitted, cohort_of
 from securetm.tables import require
 
 SECONDS_BETWEEN_KEEPS = 2.0
+LONGEST_REASON = 500  # characters: it may quote the message
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 CHECKPOINT, BEST = "checkpoint", "best"
 
@@ -257,12 +258,21 @@ class Coordinator:
             replies = self.parties.ask(requests)
             up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
             further: list[Parcel] = []
-            for member, reply in replies.items():
-                for parcel in self._accepted(member, reply).parcels:
-                    further.extend(exchange.receive(member, parcel))
-            further.extend(exchange.expire([m for m in requests if m not in replies]))
+            taken = [m for m, reply in replies.items() if self._took(exchange, m, self._accepted(m, reply), further)]
+            further.extend(exchange.expire([m for m in requests if m not in taken]))
             requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
         return up, down
+
+    def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
+        """A party whose message is not as agreed is missing in this round, like one that said nothing; why is kept."""
+        try:
+            for parcel in said.parcels:
+                further.extend(exchange.receive(member, parcel))
+        except Refused as refusal:
+            reason = (self._serial, member, type(refusal).__name__, str(refusal)[:LONGEST_REASON])
+            self.store.later("INSERT INTO refusals (serial, party, name, reason) VALUES (?, ?, ?, ?)", *reason)
+            return False
+        return True
 
     def _tell(self, body: wire.Body) -> None:
         """A message that asks nothing of the documents; enough parties must take it."""

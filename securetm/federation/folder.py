@@ -12,12 +12,11 @@ from typing import Any, Protocol
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, DamagedStore, NotARun, RunBusy, RunExists
+from securetm.errors import CannotWrite, DamagedStore, NotARun, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
 from securetm.profiles import read_profile
-from securetm.tables import require
 
 RUN, RESULT, MODEL = "run.json", "result.json", "model.safetensors"
 VERSION = 1
@@ -86,7 +85,8 @@ def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content
     """Sets the stores up: each party's documents go into that party's folder and nowhere else."""
     check_free(path)
     needed = read_profile(plan.profile).minimum_parties
-    require(len(corpora) >= needed, "the federation", "parties", len(corpora), f"is below the profile's minimum of {needed}")
+    if len(corpora) < needed:
+        raise TooFewForProfile(len(corpora), needed, plan.profile)
     folder = RunFolder(path, plan, tuple(corpora), with_content)
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}

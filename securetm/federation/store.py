@@ -29,6 +29,8 @@ _COORDINATOR = (
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
   survivors TEXT NOT NULL, bytes_up INTEGER NOT NULL, bytes_down INTEGER NOT NULL, seconds REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS losses (serial INTEGER PRIMARY KEY, measure TEXT NOT NULL, value REAL);
+CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY, serial INTEGER NOT NULL, party TEXT NOT NULL,
+  name TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS spends (party TEXT NOT NULL, unit TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
 """
 )
@@ -149,6 +151,7 @@ class CoordinatorStore(Drawer):
         """Drops the record of rounds that will be run again."""
         self.now("DELETE FROM rounds WHERE serial > ?", serial)
         self.now("DELETE FROM losses WHERE serial > ?", serial)
+        self.now("DELETE FROM refusals WHERE serial > ?", serial)
 
 
 class PartyStore(Drawer):

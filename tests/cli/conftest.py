@@ -16,7 +16,7 @@ import pytest
 
 from securetm.cli.main import main
 
-from ..federation.conftest import SUBJECTS, texts
+from ..federation.conftest import FIVE, texts
 
 SMALL = ("--topics", "3", "--set", "model.hidden=8", "--set", "vocabulary.min_documents=2", "--set", "vocabulary.max_share=1.0")
 
@@ -49,7 +49,7 @@ def securetm(*arguments: str) -> Said:
 
 def write_documents(path: Path, documents: int) -> None:
     """As many documents of each party, with the party's name."""
-    rows = [{"text": text, "party": name} for n, name in enumerate(SUBJECTS) for text in texts(SUBJECTS[name], documents, n)]
+    rows = [{"text": text, "party": name} for n, name in enumerate(FIVE) for text in texts(FIVE[name], documents, n)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
@@ -74,7 +74,7 @@ partition = "column"
 
 [model]
 name = "prodlda"
-batch = 16
+batch = 24
 
 [training]
 rounds = 6

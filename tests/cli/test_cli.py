@@ -91,8 +91,8 @@ def test_run_says_what_the_contract_promises(demo: Said) -> None:
     result = demo.json
     assert result["run"] == "demo"
     assert result["directory"] == "runs/demo"
-    assert (result["model"], result["profile"], result["rounds"]) == ("prodlda", "open", 6)
-    assert result["parties"] == ["north", "south", "west"]
+    assert (result["model"], result["profile"], result["rounds"]) == ("prodlda", "masked", 6)
+    assert result["parties"] == ["centre", "east", "north", "south", "west"]
     assert [len(topic) for topic in result["topics"]] == [10, 10, 10]
     assert all(isinstance(word, str) for topic in result["topics"] for word in topic)
     assert {"npmi", "diversity", "held_out"} <= result["quality"].keys()
@@ -107,7 +107,7 @@ def test_run_says_what_the_contract_promises(demo: Said) -> None:
 
 def test_what_is_for_people_goes_to_stderr(demo: Said) -> None:
     assert "Topics of the shared model" in demo.err
-    assert "Nothing is hidden" in demo.err  # the danger of the profile
+    assert "Quality" in demo.err
     assert demo.out.startswith("{")
     assert demo.out.endswith("}\n")
 
@@ -140,7 +140,7 @@ def test_settings_are_resolved_and_kept(demo: Said, here: Path) -> None:
     plan = json.loads(Path("runs/demo/run.json").read_text("utf-8"))["plan"]
     assert plan["seed"] == 3
     assert plan["model"]["settings"]["hidden"] == 8
-    assert plan["model"]["settings"]["batch"] == 16
+    assert plan["model"]["settings"]["batch"] == 24
     assert plan["model"]["settings"]["n_topics"] == 3
 
 
@@ -154,7 +154,7 @@ def test_topics(demo: Said, here: Path) -> None:
 
 def test_transform(demo: Said, here: Path) -> None:
     found = securetm("transform", "runs/demo", "new.jsonl", "--text", "text", "--json").json
-    assert (found["run"], found["file"], len(found["documents"])) == ("demo", "new.jsonl", 9)
+    assert (found["run"], found["file"], len(found["documents"])) == ("demo", "new.jsonl", 15)
     assert all(len(row) == 3 and sum(row) == pytest.approx(1, abs=1e-4) for row in found["documents"])
 
 
@@ -223,7 +223,7 @@ MISUSES = {
     "a folder that holds a run": (["run", "plan.toml", "--out", "runs/demo"], "already holds a run"),
     "a file in place of a folder": (["run", "plan.toml", "--out", "plan.toml"], "cannot be written"),
     "below a file": (["run", "plan.toml", "--out", "plan.toml/run"], "cannot be written"),
-    "too few parties": (["run", "--corpus", "documents.jsonl", "--parties", "1", "--out", "runs/one"], "minimum of 2"),
+    "too few parties": (["run", "--corpus", "documents.jsonl", "--parties", "1", "--out", "runs/one"], "fewer than the 4"),
     "documents that are not there": (["transform", "runs/demo", "absent.jsonl"], "absent.jsonl"),
 }
 
@@ -292,3 +292,9 @@ def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
     said = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert "Traceback" not in said.stderr
     assert "Exception" not in said.stderr
+
+
+def test_the_danger_of_a_profile_is_said(workplace: Path, tmp_path: Path) -> None:
+    said = securetm("run", str(workplace / "plan.toml"), "--profile", "open", *SMALL, "--out", str(tmp_path / "open"))
+    assert said.code == 0
+    assert "Nothing is hidden" in said.err

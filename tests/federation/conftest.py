@@ -16,6 +16,7 @@ SUBJECTS = {
     "south": "court judge trial law appeal jury verdict lawyer crime prison".split(),
     "west": "tensor matrix vector gradient loss batch layer model weight epoch".split(),
 }
+FIVE = {**SUBJECTS, "east": SUBJECTS["north"], "centre": SUBJECTS["south"]}  # a masked sum needs four
 SHARED = "city people year day work home street market food music".split()
 
 
@@ -35,9 +36,9 @@ def corpora() -> Mapping[str, Corpus]:
 
 @pytest.fixture(scope="session")
 def five(corpora: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
-    """Two parties more, since a masked sum needs four."""
-    more = {"east": SUBJECTS["north"], "centre": SUBJECTS["south"]}
-    extra = {name: Corpus.from_strings(texts(words, 50, 7), name=name) for name, words in more.items()}
+    """Two parties more."""
+    more = [name for name in FIVE if name not in corpora]
+    extra = {name: Corpus.from_strings(texts(FIVE[name], 50, 7), name=name) for name in more}
     return {**corpora, **extra}
 
 

@@ -150,6 +150,7 @@ TABLES = {
     "cupboard": {"key", "value"},
     "rounds": {"serial", "question", "number", "survivors", "bytes_up", "bytes_down", "seconds"},
     "losses": {"serial", "measure", "value"},
+    "refusals": {"at", "serial", "party", "name", "reason"},
     "spends": {"party", "unit", "epsilon", "delta"},
 }
 

@@ -360,7 +360,7 @@ def test_a_plan_as_kept_is_the_plan(tmp_path: Path) -> None:
 
 
 def test_one_party_is_no_federation(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match="minimum of 2"):
+    with pytest.raises(Misuse, match="fewer than the 2"):
         begin(tmp_path / "run", small_plan(), {"north": corpora["north"]})
     assert not (tmp_path / "run" / "parties").exists()
 

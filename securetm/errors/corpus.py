@@ -1,0 +1,240 @@
+"""Documents that cannot be read, and where in which file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse
+
+
+class BadCorpus(Misuse):
+    """these documents cannot be used"""
+
+
+@dataclass(eq=False)
+class NoSuchPath(BadCorpus):
+    """{path} does not exist"""
+
+    path: str
+    hint = "check the spelling; the path is relative to the folder you are in"
+
+
+@dataclass(eq=False)
+class Unreadable(BadCorpus):
+    """{path} cannot be opened: {problem}"""
+
+    path: str
+    problem: str
+    hint = "check the permissions and the disk"
+
+
+@dataclass(eq=False)
+class UnknownFormat(BadCorpus):
+    """{path} has no ending that names a format"""
+
+    path: str
+    hint = "use .jsonl, .csv or .tsv (each also .gz), .parquet, or a folder of .txt files"
+
+
+@dataclass(eq=False)
+class EmptyFile(BadCorpus):
+    """{path} is empty"""
+
+    path: str
+    hint = "one document per line or row is needed"
+
+
+@dataclass(eq=False)
+class NoTextFiles(BadCorpus):
+    """{path} holds no .txt file"""
+
+    path: str
+    hint = "put one document in each .txt file, or name a .jsonl, .csv, .tsv or .parquet file"
+
+
+@dataclass(eq=False)
+class NoDocuments(BadCorpus):
+    """{path}: none of the {skipped} documents holds a word that the tokeniser keeps"""
+
+    path: str
+    skipped: int
+    hint = "is the text column the right one? do min_length, stop_words and the language fit?"
+
+
+@dataclass(eq=False)
+class MissingColumn(BadCorpus):
+    """{path}, line {line}: there is no column called {column!r}"""
+
+    path: str
+    line: int
+    column: str
+    hint = "name the columns of your file (text=, label=, ...); the first line of a table holds the names of its columns"
+
+
+@dataclass(eq=False)
+class DuplicateColumn(BadCorpus):
+    """{path}, line {line}: columns {first} and {second} have the same name"""
+
+    path: str
+    line: int
+    first: int
+    second: int
+    hint = "rename one of them; the first line of a table holds the names of its columns"
+
+
+@dataclass(eq=False)
+class IncompleteColumn(BadCorpus):
+    """{path}, line {line}: some documents have a {column} and some have none"""
+
+    path: str
+    line: int
+    column: str
+    hint = "give every document a {column}, or none"
+
+
+@dataclass(eq=False)
+class BadCell(BadCorpus):
+    """{path}, line {line}: the {column} {problem}"""
+
+    path: str
+    line: int
+    column: str
+    problem: str
+    hint = "correct that line, or name another column as {column}"
+
+
+@dataclass(eq=False)
+class RaggedRow(BadCorpus):
+    """{path}, line {line}: the row has {found} cells where the first line names {expected}"""
+
+    path: str
+    line: int
+    found: int
+    expected: int
+    hint = "put cells that hold the delimiter or a line break between double quotes"
+
+
+@dataclass(eq=False)
+class BadTable(BadCorpus):
+    """{path}, line {line}: the double quotes or line breaks of this row do not fit"""
+
+    path: str
+    line: int
+    hint = "close every double quote, double each quote inside a quoted cell, and end rows with LF or CRLF"
+
+
+@dataclass(eq=False)
+class WrongEncoding(BadCorpus):
+    """{path}, line {line}: this is not UTF-8"""
+
+    path: str
+    line: int
+    hint = "convert the file first: iconv -f latin1 -t utf-8 OLD > NEW"
+
+
+@dataclass(eq=False)
+class NulByte(BadCorpus):
+    """{path}, line {line}: there is a NUL byte in the text"""
+
+    path: str
+    line: int
+    hint = "is it a text file, and UTF-8 rather than UTF-16? remove NUL bytes with: tr -d '\\000' < OLD > NEW"
+
+
+@dataclass(eq=False)
+class DocumentTooLong(BadCorpus):
+    """{path}, line {line}: one document is longer than {megabytes} MB"""
+
+    path: str
+    line: int
+    megabytes: int
+    hint = "split it: one document per line, and a document is at most {megabytes} MB"
+
+
+@dataclass(eq=False)
+class InvalidJson(BadCorpus):
+    """{path}, line {line}: this is not a JSON object"""
+
+    path: str
+    line: int
+    hint = 'JSONL is one object per line, such as {{"text": "..."}}; a file that is one JSON array must be rewritten'
+
+
+@dataclass(eq=False)
+class DamagedFile(BadCorpus):
+    """{path} is damaged or was cut short: {problem}"""
+
+    path: str
+    problem: str
+    hint = "copy or download it again; compare its size with the original's"
+
+
+@dataclass(eq=False)
+class OtherVersion(BadCorpus):
+    """{path} was written in version {found} of its format; this securetm reads version {known}"""
+
+    path: str
+    found: int
+    known: int
+    hint = "write it again with this securetm, or read it with the one that wrote it"
+
+
+@dataclass(eq=False)
+class UnlikeParts(BadCorpus):
+    """a corpus has {found} {what} where {expected} are needed"""
+
+    what: str
+    found: int
+    expected: int
+    hint = "every column of a corpus has one entry per document, and every word id lies inside the vocabulary"
+
+
+@dataclass(eq=False)
+class RepeatedWord(BadCorpus):
+    """a vocabulary of {size} words holds {repeated} words twice"""
+
+    size: int
+    repeated: int
+    hint = "a vocabulary names every word once"
+
+
+@dataclass(eq=False)
+class RepeatedKeys(BadCorpus):
+    """{repeated} documents have the same key as another one"""
+
+    repeated: int
+    hint = "the same documents came in twice; if they are different documents of sources with one name, use rekeyed(NAME)"
+
+
+@dataclass(eq=False)
+class UnlikeCorpora(BadCorpus):
+    """some of these corpora have {what} and some have none, or of another width"""
+
+    what: str
+    hint = "read them the same way, or drop {what} with dataclasses.replace"
+
+
+@dataclass(eq=False)
+class NoColumn(BadCorpus):
+    """the documents have no {column}"""
+
+    column: str
+    hint = "name the column when reading: read_corpus(PATH, {column}=...)"
+
+
+@dataclass(eq=False)
+class TooFewDocuments(BadCorpus):
+    """{documents} documents cannot be shared out among {parties} parties"""
+
+    documents: int
+    parties: int
+    hint = "fewer parties, or more documents"
+
+
+@dataclass(eq=False)
+class TooFewPackages(BadCorpus):
+    """only {found} of the packages whose docstrings make the built-in documents are installed here"""
+
+    found: int
+    known: tuple[str, ...]
+    hint = "name your own documents in a plan, or install another of {known}"

@@ -1,0 +1,122 @@
+"""What encrypted sums refuse, to whom, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
+
+
+@dataclass(eq=False)
+class NotASum(Unsound):
+    """this question needs each party's own vector, and {aggregation} opens nothing but their sum"""
+
+    aggregation: str
+    hint = "ask for a sum instead (for a union of words: the word sketch), or use a profile whose parties trust the coordinator"
+
+
+@dataclass(eq=False)
+class NotWhole(Unsound):
+    """{aggregation} adds whole numbers, and this question's values are real"""
+
+    aggregation: str
+    hint = "put a [[mechanism]] that rounds (fixed_point) into the profile, or use ckks"
+
+
+@dataclass(eq=False)
+class NoRange(Unsound):
+    """{aggregation} cannot choose its precision: nobody promised how large a value of this question may be"""
+
+    aggregation: str
+    hint = "give the aggregation a span, or put a [[mechanism]] that clamps into the profile"
+
+
+@dataclass(eq=False)
+class TooWide(Unsound):
+    """a sum over {parties} parties of values up to {reach} does not fit the ciphertexts of {aggregation}"""
+
+    aggregation: str
+    parties: int
+    reach: str
+    hint = "promise a smaller range, take coarser steps, or split the parties into several federations"
+
+
+class NoSealLibrary(Misuse):
+    """encrypted sums need the package tenseal, which is not installed here"""
+
+    hint = "pip install tenseal, or choose the profile masked, which hides the same and needs no such package"
+
+
+class HelperDied(SecuretmError):
+    """a helper process that encrypts or decrypts ended before its work was done"""
+
+    hint = "is there enough memory? the round can be tried again; helpers are started anew"
+
+
+@dataclass(eq=False)
+class NoSumKey(SecuretmError):
+    """{party} holds no key of this session's encrypted sums"""
+
+    party: str
+    hint = "it was away when the key was handed round: prepare the session again"
+
+
+@dataclass(eq=False)
+class NoSignature(Refused):
+    """the set-up message of {sender} is not signed by its identity for this session, roster and profile"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class NotSealedForUs(Refused):
+    """the key that {sender} sealed does not open here"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class UnlikeKeys(Refused):
+    """{sender} encrypts under another key than the other parties"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class BadCiphertext(Refused):
+    """the ciphertexts from {sender} are refused: {problem}"""
+
+    sender: str
+    problem: str
+
+
+@dataclass(eq=False)
+class OpenedBefore(Refused):
+    """a second sum was sent for a round that is already opened"""
+
+
+@dataclass(eq=False)
+class TooFewInSum(Refused):
+    """a sum over {found} parties is below the {need} that this round was promised"""
+
+    found: int
+    need: int
+
+
+@dataclass(eq=False)
+class TooFewForProfile(Misuse):
+    """{found} parties are fewer than the {need} that profile {profile!r} needs"""
+
+    found: int
+    need: int
+    profile: str
+    hint = "deal the documents out to more parties, or take another profile: `securetm explain open` says what that gives up"
+
+
+@dataclass(eq=False)
+class TooFewToTakePart(Misuse):
+    """{party} has too few documents to take part: with as many from every party, a sum would hold fewer than {need}"""
+
+    party: str
+    need: int
+    hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"

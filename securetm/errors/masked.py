@@ -1,0 +1,247 @@
+"""What masked sums refuse, to whom, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse, Refused, Unsound
+
+
+class MaskedNeedsIntegers(Unsound):
+    """a masked sum adds whole numbers, and this question is about real ones"""
+
+    hint = "put a quantising mechanism before it, which turns real numbers into steps of a grid"
+
+
+class MaskedNeedsSum(Unsound):
+    """a masked sum opens nothing but the sum, and this question needs each party's own vector"""
+
+    hint = "choose a question that needs only the sum, for a matched model the aligned one, or the profile `open`"
+
+
+class MaskedNeedsReach(Unsound):
+    """a masked sum needs to know how large one party's values can be, and these terms set no limit"""
+
+    hint = "let a clipping or quantising mechanism set the largest value (`reach`)"
+
+
+@dataclass(eq=False)
+class RingTooSmall(Unsound):
+    """{parties} parties with values of up to {reach} do not fit into a ring of 64 bits"""
+
+    parties: int
+    reach: float
+    hint = "clip to smaller values or use a coarser grid"
+
+
+@dataclass(eq=False)
+class TwoViewsPossible(Unsound):
+    """with a threshold of {threshold} among {holders}, {colluding} of them colluding, two lists of survivors could both open"""
+
+    threshold: int
+    holders: int
+    colluding: int
+    need: int
+    hint = "raise the threshold to {need} or more, or accept fewer colluding parties"
+
+
+@dataclass(eq=False)
+class TooFewHonest(Unsound):
+    """a threshold of {threshold} with {colluding} colluding parties leaves fewer than two honest parties in a sum"""
+
+    threshold: int
+    colluding: int
+    hint = "the threshold has to be at least two above the number of colluding parties"
+
+
+@dataclass(eq=False)
+class ThresholdTooHigh(Unsound):
+    """a threshold of {threshold} cannot be reached by {parties} parties"""
+
+    threshold: int
+    parties: int
+    hint = "lower the threshold, or let more parties take part"
+
+
+@dataclass(eq=False)
+class WeakGraph(Unsound):
+    """{degree} neighbours for each of {parties} parties fail more often than once in {once}"""
+
+    degree: int
+    parties: int
+    once: float
+    hint = "leave the degree to be computed (0), raise it, or raise the threshold"
+
+
+@dataclass(eq=False)
+class UnexpectedMessage(Refused):
+    """a message from {sender} comes where none of its kind is expected"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class UnknownIdentity(Refused):
+    """no key of {name} is pinned in the roster"""
+
+    name: str
+    hint = "every member's public key has to be in the roster that every party holds"
+
+
+class NoIdentity(Misuse):
+    """this party's own private key is missing, or is not the one whose public key is pinned in the roster"""
+
+    hint = "put its 32 bytes into the party's cupboard under the name identity"
+
+
+@dataclass(eq=False)
+class BadSignature(Refused):
+    """the signature of {sender} on its {what} is wrong"""
+
+    sender: str
+    what: str
+
+
+@dataclass(eq=False)
+class BadKey(Refused):
+    """{sender} sent a public key that no honest party makes"""
+
+    sender: str
+
+
+class WrongSetup(Refused):
+    """a message belongs to another set-up"""
+
+
+@dataclass(eq=False)
+class BrokenCommitment(Refused):
+    """the number that {sender} reveals is not the one it committed itself to"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class ChangedMessage(Refused):
+    """the coordinator passes on something else in the name of this party than it sent ({what})"""
+
+    what: str
+
+
+@dataclass(eq=False)
+class UnreadableShares(Refused):
+    """the shares that {sender} sealed for this party cannot be opened"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class SharesDisagree(Refused):
+    """{dealer} and {holder} do not mean the same shares"""
+
+    dealer: str
+    holder: str
+    hint = "one of the two is damaged or lies: leave one of them out and prepare again"
+
+
+@dataclass(eq=False)
+class FalseShare(Refused):
+    """{sender} gave a false share of a secret of {owner}"""
+
+    sender: str
+    owner: str
+    hint = "that party's memory is damaged, or it lies: leave it out and prepare again"
+
+
+@dataclass(eq=False)
+class FalseSecret(Refused):
+    """the shares that {sender} dealt do not make the secret it committed itself to"""
+
+    sender: str
+    hint = "that party's software is at fault, or it lies: leave it out and prepare again"
+
+
+@dataclass(eq=False)
+class SetsOverlap(Refused):
+    """{name} is listed both as a survivor and as dropped out: both of its shares are asked for"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class SetsIncomplete(Refused):
+    """{name} is listed neither as a survivor nor as dropped out"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class CalledDropped(Refused):
+    """a survivor, {name}, is asked to open a round in which it is called dropped out"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class TooFewSurvivors(Refused):
+    """a round with {found} survivors is below this party's minimum of {need}"""
+
+    found: int
+    need: int
+
+
+@dataclass(eq=False)
+class AlreadyUnmasked(Refused):
+    """this party has already answered for other survivors in round {round_id}"""
+
+    round_id: str
+
+
+class OtherSurvivors(Refused):
+    """the survivors are not those that this party put its signature under"""
+
+
+@dataclass(eq=False)
+class TooFewSignatures(Refused):
+    """{found} parties signed this list of survivors where {need} are needed"""
+
+    found: int
+    need: int
+
+
+@dataclass(eq=False)
+class OutOfStep(Refused):
+    """{sender} is at prekey {found} and this role at {expected}"""
+
+    sender: str
+    found: int
+    expected: int
+    hint = "one of them was set back to an old copy of its memory; prepare again"
+
+
+@dataclass(eq=False)
+class PrekeyReused(Refused):
+    """{sender} used prekey {index} a second time: its memory was set back to an old copy"""
+
+    sender: str
+    index: int
+    hint = "that party has to prepare again before it takes part"
+
+
+class RestoredState(Refused):
+    """this party's memory was set back to an old copy: a prekey that it takes for fresh was used before"""
+
+    hint = "prepare again; until then this party keeps silent"
+
+
+class NotPrepared(Refused):
+    """no prekey is left for a masked round"""
+
+    hint = "run the set-up exchange (prepare) first"
+
+
+@dataclass(eq=False)
+class RoundAbandoned(Refused):
+    """round {round_id} was begun before and its message is gone, so that it is abandoned"""
+
+    round_id: str
+    hint = "ask under a new round id; masking another vector for the same round could reveal their difference"

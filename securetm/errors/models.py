@@ -1,0 +1,76 @@
+"""Models that were not fitted, do not fit, or whose files are no models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse, SecuretmError, Unsound
+
+
+@dataclass(eq=False)
+class NotFitted(Misuse):
+    """this {model} has not learned anything yet"""
+
+    model: str
+    hint = "call fit(documents) first, or {model}.load(path)"
+
+
+@dataclass(eq=False)
+class OtherVocabulary(Misuse):
+    """the documents have {found} words where the model's vocabulary has {known}, or others, or in another order"""
+
+    found: int
+    known: int
+    hint = "count the documents over the model's own vocabulary, for example with corpus.project(model.learned.vocabulary)"
+
+
+@dataclass(eq=False)
+class DamagedModel(SecuretmError):
+    """{path} cannot be read as a model: {problem}"""
+
+    path: str
+    problem: str
+    hint = "save the model again; only files written by save() can be loaded"
+
+
+@dataclass(eq=False)
+class NewerModel(SecuretmError):
+    """{path} is a model file of version {found}, this securetm reads version {known}"""
+
+    path: str
+    found: str
+    known: str
+    hint = "load it with the securetm that wrote it, or a newer one"
+
+
+@dataclass(eq=False)
+class OtherModel(Misuse):
+    """{path} holds a {found}, not a {wanted}"""
+
+    path: str
+    found: str
+    wanted: str
+    hint = "load it with the class that saved it"
+
+
+@dataclass(eq=False)
+class SketchTooSmall(SecuretmError):
+    """the parties have more words together than the plan allows for ({left} cells could not be read)"""
+
+    left: int
+    hint = "raise vocabulary.most_candidates in the plan, or let every party leave out its rarest words"
+
+
+@dataclass(eq=False)
+class NoiseBeforeRounding(Unsound):
+    """a share of noise must be added after rounding, not before"""
+
+    hint = "in the profile, put the [[mechanism]] that rounds before the one that adds noise"
+
+
+@dataclass(eq=False)
+class NotFinite(SecuretmError):
+    """{count} values of this party's vector are not finite"""
+
+    count: int
+    hint = "training diverged: lower the learning rate; nothing was sent"

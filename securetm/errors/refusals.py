@@ -1,0 +1,111 @@
+"""What a role says when a message is not what was agreed. Their names travel, their facts do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Refused
+
+
+@dataclass(eq=False)
+class Malformed(Refused):
+    """a message from {sender} is malformed: {problem}"""
+
+    sender: str
+    problem: str
+
+
+@dataclass(eq=False)
+class WrongSession(Refused):
+    """a message belongs to another session"""
+
+
+@dataclass(eq=False)
+class WrongAgreement(Refused):
+    """the {what} of the invitation is not the one this party accepted"""
+
+    what: str
+
+
+@dataclass(eq=False)
+class NotInvited(Refused):
+    """a question came before an invitation"""
+
+
+@dataclass(eq=False)
+class NotInCohort(Refused):
+    """{name} is not in the cohort"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class CohortTooSmall(Refused):
+    """a cohort of {found} parties is below this party's minimum of {need}"""
+
+    found: int
+    need: int
+
+
+@dataclass(eq=False)
+class UnknownQuestion(Refused):
+    """nobody agreed to a question called {name!r}"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class UnknownRound(Refused):
+    """there is no open round {round_id}"""
+
+    round_id: str
+
+
+@dataclass(eq=False)
+class WrongRound(Refused):
+    """the round id does not follow from the session, the terms and the profile"""
+
+
+@dataclass(eq=False)
+class OutOfTurn(Refused):
+    """round {serial} was asked for after round {last}"""
+
+    serial: int
+    last: int
+
+
+@dataclass(eq=False)
+class BadState(Refused):
+    """what a question is about does not fit: {problem}"""
+
+    problem: str
+
+
+@dataclass(eq=False)
+class BadVector(Refused):
+    """the vector of {sender} {problem}"""
+
+    sender: str
+    problem: str
+
+
+@dataclass(eq=False)
+class Duplicate(Refused):
+    """{sender} answered twice"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class AlreadyAnswered(Refused):
+    """a question about the corpus alone was answered before, to another cohort"""
+
+    hint = "two exact sums over cohorts one party apart show that party's vector: use another session's answer, or add noise"
+
+
+@dataclass(eq=False)
+class BelowMinimum(Refused):
+    """a sum over {found} documents is below the profile's minimum of {need}"""
+
+    found: int
+    need: int

@@ -1,0 +1,125 @@
+"""A federation that cannot go on, and answers that cannot be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse, Refused, SecuretmError
+
+
+@dataclass(eq=False)
+class TooFewParties(SecuretmError):
+    """too many parties left ({left} of {of} remain, need {need})"""
+
+    left: int
+    of: int
+    need: int
+    hint = "wait for more parties, or agree on a profile with a lower threshold"
+
+
+@dataclass(eq=False)
+class Diverged(SecuretmError):
+    """the model holds numbers that are not finite after round {rounds}"""
+
+    rounds: int
+    hint = "its steps were too long: choose a smaller learning_rate"
+
+
+@dataclass(eq=False)
+class PartyRefused(SecuretmError):
+    """{party} refused: {reason}"""
+
+    party: str
+    reason: str
+    hint = "the reason is in that party's own log; no details leave it"
+
+
+@dataclass(eq=False)
+class CannotWrite(Misuse):
+    """{path} cannot be written: {problem}"""
+
+    path: str
+    problem: str
+    hint = "check the permissions and the disk, or choose another --out"
+
+
+@dataclass(eq=False)
+class RunExists(Misuse):
+    """{path} already holds a run"""
+
+    path: str
+    hint = "choose another --out, or continue it with `securetm run --resume {path}`"
+
+
+@dataclass(eq=False)
+class NotARun(Misuse):
+    """{path} holds no {what}"""
+
+    path: str
+    what: str
+    hint = "give the directory that `securetm run` printed; an unfinished run is continued with `securetm run --resume`"
+
+
+@dataclass(eq=False)
+class RunBusy(Misuse):
+    """another process is working on {path}"""
+
+    path: str
+    hint = "wait for it, or end it first"
+
+
+@dataclass(eq=False)
+class DamagedStore(SecuretmError):
+    """{path} is damaged: {problem}"""
+
+    path: str
+    problem: str
+    hint = "restore it from a copy; an interrupted run never leaves a damaged file behind, a full disk or another program does"
+
+
+@dataclass(eq=False)
+class Interrupted(SecuretmError):
+    """the run was interrupted after round {rounds}; nothing is lost"""
+
+    path: str
+    rounds: int
+    hint = "continue it with `securetm run --resume {path}`"
+
+
+@dataclass(eq=False)
+class WorkerDied(SecuretmError):
+    """the worker process of {parties} ended"""
+
+    parties: str
+    hint = "look for its last message above; continue with `securetm run --resume`"
+
+
+@dataclass(eq=False)
+class BadWordList(Refused):
+    """the list of words from {party} {problem}"""
+
+    party: str
+    problem: str
+    hint = "the party runs another version, or is not honest; leave it out or correct its software"
+
+
+@dataclass(eq=False)
+class EmptyVocabulary(Misuse):
+    """none of {words} words is in enough and not too many documents (min_df = {min_df}, max_df = {max_df})"""
+
+    words: int
+    min_df: str
+    max_df: str
+    hint = "lower min_df or raise max_df"
+
+
+class NoPersons(Misuse):
+    """the unit of privacy is the person, but this corpus does not say whose documents they are"""
+
+    hint = "name the column of persons when the corpus is read, or choose the document as the unit"
+
+
+class NotAnswered(SecuretmError):
+    """this question was not answered with a sum"""
+
+    hint = "only the role that opens the sum can read it"

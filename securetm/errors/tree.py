@@ -1,0 +1,50 @@
+"""The root of every way to fail. Not a place for logic: a docstring is the sentence, `hint` the advice, fields the facts.
+
+A field never holds the words of a document, because an error may be shown to somebody who may not read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar
+
+MISUSE = 2
+FAILURE = 3
+
+
+class SecuretmError(Exception):
+    """something went wrong"""
+
+    hint: ClassVar[str] = ""
+    exit_code: ClassVar[int] = FAILURE
+
+    def facts(self) -> dict[str, Any]:
+        """The public facts of this failure, by field name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
+
+    def __str__(self) -> str:
+        return (type(self).__doc__ or "").format(**self.facts())
+
+    def advice(self) -> str:
+        """What to do about it."""
+        listed = {name: ", ".join(map(str, v)) if isinstance(v, tuple) else v for name, v in self.facts().items()}
+        return self.hint.format(**listed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(self.facts().values())
+
+
+class Misuse(SecuretmError):
+    """this cannot be done"""
+
+    exit_code = MISUSE
+
+
+class Unsound(Misuse):
+    """this combination is not sound"""
+
+
+class Refused(SecuretmError):
+    """refused"""
+
+    hint = "the other side runs another version, another plan, or lies: compare `securetm explain` on both sides"
