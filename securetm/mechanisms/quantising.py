@@ -78,7 +78,7 @@ class FixedPoint(Clamped):
         """Run by a party. Stochastic rounding draws its coins from the party's own entropy."""
         if terms.grid == 0:
             return super().on_vector(vector, terms, desk).astype(np.int64)
-        whole = np.empty(len(vector), dtype=np.int64)
+        whole = np.empty(len(vector), dtype=np.int32 if terms.bits == 32 else np.int64)
         coins = desk.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
         clamped, broken = _to_grid(vector, 1.0 / terms.grid, terms.reach, np.frombuffer(coins, dtype="<u4"), whole)
         if broken:
@@ -103,7 +103,7 @@ def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array
         broken += not np.isfinite(scaled)
         clamped += abs(scaled) > reach
         bounded = min(max(scaled, -reach), reach)
-        out[i] = np.int64(np.floor(bounded + coins[i] * 2.0**-32)) if drawn else np.int64(np.rint(bounded))
+        out[i] = np.floor(bounded + coins[i] * 2.0**-32) if drawn else np.rint(bounded)
     return clamped, broken
 
 

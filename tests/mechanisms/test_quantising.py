@@ -26,7 +26,7 @@ def test_a_sum_comes_back_within_the_grid(rounding: str, bits: int) -> None:
     terms = mechanism.admit(Terms(REAL.layout, bits=bits), COHORT)
     values = np.random.default_rng(0).uniform(-8, 8, 1000)
     whole = mechanism.on_vector(values, terms, desk())
-    assert whole.dtype == np.int64
+    assert whole.dtype == (np.int32 if bits == 32 else np.int64)
     back = mechanism.on_answer(Answer({"values": whole}), terms, desk()).total
     assert back is not None
     assert np.abs(back["values"] - values).max() <= terms.grid * (0.5000001 if rounding == "nearest" else 1)
