@@ -1,0 +1,31 @@
+"""What was committed as measured is whole, names its peers, and can be measured again by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from securetm import experiments
+from securetm.experiments.catalogue import BENCHES, REPRODUCTIONS
+
+RESULTS = sorted((Path(experiments.__file__).parent / "results").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_a_committed_result_is_whole(path: Path) -> None:
+    result = json.loads(path.read_text("utf-8"))
+    kind, known = ("bench", BENCHES) if "bench" in result else ("reproduction", REPRODUCTIONS)
+    assert result[kind] in known
+    assert result.get("missing", []) == []
+    assert result["rows"]
+    for row in result["rows"]:
+        assert row.keys() >= ({"case", "ours", "unit"} if kind == "bench" else {"network", "npmi", "diversity"})
+        assert ("peer" in row) == ("theirs" in row)
+
+
+def test_the_additive_network_holds_against_batch_normalisation() -> None:
+    result = json.loads(next(path for path in RESULTS if path.stem == "reproduce-additive-prodlda").read_text("utf-8"))
+    assert result["verdict"] == "holds"
+    assert {row["seed"] for row in result["rows"]} >= {0, 1, 2}
