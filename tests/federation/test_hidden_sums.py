@@ -18,7 +18,7 @@ from securetm.federation.store import read_arrays
 
 from .conftest import SHARED, SUBJECTS, small_plan
 
-PROFILES = ["masked", "bfv", "ckks"]
+PROFILES = ["masked", "masked_strict", "bfv", "ckks"]
 ROUNDS = 25
 
 
