@@ -21,6 +21,7 @@ T = TypeVar("T")
 STOPS = ("rounds", "weights", "held_out")
 # A round's batch is all parties' batches together, so a federation steps further than one machine would.
 FEDERATED = {"prodlda": {"n_topics": 20, "learning_rate": 5e-3}}
+PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 
 
@@ -95,7 +96,7 @@ class VocabularyChoice:
         require(known, "[vocabulary]", "source", self.source, f"is none of {', '.join(VOCABULARIES)}")
         room = 2 <= self.most_candidates <= 10_000_000
         require(room, "[vocabulary]", "most_candidates", self.most_candidates, "must be 2 to 10000000")
-        require(self.source != "file" or bool(self.file), "[vocabulary]", "file", "(nothing)", "is missing")
+        require(self.source != "file" or bool(self.file), "[vocabulary]", "file", "(nothing)", PUBLIC_LIST)
         require(2 <= self.max_words <= 1_000_000, "[vocabulary]", "max_words", self.max_words, "must be 2 to 1000000")
         require(self.min_documents >= 1, "[vocabulary]", "min_documents", self.min_documents, "must be at least 1")
         require(0 < self.max_share <= 1, "[vocabulary]", "max_share", self.max_share, "must be above 0 and at most 1")

@@ -148,3 +148,9 @@ def test_the_plain_sum_admits_every_question() -> None:
 
     terms = Terms((Block("x", (3,)),))
     assert admitted(terms, read_profile("open"), Cohort(b"", 0, ("a", "b"))) == terms
+
+
+def test_fewer_parties_than_a_profile_needs_are_a_gap() -> None:
+    (gap,) = check("masked", None, None, 3)
+    assert "3 parties are fewer than the 4" in gap["reason"]
+    assert check("masked", None, None, 4) == []

@@ -27,8 +27,8 @@ def measure(kind: str, name: str, stages: Stages, sizes: Mapping[str, int] | Non
         raise NotFound(kind, name, tuple(sorted(known)))
     module, function = known[name].split(":")
     run: Callable[..., dict[str, Any]] = getattr(import_module(module), function)
-    unknown = set(sizes or {}) - set(signature(run).parameters)
-    require(not unknown, f"{kind} {name}", "--" + " --".join(sorted(unknown)), "", "is no size of it")
+    for size, value in (sizes or {}).items():
+        require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size that it has")
     return run(on_progress=_Counted(f"{kind} {name}", stages), **(sizes or {}))
 
 

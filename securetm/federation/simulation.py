@@ -47,14 +47,14 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
     torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
     if (folder.path / RESULT).is_file():
         return result_of(folder.path)
-    begun = time.perf_counter()
+    begun, before = time.perf_counter(), _seconds_before(folder)
     with alone_in(folder.path):
         try:
             trained = train(folder, stages, workers)
             own = compare(folder, trained, make_party, stages)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
-        result = _result(folder, trained, own, time.perf_counter() - begun)
+        result = _result(folder, trained, own, before + time.perf_counter() - begun)
         write_json(folder.path / RESULT, result)
     return result
 
@@ -168,3 +168,11 @@ def named_topics(topics: Any, vocabulary: tuple[str, ...], n: int = 10) -> list[
 def _rounds_kept(folder: RunFolder) -> int:
     path = folder.coordinator / f"{CHECKPOINT}.safetensors"
     return int(read_arrays(path)[1]["rounds"]) if path.is_file() else 0
+
+
+def _seconds_before(folder: RunFolder) -> float:
+    """What the rounds took that an interrupted run had already behind it."""
+    store = CoordinatorStore(folder.coordinator)
+    seconds = float(store.rows("SELECT COALESCE(SUM(seconds), 0) FROM rounds")[0][0])
+    store.close()
+    return seconds

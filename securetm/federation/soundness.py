@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Profile
-from securetm.errors import Unsound
+from securetm.errors import TooFewForProfile, Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
@@ -22,7 +22,7 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
     """Every gap: claims that the threat model requires and nobody makes, and questions that a part refuses."""
     chosen = read_profile(profile)
     threats = read_threat_model(threat_model or chosen.threat_model)
-    found = list(profile_gaps(chosen, threats, parties))
+    found = [*_too_few(chosen, parties), *profile_gaps(chosen, threats, parties)]
     if model is not None:
         source = chosen.vocabularies[0]
         tables = {"profile": profile, "model": {"name": model}}
@@ -30,6 +30,13 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
         plan = public if source == "file" else plan_from_tables(tables, "the check")
         found += refused_questions(plan, chosen, parties)
     return [asdict(gap) for gap in found]
+
+
+def _too_few(profile: Profile, parties: int) -> list[Gap]:
+    if parties >= profile.minimum_parties:
+        return []
+    few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
+    return [Gap("a round can take place", "", str(few), few.advice())]
 
 
 def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
