@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from securetm.aggregation.homomorphic_fit import DEGREE, SEED, Fit
+from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, SEED, Fit
 from securetm.aggregation.homomorphic_helpers import spread
 from securetm.contracts import Array, Entropy
-from securetm.entropy import OperatingSystem, below
+from securetm.entropy import OperatingSystem
 from securetm.errors import NoSealLibrary
 
 _PLAIN_HEAD = 32 + 8 + 8 + 16 + 8  # parameters' hash, coefficients, scale, inner header, count
@@ -202,8 +202,22 @@ def _polynomial(coefficients: Array) -> bytes:
 
 
 def draw_ternary(entropy: Entropy) -> Array:
-    """A secret polynomial: 2048 independent uniform coefficients out of -1, 0 and 1."""
-    return below(entropy, DEGREE, 3).astype(np.int64) - 1
+    """A secret polynomial, coefficients out of -1, 0 and 1, by SEAL's own key generator.
+
+    SEAL draws from the operating system; a seeded entropy (test vectors only) seeds its generator.
+    """
+    modulus = MODULI[0].value
+    seed = b"" if isinstance(entropy, OperatingSystem) else entropy.bytes(64)
+    shop = Workshop("BFV", modulus, 2, seed)
+    with drawer() as using:
+        key = shop.api.KeyGenerator(shop.context).secret_key()
+        transformed = shop.coefficients(key, using)
+        one = np.zeros(DEGREE, dtype="<u8")
+        one[0] = 1
+        carrier = shop.ciphertext([transformed, one], b"", True, 1.0, using)
+        shop.api.Evaluator(shop.context).transform_from_ntt_inplace(carrier)
+        residues = shop.polynomials(carrier, using)[0].astype(np.int64)
+    return np.where(residues > modulus // 2, residues - modulus, residues)
 
 
 # ---- the work ------------------------------------------------------------------------------------------------------------
