@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from securetm.contracts import Array
 
 BLOCK = 256 * 1024  # bytes of the vector at a time; smaller ones make threads wait for each other
-ENOUGH = 16 << 20  # bytes of keystream from which on threads are worth starting
+ENOUGH = 2 << 20  # bytes of keystream from which on threads are worth waking
 _ZEROS = bytes(BLOCK)
 _SPARE = 16  # update_into asks for room for one more cipher block
 
@@ -42,9 +43,14 @@ def apply_masks(vector: Array, masks: Iterable[Mask]) -> None:
         return
     blocks = -(-vector.nbytes // BLOCK)
     ends = [min(len(vector), blocks * part // cores * (BLOCK // vector.itemsize)) for part in range(cores)] + [len(vector)]
-    with ThreadPoolExecutor(cores) as pool:
-        for done in [pool.submit(_apply, vector, start, end, chosen) for start, end in pairwise(ends)]:
-            done.result()
+    for done in [_threads(cores).submit(_apply, vector, start, end, chosen) for start, end in pairwise(ends)]:
+        done.result()
+
+
+@lru_cache(maxsize=1)
+def _threads(cores: int) -> ThreadPoolExecutor:
+    """Kept for the next vector: starting threads takes as long as masking a short one."""
+    return ThreadPoolExecutor(cores, thread_name_prefix="masks")
 
 
 def _apply(vector: Array, first: int, last: int, masks: Sequence[Mask]) -> None:
