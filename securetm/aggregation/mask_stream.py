@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from securetm.contracts import Array
 
 BLOCK = 256 * 1024  # bytes of the vector at a time; smaller ones make threads wait for each other
-ENOUGH = 2 << 20  # bytes of keystream from which on threads are worth waking
+ENOUGH = 8 << 20  # bytes of keystream from which on threads are worth waking
 _ZEROS = bytes(BLOCK)
 _SPARE = 16  # update_into asks for room for one more cipher block
 

@@ -103,9 +103,7 @@ class Party:
     _awaited: tuple[wire.Ask, Terms, Desk] | None = None
 
     def __post_init__(self) -> None:
-        # Said here and not to the coordinator, to whom a refusal would tell how many documents there are.
-        if len(self.corpus) * len(self.members) < self.profile.minimum_documents:
-            raise TooFewToTakePart(self.name, self.profile.minimum_documents)
+        self._check_share(self.corpus)
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
@@ -175,6 +173,7 @@ class Party:
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
         self.questions.adopt(words)
         self.documents.adopt(words, self.plan)
+        self._check_share(self.documents.for_question(TRAIN))
         if self.learner is not None:
             self.learner.begin(words, self._memory)
         return ()
@@ -264,6 +263,11 @@ class Party:
         self._awaited = None
         if ask.keep:
             self.store.keep_memory(ask.serial, learner.remember(self._memory))
+
+    def _check_share(self, documents: Corpus) -> None:
+        """Said to this party's own user and not to the coordinator, whom a refusal would tell how many documents there are."""
+        if len(documents) * len(self.members) < self.profile.minimum_documents:
+            raise TooFewToTakePart(self.name, self.profile.minimum_documents)
 
     def _check_cohort(self, members: Sequence[str]) -> None:
         strangers = [m for m in members if m not in self.members]
