@@ -123,7 +123,8 @@ def explanation(facts: Mapping[str, Any], to: Console) -> None:
     to.print(f"[bold]Spent:[/bold] {escape(facts['spent'])}")
     to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
     _list("What it still shows", facts["still_shows"], to)
-    least = f"{facts['minimum_parties']} parties, {facts['minimum_documents']} documents in any sum but that of held-out likelihoods"
+    parties, documents = facts["minimum_parties"], facts["minimum_documents"]
+    least = f"{parties} parties, {documents} documents in any sum but that of held-out likelihoods"
     to.print(f"[bold]Least:[/bold] {least}")
     _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
     _list("Out of scope", facts["out_of_scope"], to)
