@@ -101,22 +101,3 @@ class TooFewInSum(Refused):
 
     found: int
     need: int
-
-
-@dataclass(eq=False)
-class TooFewForProfile(Misuse):
-    """{found} parties are fewer than the {need} that profile {profile!r} needs"""
-
-    found: int
-    need: int
-    profile: str
-    hint = "deal the documents out to more parties, or take another profile: `securetm explain open` says what that gives up"
-
-
-@dataclass(eq=False)
-class TooFewToTakePart(Misuse):
-    """{party} has too few documents to take part: with as many from every party, a sum would hold fewer than {need}"""
-
-    party: str
-    need: int
-    hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"

@@ -173,7 +173,8 @@ class Party:
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
         self.questions.adopt(words)
         self.documents.adopt(words, self.plan)
-        self._check_share(self.documents.for_question(TRAIN))
+        if self.profile.minimum_documents > len(self.members):  # else a party without any document may take part
+            self._check_share(self.documents.for_question(TRAIN))
         if self.learner is not None:
             self.learner.begin(words, self._memory)
         return ()

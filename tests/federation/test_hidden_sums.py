@@ -45,8 +45,8 @@ def test_it_ends_where_plain_sums_end(profile: str, five: Mapping[str, Corpus], 
     public = {"vocabulary__source": "file", "vocabulary__file": str(words)}
     plain, open_folder = ran(tmp_path / "open", five, **public)
     hidden, folder = ran(tmp_path / profile, five, profile=profile, **public)
-    # Plain gradient steps, so that an error of half a grid step stays one. CKKS has 25 bits for the span, the others 29.
-    assert np.abs(weights(folder) - weights(open_folder)).max() < (1e-4 if profile == "ckks" else 1e-5)
+    # Plain gradient steps, so that an error of half a grid step stays one; float32 sums of some hundreds are as coarse.
+    assert np.abs(weights(folder) - weights(open_folder)).max() < 1e-4
     assert hidden["topics"] == plain["topics"]
     assert hidden["quality"]["held_out"] == pytest.approx(plain["quality"]["held_out"], rel=0.01)
 
