@@ -1,6 +1,6 @@
 """Where privacy-critical randomness comes from: the operating system. It is not the model's rng, which may be seeded.
 
-Samplers here are exact: every value is drawn by comparing whole integers, never by rounding a float.
+It gives whole bytes and words; what is drawn from them is the business of each mechanism.
 """
 
 from __future__ import annotations
@@ -40,22 +40,3 @@ class Seeded:
 def words(entropy: Entropy, n: int) -> Array:
     """n uniform 64-bit integers."""
     return np.frombuffer(entropy.bytes(8 * n), dtype="<u8")
-
-
-def coins(entropy: Entropy, n: int, numerator: int, denominator: int) -> Array:
-    """n exact independent coins, each true with probability numerator / denominator."""
-    if not 0 <= numerator <= denominator or denominator >= 2**63:
-        raise BadSetting("coins", "probability", f"{numerator}/{denominator}", "must lie between 0 and 1")
-    return below(entropy, n, denominator) < np.uint64(numerator)
-
-
-def below(entropy: Entropy, n: int, limit: int) -> Array:
-    """n exact uniform integers in 0 .. limit - 1, by rejection."""
-    if not 0 < limit < 2**63:
-        raise BadSetting("below", "limit", str(limit), "must be positive and below 2^63")
-    last = np.uint64((2**64 // limit) * limit - 1)
-    drawn = words(entropy, n)
-    while (rejected := np.flatnonzero(drawn > last)).size:
-        drawn = drawn.copy()
-        drawn[rejected] = words(entropy, rejected.size)
-    return drawn % np.uint64(limit)

@@ -16,7 +16,7 @@ from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, N
 from securetm.errors import Diverged, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
-from securetm.federation.round import preparation_identity, round_identity, state_digest
+from securetm.federation.round import as_opened, preparation_identity, round_identity, state_digest
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties
@@ -239,10 +239,7 @@ class Coordinator:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
         traffic = self._carry(self._seat.round(cohort, terms, None), cohort.round_id, requests)
         desk = Desk(cohort, self.entropy, self.store)
-        answer = self._seat.answer(cohort.round_id)
-        for mechanism in reversed(self.profile.mechanisms):
-            answer = mechanism.on_answer(answer, terms, desk)
-        return answer, traffic
+        return as_opened(self._seat.answer(cohort.round_id), self.profile, terms, desk), traffic
 
     def _prepare(self) -> None:
         """The aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""

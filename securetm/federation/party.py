@@ -47,7 +47,7 @@ from securetm.errors import (
 from securetm.federation import wire
 from securetm.federation.learner import Learner
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.federation.round import pour, preparation_identity, round_identity, state_digest
+from securetm.federation.round import as_opened, pour, preparation_identity, round_identity, state_digest
 from securetm.federation.store import PartyStore
 from securetm.models.questions import merge_words
 from securetm.plans import Plan
@@ -257,10 +257,7 @@ class Party:
 
     def _learn(self, learner: Learner, ask: wire.Ask, terms: Terms, desk: Desk) -> None:
         """Run by a party where the parties open the sum: it updates its own copy of the model, and sends nothing."""
-        answer = self._seat.answer(ask.round_id)
-        for mechanism in reversed(self.profile.mechanisms):
-            answer = mechanism.on_answer(answer, terms, desk)
-        learner.learn(ask.question, answer)
+        learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, desk))
         self._awaited = None
         if ask.keep:
             self.store.keep_memory(ask.serial, learner.remember(self._memory))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Array, Cohort, Desk, Mechanism, Memory, Needs, Profile, Query, Rows, State, Terms
+from securetm.contracts import Answer, Array, Cohort, Desk, Mechanism, Memory, Needs, Profile, Query, Rows, State, Terms
 from securetm.tables import digest
 from securetm.tally import SumTally, blocks_of
 
@@ -73,6 +73,13 @@ def pour(
     for mechanism, known in before:
         vector = mechanism.on_vector(vector, mechanism.admit(known, desk.cohort), desk)
     return Poured(blocks_of(vector, terms), len(documents), tally.loss)
+
+
+def as_opened(answer: Answer, profile: Profile, terms: Terms, desk: Desk) -> Answer:
+    """Run by whoever opens the sum, coordinator or party: the answer back through the stations, the last one first."""
+    for mechanism in reversed(profile.mechanisms):
+        answer = mechanism.on_answer(answer, terms, desk)
+    return answer
 
 
 Stations = Sequence[tuple[Mechanism, Terms]]  # each mechanism with the terms that reach it
