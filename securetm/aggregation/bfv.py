@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from securetm.aggregation.homomorphic_fit import DEGREE, Fit, cheapest
-from securetm.aggregation.homomorphic_seal import Workshop, drawer
-from securetm.aggregation.homomorphic_seats import CoordinatorSeat, PartySeat
-from securetm.contracts import Array, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
+from securetm.aggregation.homomorphic_seal import Code, Workshop, drawer
+from securetm.aggregation.shared_key_sum import SharedKeySum
+from securetm.contracts import Array, Cohort, Domain, Needs, Terms
 from securetm.errors import NotASum, NotWhole, TooWide
-
-COORDINATOR = "coordinator"
 
 
 class BfvCode:
@@ -66,20 +64,10 @@ def _as_float(reach: int) -> int:
 
 
 @dataclass(frozen=True)
-class BfvSum:
+class BfvSum(SharedKeySum):
     """Exact sums of whole numbers; the default for counts."""
 
-    opened_by: str = "parties"
-    channel: str = "sealed"
-
-    def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
-        del cohort
-        return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
-
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """Sums of whole numbers whose total fits the ciphertexts."""
-        return self.fit(terms, cohort)[0]
+    code: ClassVar[Code] = BfvCode()
 
     def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
         """The admitted terms, and the parameters that every role derives from them."""
@@ -93,11 +81,3 @@ class BfvSum:
         """None."""
         del terms, cohort
         return 0.0
-
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
-        """A party's place: it holds the key and opens sums."""
-        return PartySeat(me, roster, entropy, cupboard, BfvCode(), self.fit)
-
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> CoordinatorSeat:
-        """The coordinator's place: it adds what it cannot read."""
-        return CoordinatorSeat(roster, cupboard, BfvCode(), self.fit)

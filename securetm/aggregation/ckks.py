@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.aggregation.bfv import COORDINATOR, fit_whole
+from securetm.aggregation.bfv import fit_whole
 from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, Fit, cheapest, largest_reach
-from securetm.aggregation.homomorphic_seal import Workshop
-from securetm.aggregation.homomorphic_seats import CoordinatorSeat, PartySeat
-from securetm.contracts import INF, Array, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
+from securetm.aggregation.homomorphic_seal import Code, Workshop
+from securetm.aggregation.shared_key_sum import SharedKeySum
+from securetm.contracts import INF, Array, Cohort, Domain, Needs, Terms
 from securetm.errors import BadSetting, NoRange, NotASum, TooWide
 
 FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
@@ -81,28 +81,18 @@ class CkksCode:
 
 
 @dataclass(frozen=True)
-class CkksSum:
+class CkksSum(SharedKeySum):
     """Sums of real numbers within plus or minus `span` (or the terms' own reach), in 2^`precision_bits` steps or more."""
 
     span: float = INF
     precision_bits: int = 30  # float32 has 24 and a sign; spans are wider than most values, so a few more
-    opened_by: str = "parties"
-    channel: str = "sealed"
+    code: ClassVar[Code] = CkksCode()
 
     def __post_init__(self) -> None:
         if not self.span > 0:
             raise BadSetting("CkksSum", "span", str(self.span), "must be above 0")
         if not 2 <= self.precision_bits <= 52:
             raise BadSetting("CkksSum", "precision_bits", str(self.precision_bits), "must lie between 2 and 52")
-
-    def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
-        del cohort
-        return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
-
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """Sums whose range is promised; real numbers get the step that the ciphertexts allow."""
-        return self.fit(terms, cohort)[0]
 
     def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
         """The admitted terms, and the parameters that every role derives from them."""
@@ -127,14 +117,6 @@ class CkksSum:
             return 0.0
         parties = len(cohort.members)
         return parties * (admitted.grid / 2 + admitted.reach * 2.0**-50)
-
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
-        """A party's place: it holds the key and opens sums."""
-        return PartySeat(me, roster, entropy, cupboard, CkksCode(), self.fit)
-
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> CoordinatorSeat:
-        """The coordinator's place: it adds what it cannot read."""
-        return CoordinatorSeat(roster, cupboard, CkksCode(), self.fit)
 
     def _steps(self, parties: int) -> int:
         """As many steps as the smallest sufficient modulus has room for."""

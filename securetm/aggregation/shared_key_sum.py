@@ -1,0 +1,47 @@
+"""What encrypted sums under one shared key have in common: who opens them, what they claim, and their seats.
+
+It knows neither BFV nor CKKS; each brings its code and the fit of its parameters.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from securetm.aggregation.homomorphic_fit import Fit
+from securetm.aggregation.homomorphic_seal import Code
+from securetm.aggregation.homomorphic_seats import CoordinatorSeat, PartySeat
+from securetm.contracts import Claim, Cohort, Cupboard, Entropy, Roster, Terms
+
+COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True)
+class SharedKeySum(ABC):
+    """Parties encrypt and open, the coordinator adds what it cannot read."""
+
+    opened_by: str = field(default="parties", kw_only=True)
+    channel: str = field(default="sealed", kw_only=True)
+    code: ClassVar[Code]
+
+    @abstractmethod
+    def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
+        """The admitted terms, and the parameters that every role derives from them."""
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
+        del cohort
+        return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """Sums whose total fits the ciphertexts."""
+        return self.fit(terms, cohort)[0]
+
+    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
+        """A party's place: it holds the key and opens sums."""
+        return PartySeat(me, roster, entropy, cupboard, self.code, self.fit)
+
+    def coordinator(self, roster: Roster, cupboard: Cupboard) -> CoordinatorSeat:
+        """The coordinator's place: it adds what it cannot read."""
+        return CoordinatorSeat(roster, cupboard, self.code, self.fit)
