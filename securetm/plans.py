@@ -213,7 +213,7 @@ def _model_choice(table: Any) -> ModelChoice:
 
 
 def _checked(plan: Plan, where: str) -> Plan:
-    require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be 0 or above")
+    require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be 0 or above, and below 2^63")
     plan.tokeniser.make()
     plan.tokeniser.listed()
     plan.vocabulary.public_words()

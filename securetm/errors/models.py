@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, SecuretmError, Unsound
+from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
 
 
 @dataclass(eq=False)
@@ -69,7 +69,7 @@ class NoiseBeforeRounding(Unsound):
 
 
 @dataclass(eq=False)
-class NotFinite(SecuretmError):
+class NotFinite(Refused):
     """{count} values of this party's vector are not finite"""
 
     count: int

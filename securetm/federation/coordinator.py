@@ -75,6 +75,7 @@ class Coordinator:
     _prepared: int = 0
     _numbers: dict[str, int] = field(default_factory=dict)
     _kept_at: float = 0.0
+    _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
 
     def __post_init__(self) -> None:
         self.model = self.plan.make_model()
@@ -239,7 +240,16 @@ class Coordinator:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
         traffic = self._carry(self._seat.round(cohort, terms, None), cohort.round_id, requests)
         desk = Desk(cohort, self.entropy, self.store)
-        return as_opened(self._seat.answer(cohort.round_id), self.profile, terms, desk), traffic
+        return as_opened(self._opened(cohort), self.profile, terms, desk), traffic
+
+    def _opened(self, cohort: Cohort) -> Answer:
+        """What the seat opens; where too few are left because their messages were refused, the first refusal says why."""
+        try:
+            return self._seat.answer(cohort.round_id)
+        except TooFewParties as few:
+            if self._refused:
+                raise self._refused[0] from few
+            raise
 
     def _prepare(self) -> None:
         """The aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
@@ -251,6 +261,7 @@ class Coordinator:
     def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
         """Carries messages until the exchange has nothing more to say; who does not answer in time has dropped out."""
         up = down = 0
+        self._refused = []
         while requests:
             replies = self.parties.ask(requests)
             up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
@@ -266,6 +277,7 @@ class Coordinator:
             for parcel in said.parcels:
                 further.extend(exchange.receive(member, parcel))
         except Refused as refusal:
+            self._refused.append(refusal)
             reason = (self._serial, member, type(refusal).__name__, str(refusal)[:LONGEST_REASON])
             self.store.later("INSERT INTO refusals (serial, party, name, reason) VALUES (?, ?, ?, ?)", *reason)
             return False
