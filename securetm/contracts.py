@@ -66,6 +66,7 @@ class Terms:
     needs: Needs = Needs.SUM
     ragged: bool = False  # parties may send smaller first dimensions; only where the query needs each
     data_only: bool = False  # does not depend on the model's state, so it is answered once per corpus
+    names_words: bool = False  # the vector spells out words that only parties know, and which words these are is private
     batch: int = 0  # documents each party is asked to draw for it; 0: all of them
     domain: Domain = Domain.REAL
     bits: int = 32  # width of one value on the wire
@@ -167,6 +168,7 @@ class Tally(Protocol):
 
     def add(self, rows: Rows, owners: Array) -> None: ...
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None: ...  # beside: the row's other coordinates
+    def named(self, rows: Rows, owners: Array) -> Array: ...  # sums of rows over a party's own words; 0: not to be named
 
 
 class Query(Protocol):
@@ -227,7 +229,12 @@ class Mechanism(Protocol):
         return terms
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
+        """What one answer spends of each unit's budget; the terms are those after this mechanism."""
         return None
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:
+        """The probability that one answer falls outside of its event: tails cut off, rare words let through."""
+        return 0.0
 
     def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
         return documents
@@ -238,6 +245,10 @@ class Mechanism(Protocol):
 
     def on_rows(self, rows: Rows, terms: Terms) -> Rows:
         return rows
+
+    def on_named(self, sums: Array, terms: Terms, desk: Desk) -> Array:
+        """Sums over words that only this party knows, before they are named; 0 for a word that must not be."""
+        return sums
 
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         return vector
