@@ -1,0 +1,80 @@
+"""Every accountant as two functions, epsilon of delta and delta of epsilon, over the same spends. Slack is not in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from securetm.accounting.losses import composed_once, interval_for, rounding_of, split
+from securetm.accounting.pure import basic_epsilon
+from securetm.accounting.renyi import ORDERS, curve_of, deltas_at, epsilons_at
+from securetm.accounting.spends import Leaves
+
+PLD, RDP, PURE, BOTH = "PLD", "RDP", "pure", "PLD + RDP"
+_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of delta for the loss distribution where both kinds meet; fixed beforehand
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What one accountant proves: `epsilon(delta)` and `delta(epsilon)`, each at least the truth."""
+
+    accountant: str
+    epsilon: Callable[[float], float]
+    delta: Callable[[float], float]
+
+
+@lru_cache(maxsize=64)
+def bounds_of(leaves: Leaves) -> tuple[Bound, ...]:
+    """Every accountant that bounds all of these events, the cheap ones first; distributions are composed when asked."""
+    found = [by_renyi(leaves)]
+    if basic_epsilon(leaves) < math.inf:
+        found.append(by_sum(basic_epsilon(leaves)))
+    with_one, without = split(leaves)
+    if with_one and interval_for(with_one) < math.inf:
+        losses = by_losses(with_one)
+        found.append(by_both(losses, by_renyi(without)) if without else losses)
+    return tuple(found)
+
+
+def by_renyi(leaves: Leaves) -> Bound:
+    """Renyi divergences at many orders, the best of which counts."""
+    curve = curve_of(leaves)
+    return Bound(
+        RDP,
+        lambda delta: float(epsilons_at(ORDERS, curve, delta).min()),
+        lambda epsilon: float(deltas_at(ORDERS, curve, epsilon).min()),
+    )
+
+
+def by_sum(pure: float) -> Bound:
+    """Pure epsilons add up; below their sum some delta remains, at most that of a coin that lies this rarely."""
+    return Bound(PURE, lambda _: pure, lambda epsilon: max(0.0, -math.expm1(epsilon - pure) / (1 + math.exp(-pure))))
+
+
+def by_losses(leaves: Leaves) -> Bound:
+    """Composed privacy loss distributions; what rounding could hide is taken from delta."""
+    interval, rounding = interval_for(leaves), rounding_of(leaves)
+
+    def epsilon(delta: float) -> float:
+        if delta <= rounding:
+            return math.inf
+        return float(composed_once(leaves, interval).get_epsilon_for_delta(delta - rounding))
+
+    def delta(epsilon: float) -> float:
+        return min(1.0, float(composed_once(leaves, interval).get_delta_for_epsilon(epsilon)) + rounding)
+
+    return Bound(PLD, epsilon, delta)
+
+
+def by_both(losses: Bound, renyi: Bound) -> Bound:
+    """Some events by their losses, the others by their divergences: epsilons add and deltas add, whatever the shares."""
+
+    def epsilon(delta: float) -> float:
+        return min(losses.epsilon(share * delta) + renyi.epsilon((1 - share) * delta) for share in _SHARES)
+
+    def delta(epsilon: float) -> float:
+        return min(1.0, *(losses.delta(share * epsilon) + renyi.delta((1 - share) * epsilon) for share in _SHARES))
+
+    return Bound(BOTH, epsilon, delta)

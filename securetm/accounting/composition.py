@@ -1,0 +1,99 @@
+"""Epsilon at a delta for everything that was spent, by every accountant that can, and how much more fits a budget.
+
+It keeps no record and knows no party; that is the ledger. Neighbours differ by adding or removing one unit, of one kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from securetm.accounting.bounds import PURE, bounds_of
+from securetm.accounting.events import not_negative, probability, whole
+from securetm.accounting.spends import Spend, leaves_of, slack_of
+
+_ROUNDS = 200
+_STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class Total:
+    """All spends together are (epsilon, delta)-differentially private, as this accountant proves."""
+
+    epsilon: float
+    delta: float
+    accountant: str
+
+
+def total(spends: Sequence[Spend], delta: float) -> Total:
+    """The least epsilon that any accountant proves at this delta."""
+    return min(by_accountant(spends, delta), key=lambda bound: bound.epsilon)
+
+
+def by_accountant(spends: Sequence[Spend], delta: float) -> list[Total]:
+    """What each accountant proves at this delta, the least epsilon first; who cannot bound these events is left out."""
+    slack, wanted = slack_of(spends), probability("delta", delta)
+    totals = [
+        Total(with_slack(bound.epsilon, wanted, slack), wanted, bound.accountant) for bound in bounds_of(leaves_of(spends))
+    ]
+    return sorted(totals, key=lambda found: (found.epsilon, found.accountant != PURE))
+
+
+def delta_at(spends: Sequence[Spend], epsilon: float) -> float:
+    """The least delta that any accountant proves at this epsilon."""
+    left = min(bound.delta(not_negative("epsilon", epsilon)) for bound in bounds_of(leaves_of(spends)))
+    return min(1.0, left + slack_cost(slack_of(spends), epsilon))
+
+
+def slack_cost(slack: float, epsilon: float) -> float:
+    """What slack takes from delta.
+
+    An answer that differs from its event's with probability h is within h of it in total variation, and all together within
+    their sum H, whatever was chosen adaptively. So for neighbours x, y: P'x(S) <= Px(S) + H <= e^eps Py(S) + delta + H
+    <= e^eps (P'y(S) + H) + delta + H. No shape of the tails is assumed.
+    """
+    return 0.0 if slack == 0 else slack * (1 + math.exp(epsilon)) if epsilon < 700 else math.inf
+
+
+def with_slack(epsilon_of: Callable[[float], float], delta: float, slack: float) -> float:
+    """An epsilon whose own slack leaves enough delta for it: the least fixed point, a little above, or infinity."""
+    if slack == 0:
+        return epsilon_of(delta)
+    epsilon = 0.0
+    for _ in range(_ROUNDS):
+        above = epsilon * (1 + _STEP) + _STEP
+        left = delta - slack_cost(slack, above)
+        found = epsilon_of(left) if left >= 0 else math.inf
+        if found <= above:
+            return above
+        if found == math.inf:
+            return math.inf
+        epsilon = found
+    return math.inf
+
+
+def affordable(before: Sequence[Spend], more: Spend, epsilon: float, delta: float, most: int) -> int:
+    """How many answers like `more` fit on top of `before`, up to `most`."""
+    return _affordable(tuple(before), more.event, more.slack, float(epsilon), probability("delta", delta), whole("most", most))
+
+
+@lru_cache(maxsize=256)
+def _affordable(before: tuple[Spend, ...], event: object, slack: float, epsilon: float, delta: float, most: int) -> int:
+    return largest(lambda count: within((*before, Spend(event, slack, count)), epsilon, delta), most)
+
+
+def within(spends: Sequence[Spend], epsilon: float, delta: float) -> bool:
+    """Whether any accountant proves these spends to be (epsilon, delta)-differentially private; the cheap ones are asked first."""
+    left = delta - slack_cost(slack_of(spends), epsilon)
+    return any(bound.delta(epsilon) <= left for bound in bounds_of(leaves_of(spends)))
+
+
+def largest(fits: Callable[[int], bool], most: int) -> int:
+    """The largest whole number up to `most` that fits, where all smaller ones fit, too; 0 where not even 1 does."""
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -1,0 +1,154 @@
+"""The events that can be counted, checked number by number, and each as one canonical text. It bounds nothing itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dp_accounting.dp_event import (
+    ComposedDpEvent,
+    DiscreteLaplaceDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    RandomizedResponseDpEvent,
+    SelfComposedDpEvent,
+    ZCDpEvent,
+)
+
+from securetm.errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
+from securetm.spending import SymmetricZCDpEvent
+
+NAMES: dict[type[DpEvent], str] = {
+    NoOpDpEvent: "nothing",
+    NonPrivateDpEvent: "not private",
+    GaussianDpEvent: "gaussian",
+    LaplaceDpEvent: "laplace",
+    DiscreteLaplaceDpEvent: "discrete laplace",
+    RandomizedResponseDpEvent: "randomised response",
+    ZCDpEvent: "zcdp",
+    SymmetricZCDpEvent: "symmetric zcdp",
+    PoissonSampledDpEvent: "poisson sampled",
+    SelfComposedDpEvent: "self composed",
+    ComposedDpEvent: "composed",
+}
+_KINDS = {name: kind for kind, name in NAMES.items()}
+_DEEPEST = 16
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    return _number(name, value, "a finite number above 0", lambda x: 0 < x < math.inf)
+
+
+def not_negative(name: str, value: Any) -> float:
+    """A finite number, zero or above."""
+    return _number(name, value, "a finite number, 0 or above", lambda x: 0 <= x < math.inf)
+
+
+def rate(name: str, value: Any) -> float:
+    """A sampling rate: above zero, at most one."""
+    return _number(name, value, "a rate above 0 and at most 1", lambda x: 0 < x <= 1)
+
+
+def probability(name: str, value: Any) -> float:
+    """A probability that may be nothing but never everything: a delta, a slack."""
+    return _number(name, value, "a probability, 0 or above and below 1", lambda x: 0 <= x < 1)
+
+
+def whole(name: str, value: Any, least: int = 0) -> int:
+    """A whole number of answers, steps or steps of a grid."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        raise ImpossibleNumber(name, repr(value), f"a whole number, {least} or above")
+    return int(value)
+
+
+def _number(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__") or not holds(float(value)):
+        raise ImpossibleNumber(name, repr(value), wanted)
+    return float(value)
+
+
+def _below_one(name: str, value: Any) -> float:
+    return _number(name, value, "a probability above 0 and at most 1", lambda x: 0 < x <= 1)
+
+
+def _at_least_two(name: str, value: Any) -> int:
+    return whole(name, value, least=2)
+
+
+_FIELDS: dict[type[DpEvent], dict[str, Callable[[str, Any], Any]]] = {
+    NoOpDpEvent: {},
+    NonPrivateDpEvent: {},
+    GaussianDpEvent: {"noise_multiplier": positive},
+    LaplaceDpEvent: {"noise_multiplier": positive},
+    DiscreteLaplaceDpEvent: {"noise_parameter": positive, "sensitivity": lambda name, value: whole(name, value, least=1)},
+    RandomizedResponseDpEvent: {"noise_parameter": _below_one, "num_buckets": _at_least_two},
+    ZCDpEvent: {"rho": not_negative, "xi": not_negative},
+    SymmetricZCDpEvent: {"rho": not_negative, "xi": not_negative},
+    PoissonSampledDpEvent: {"sampling_probability": rate},
+    SelfComposedDpEvent: {"count": whole},
+    ComposedDpEvent: {},
+}
+
+
+def checked(event: DpEvent, depth: int = 0) -> DpEvent:
+    """The same event with plain Python numbers, or the error that names the number which cannot be."""
+    kind = type(event)
+    if kind not in NAMES or depth > _DEEPEST:
+        raise UnknownEvent(kind.__name__, tuple(_KINDS))
+    numbers = {name: check(name, getattr(event, name)) for name, check in _FIELDS[kind].items()}
+    if kind is ComposedDpEvent:
+        return ComposedDpEvent([checked(part, depth + 1) for part in event.events])
+    if kind in (PoissonSampledDpEvent, SelfComposedDpEvent):
+        return kind(event=checked(event.event, depth + 1), **numbers)
+    return kind(**numbers)
+
+
+def event_as_text(event: DpEvent) -> str:
+    """One line of canonical JSON; equal events have equal texts, and every float comes back to the last bit."""
+    return json.dumps(_as_record(checked(event)), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def event_from_text(text: str) -> DpEvent:
+    """The event that `event_as_text` wrote; a text that it would not have written is refused."""
+    try:
+        event = _from_record(json.loads(text))
+    except (ValueError, RecursionError) as problem:
+        raise UnreadableEvent(type(problem).__name__) from problem
+    if event_as_text(event) != text:
+        raise UnreadableEvent("it is not in canonical form")
+    return event
+
+
+def _as_record(event: DpEvent) -> dict[str, Any]:
+    record = {"event": NAMES[type(event)], **{name: getattr(event, name) for name in _FIELDS[type(event)]}}
+    if isinstance(event, ComposedDpEvent):
+        record["of"] = [_as_record(part) for part in event.events]
+    elif isinstance(event, PoissonSampledDpEvent | SelfComposedDpEvent):
+        record["of"] = _as_record(event.event)
+    return record
+
+
+def _from_record(record: Any, depth: int = 0) -> DpEvent:
+    if not isinstance(record, dict) or not isinstance(record.get("event"), str) or record["event"] not in _KINDS:
+        raise UnreadableEvent("it names no known event")
+    kind = _KINDS[record["event"]]
+    inner = {"of"} if kind in (PoissonSampledDpEvent, SelfComposedDpEvent, ComposedDpEvent) else set()
+    if set(record) != {"event", *_FIELDS[kind], *inner} or depth > _DEEPEST:
+        raise UnreadableEvent(f"it has other fields than a {record['event']!r} event")
+    numbers = {name: check(name, record[name]) for name, check in _FIELDS[kind].items()}
+    if kind is ComposedDpEvent:
+        return ComposedDpEvent([_from_record(part, depth + 1) for part in _as_list(record["of"])])
+    return kind(**numbers, **({"event": _from_record(record["of"], depth + 1)} if inner else {}))
+
+
+def _as_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise UnreadableEvent("a composed event is not a list")
+    return value

@@ -1,0 +1,38 @@
+"""Pure epsilons, which need no delta and simply add up. An event without one has infinity here, which is true."""
+
+from __future__ import annotations
+
+import math
+
+from dp_accounting.dp_event import (
+    DiscreteLaplaceDpEvent,
+    DpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    RandomizedResponseDpEvent,
+)
+
+from securetm.accounting.spends import Leaves
+
+
+def pure_epsilon(event: DpEvent) -> float:
+    """The largest privacy loss that one answer can have at all."""
+    if isinstance(event, LaplaceDpEvent):
+        return 1 / event.noise_multiplier
+    if isinstance(event, DiscreteLaplaceDpEvent):
+        return event.noise_parameter * event.sensitivity
+    if isinstance(event, RandomizedResponseDpEvent):  # one value for another, which is at least adding or removing it
+        return math.log1p(event.num_buckets * (1 - event.noise_parameter) / event.noise_parameter)
+    if isinstance(event, PoissonSampledDpEvent):
+        return _sampled(pure_epsilon(event.event), event.sampling_probability)
+    return math.inf
+
+
+def basic_epsilon(leaves: Leaves) -> float:
+    """The sum of all pure epsilons."""
+    return math.fsum(pure_epsilon(event) * count for event, count in leaves)
+
+
+def _sampled(epsilon: float, rate: float) -> float:
+    """Amplification by sampling: log(1 + rate (e^epsilon - 1)), which is the larger direction."""
+    return math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else epsilon

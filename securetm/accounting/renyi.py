@@ -1,0 +1,169 @@
+"""Renyi divergences of every event, order by order, and what they say of epsilon and delta. No loss distributions here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from dp_accounting.dp_event import (
+    DiscreteLaplaceDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    PoissonSampledDpEvent,
+    RandomizedResponseDpEvent,
+    ZCDpEvent,
+)
+from scipy import special
+
+from securetm.accounting.pure import pure_epsilon
+from securetm.accounting.spends import Leaves, Spend, leaves_of
+from securetm.contracts import Array
+from securetm.errors import UnknownEvent
+from securetm.spending import SymmetricZCDpEvent
+
+_LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
+ORDERS: Array = np.unique(
+    np.concatenate(
+        [
+            1 + np.geomspace(0.01, 1, 60),
+            np.linspace(2, 12, 101).round(1),
+            np.arange(12, 65),
+            np.geomspace(65, _LARGEST_SAMPLED, 60).round(),
+            np.geomspace(_LARGEST_SAMPLED, 2.0**24, 120).round(),
+        ]
+    )
+)
+
+Curve = Callable[[Array], Array]  # the Renyi divergence at each of many orders above one, the larger of both directions
+
+
+def renyi_curve(spends: Sequence[Spend], orders: Array = ORDERS) -> Array:
+    """The divergence of all these answers together at each order; slack is not in it."""
+    return curve_of(leaves_of(spends), np.asarray(orders, dtype=float))
+
+
+def curve_of(leaves: Leaves, orders: Array = ORDERS) -> Array:
+    """The same of events that are already counted together."""
+    wanted = tuple(map(float, orders))
+    total = np.zeros(len(wanted))
+    for event, count in leaves:
+        total = total + count * _event_curve(event, wanted)
+    return total
+
+
+def epsilon_at(order: float, rdp: float, delta: float) -> float:
+    """Epsilon at this delta by one order (Canonne, Kamath and Steinke 2020, proposition 12)."""
+    return float(epsilons_at(np.array([order]), np.array([rdp]), delta)[0])
+
+
+def epsilons_at(orders: Array, rdp: Array, delta: float) -> Array:
+    """Epsilon by each order; each is sound, so the least is, too."""
+    if delta <= 0:
+        return np.where(rdp == 0, 0.0, math.inf)
+    epsilons = rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    # total variation is at most sqrt(1 - exp(-divergence)) (Bretagnolle and Huber): no epsilon at all is then needed
+    return np.where(delta**2 + np.expm1(-rdp) > 0, 0.0, np.maximum(epsilons, 0.0))
+
+
+def deltas_at(orders: Array, rdp: Array, epsilon: float) -> Array:
+    """Delta by each order at this epsilon: the same conversion the other way."""
+    with np.errstate(over="ignore"):
+        logs = (orders - 1) * (rdp - epsilon + np.log1p(-1 / orders)) - np.log(orders)
+        distances = np.sqrt(-np.expm1(-rdp))
+    return np.minimum(np.exp(np.minimum(logs, 0.0)), distances)
+
+
+@lru_cache(maxsize=256)
+def _event_curve(event: DpEvent, orders: tuple[float, ...]) -> Array:
+    curve = _curve(event)(np.array(orders))
+    curve.setflags(write=False)
+    return curve
+
+
+def _curve(event: DpEvent) -> Curve:
+    if isinstance(event, PoissonSampledDpEvent):
+        return lambda orders: _sampled(event.event, event.sampling_probability, orders)
+    if isinstance(event, GaussianDpEvent):
+        return lambda orders: orders / (2 * event.noise_multiplier**2)
+    if isinstance(event, ZCDpEvent):  # and the symmetric ones
+        return lambda orders: event.xi + event.rho * orders
+    if isinstance(event, NonPrivateDpEvent):
+        return lambda orders: np.full(len(orders), math.inf)
+    if isinstance(event, LaplaceDpEvent):
+        return lambda orders: _laplace(1 / event.noise_multiplier, orders)
+    if isinstance(event, DiscreteLaplaceDpEvent):
+        return lambda orders: _discrete_laplace(event.noise_parameter, event.sensitivity, orders)
+    if isinstance(event, RandomizedResponseDpEvent):
+        return lambda orders: _pure(pure_epsilon(event), orders)
+    raise UnknownEvent(type(event).__name__)
+
+
+def _pure(epsilon: float, orders: Array) -> Array:
+    """The most that any answer of this pure epsilon can diverge: a coin that lies with probability 1 / (1 + e^epsilon)."""
+    return (np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(0, epsilon)) / (orders - 1)
+
+
+def _laplace(epsilon: float, orders: Array) -> Array:
+    """Mironov 2017, proposition 6."""
+    return epsilon + np.log1p((orders - 1) * np.expm1(epsilon * (1 - 2 * orders)) / (2 * orders - 1)) / (orders - 1)
+
+
+def _discrete_laplace(parameter: float, sensitivity: int, orders: Array) -> Array:
+    """The sum of P^a Q^(1-a): below both centres, above both, and the geometric series between them."""
+    whole = math.log(math.tanh(parameter / 2)) - math.log(-math.expm1(-parameter))
+    ratio = -parameter * (2 * orders - 1)
+    below = np.full(len(orders), -parameter * sensitivity) + parameter * orders * sensitivity
+    above = -parameter * orders * sensitivity
+    with np.errstate(divide="ignore"):
+        series = (
+            ratio + np.log(-np.expm1(ratio * (sensitivity - 1))) - np.log(-np.expm1(ratio)) + math.log(-math.expm1(-parameter))
+        )
+    return (whole + special.logsumexp([below + 0.0, above, below + series], axis=0)) / (orders - 1)
+
+
+def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
+    """The least of what is proved for an answer about a Poisson sample: all of these bound both directions.
+
+    Convexity of x^a and of x^(1-a) in the sampled distribution holds for any answer and order. The binomial expansion needs
+    whole orders; between them (a - 1) x divergence is convex in a (van Erven and Harremoes 2014), so the chord bounds it.
+    """
+    plain = _curve(event)(orders)
+    with np.errstate(over="ignore"):
+        mixed = np.logaddexp(math.log1p(-rate), math.log(rate) + (orders - 1) * plain) / (orders - 1)
+    least = np.minimum(plain, mixed)
+    pure = pure_epsilon(PoissonSampledDpEvent(rate, event))
+    if pure < math.inf:
+        least = np.minimum(least, _pure(pure, orders))
+    within = orders <= _LARGEST_SAMPLED
+    least[within] = np.minimum(least[within], _chords(event, rate, orders[within]))
+    return least
+
+
+def _chords(event: DpEvent, rate: float, orders: Array) -> Array:
+    low, high = np.floor(orders).astype(int), np.ceil(orders).astype(int)
+    moments = {order: _log_moment(event, rate, order) for order in sorted({*low.tolist(), *high.tolist()})}
+    share = orders - low
+    below, above = (np.array([moments[order] for order in ends.tolist()]) for ends in (low, high))
+    return ((1 - share) * below + np.where(share > 0, share * above, 0.0)) / (orders - 1)
+
+
+def _log_moment(event: DpEvent, rate: float, order: int) -> float:
+    """(order - 1) x divergence, by the binomial expansion.
+
+    Noise that is symmetric about zero: Mironov, Talwar and Zhang 2019, theorem 5, the expansion itself; any other: Zhu and Wang
+    2019, theorem 5, where the terms from the third on count three times.
+    """
+    if order == 1:
+        return 0.0
+    terms = np.arange(2, order + 1, dtype=float)
+    symmetric = isinstance(event, GaussianDpEvent | LaplaceDpEvent | DiscreteLaplaceDpEvent | SymmetricZCDpEvent)
+    chosen = special.gammaln(order + 1) - special.gammaln(terms + 1) - special.gammaln(order - terms + 1)
+    logs = chosen + (order - terms) * math.log1p(-rate) + terms * math.log(rate) + (terms - 1) * _curve(event)(terms)
+    if not symmetric:
+        logs[1:] += math.log(3)
+    first = (order - 1) * math.log1p(-rate) + math.log1p((order - 1) * rate)
+    return float(np.logaddexp(first, special.logsumexp(logs)))

@@ -1,0 +1,48 @@
+"""What an epsilon means for an attacker: the most true positives at a rate of false ones. It runs no attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from securetm.accounting.bounds import Bound, bounds_of
+from securetm.accounting.composition import slack_cost
+from securetm.accounting.events import rate
+from securetm.accounting.spends import Spend, leaves_of, slack_of
+
+_COARSE = 40
+_WIDEST = 60.0  # epsilons above bound nothing that is seen in a rate
+
+
+def best_true_positive_rate(spends: Sequence[Spend], false_positives: float = 0.01) -> float:
+    """The largest share of members that any attacker can name who is wrong about this share of the others."""
+    wrong, slack = rate("false positives", false_positives), slack_of(spends)
+    return min(_best(bound, slack, wrong) for bound in bounds_of(leaves_of(spends)))
+
+
+def _best(bound: Bound, slack: float, wrong: float) -> float:
+    def most(epsilon: float) -> float:
+        return true_positives(wrong, epsilon, bound.delta(epsilon) + slack_cost(slack, epsilon))
+
+    epsilons = np.concatenate([[0.0], np.geomspace(1e-3, _WIDEST, _COARSE)])
+    found = [most(float(epsilon)) for epsilon in epsilons]
+    least = int(np.argmin(found))
+    return _least_between(most, epsilons[max(least - 1, 0)], epsilons[min(least + 1, _COARSE)], found[least])
+
+
+def true_positives(wrong: float, epsilon: float, delta: float) -> float:
+    """The most true positives under (epsilon, delta), in both directions (Kairouz, Oh and Viswanath 2015)."""
+    return max(wrong, min(1.0, math.exp(epsilon) * wrong + delta, 1 - math.exp(-epsilon) * (1 - wrong - delta)))
+
+
+def _least_between(most: Callable[[float], float], low: float, high: float, known: float) -> float:
+    """A golden-section search; whatever it meets is a bound, so it need not meet the least."""
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(24):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        at_left, at_right = most(left), most(right)
+        known = min(known, at_left, at_right)
+        low, high = (low, right) if at_left <= at_right else (left, high)
+    return known
