@@ -1,0 +1,39 @@
+"""What cannot be asked of the budget calculator, and what it cannot reach. It computes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse
+
+
+@dataclass(eq=False)
+class NonsenseArgument(Misuse):
+    """{option} = {value} {problem}"""
+
+    option: str
+    value: str
+    problem: str
+    instead: str
+    hint = "{instead}"
+
+
+@dataclass(eq=False)
+class BudgetTooSmall(Misuse):
+    """no {what} stays within epsilon = {epsilon} per {unit} here: {reason}"""
+
+    what: str
+    epsilon: str
+    unit: str
+    reason: str
+    instead: str
+    hint = "{instead}"
+
+
+@dataclass(eq=False)
+class NothingSpent(Misuse):
+    """{name} spends no privacy budget: {reason}"""
+
+    name: str
+    reason: str
+    hint = "there is nothing to compute; `securetm explain {name}` says what it protects by other means"
