@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Noised, Terms
-from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite
+from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Noised, Terms, Unit
+from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite, RangeTooSmall
 
 ROUNDINGS = ("nearest", "stochastic")
 CLAMPED = "clamped"  # in the party's own cupboard: how many values it clamped so far
@@ -50,29 +50,56 @@ class Clamped(Mechanism):
 class FixedPoint(Clamped):
     """Values on a grid as fine as the ring allows for a cohort of that size; whole numbers stay as they are.
 
-    `ring` forces its width in bits: 32 halves the bytes of what would travel in 64, on a coarser grid.
+    `ring` forces its width in bits: 32 halves the bytes of what would travel in 64, on a coarser grid. `headroom` is the share
+    of the ring that is left for noise. Where rows are clipped, the grid follows the clip and not the span: rounding a party's
+    sum moves each coordinate by up to one step more than the row does, and one more is allowed for the sum's own arithmetic in
+    floating point, so a clip of `steps` x sqrt(coordinates) steps grows by a share of 2 / `steps`. The range then holds the
+    sum of `crowd` rows that all point the same way, and what is beyond is clamped: that brings sums closer, never apart.
     """
 
     rounding: str = "nearest"
     ring: int = 0
+    headroom: float = 0.0
+    steps: float = 256.0
+    crowd: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rounding not in ROUNDINGS:
-            raise BadSetting("FixedPoint", "rounding", self.rounding, f"is none of {', '.join(ROUNDINGS)}")
-        if self.ring not in (0, 32, 64):
-            raise BadSetting("FixedPoint", "ring", str(self.ring), "must be 32 or 64, or 0 for what each question asks for")
+        sound = {
+            "rounding": (self.rounding in ROUNDINGS, f"is none of {', '.join(ROUNDINGS)}"),
+            "ring": (self.ring in (0, 32, 64), "must be 32 or 64, or 0 for what each question asks for"),
+            "headroom": (0 <= self.headroom < 1, "must be at least 0 and below 1"),
+            "steps": (1 <= self.steps < INF, "must be at least 1 and finite"),
+            "crowd": (self.crowd >= 1, "must be at least 1"),
+        }
+        for name, (fine, problem) in sound.items():
+            if not fine:
+                raise BadSetting("FixedPoint", name, str(getattr(self, name)), problem)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """Whole numbers whose sum over the cohort fits the ring; the step and the reach are public."""
-        if terms.noised is not Noised.NOT:
+        if terms.noised is Noised.SHARE or (terms.noised is Noised.WHOLE and terms.domain is Domain.REAL):
             raise NoiseBeforeRounding()
         bits = self.ring or terms.bits
-        most = min(((1 << (bits - 1)) - 1) // len(cohort.members), 1 << 52)  # beyond 2^53 a float64 skips whole numbers
+        ring = int((1.0 - self.headroom) * ((1 << (bits - 1)) - 1))
+        most = min(ring // len(cohort.members), 1 << 52)  # beyond 2^53 a float64 skips whole numbers
         if terms.domain is Domain.INTEGER:
             return replace(terms, bits=bits, reach=min(terms.reach, float(most)))
+        if terms.l2 < INF:
+            return self._on_the_grid_of_its_clip(terms, cohort, bits, most)
         grid = min(self.bound(terms), terms.reach) / most
         return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=float(most))
+
+    def _on_the_grid_of_its_clip(self, terms: Terms, cohort: Cohort, bits: int, most: int) -> Terms:
+        size = terms.size
+        grid = terms.l2 / (self.steps * size**0.5)
+        crowd = 1 if terms.unit is Unit.PARTY else self.crowd  # a party has one row of its own
+        needed = crowd * min(terms.linf, terms.l2) / grid
+        if needed > most:
+            raise RangeTooSmall(crowd, f"{needed:.0f}", bits, len(cohort.members), str(most))
+        bounds = {"l1": terms.l1 / grid + 2 * size, "l2": terms.l2 / grid + 2 * size**0.5, "linf": terms.linf / grid + 2}
+        reach = min(float(most), terms.reach / grid)
+        return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=reach, **bounds)
 
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         """Run by a party. Stochastic rounding draws its coins from the party's own entropy."""

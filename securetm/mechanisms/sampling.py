@@ -1,17 +1,60 @@
-"""Which documents of a party take part in a round. Shuffled batches are for learning, not for privacy.
+"""Which documents of a party take part in a round: by secret coins for privacy, or in shuffled batches for learning alone.
 
-Their order follows from public numbers, so they give no amplification: their terms keep a sampling rate of 1.
+It bounds nothing. Only the coins amplify privacy; the order of shuffled batches follows from public numbers, so their terms
+keep a sampling rate of 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Array, Desk, Mechanism, Terms
+from securetm.contracts import Array, Cohort, Desk, Entropy, Mechanism, Terms, Unit
+from securetm.entropy import words
+from securetm.errors import BadSetting, NoPersons
+
+AMPLIFIED = (Unit.DOCUMENT, Unit.PERSON)  # whose presence a coin decides; a party or a single word is there or not
+
+
+@dataclass(frozen=True)
+class PoissonSample(Mechanism):
+    """Where a question asks for a batch: every document, or every person, takes part with probability `rate`.
+
+    The coins are independent, come from the operating system, and are neither kept nor told: not even how many took part.
+    They are exact: a 64-bit word is below floor(rate x 2^64), so the real probability is never above the rate.
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise BadSetting("PoissonSample", "rate", str(self.rate), "must lie above 0 and not above 1")
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party draws for itself
+        """The rate is public, and whoever asked for a batch is answered by what the coins chose instead."""
+        if terms.batch == 0:
+            return terms
+        return replace(terms, batch=0, sampling=terms.sampling * self.rate if terms.unit in AMPLIFIED else terms.sampling)
+
+    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+        """Run by a party: the documents that its coins chose, perhaps none. Nobody learns which, or how many."""
+        if terms.batch == 0:
+            return documents
+        if terms.unit is not Unit.PERSON:
+            return documents.select(np.flatnonzero(self._chosen(len(documents), desk.entropy)))
+        if documents.persons is None:
+            raise NoPersons()
+        people, whose = np.unique(documents.persons, return_inverse=True)
+        return documents.select(np.flatnonzero(self._chosen(len(people), desk.entropy)[whose]))
+
+    def _chosen(self, n: int, entropy: Entropy) -> Array:
+        below = int(Fraction(self.rate) * 2**64)
+        coins = words(entropy, n)
+        return np.ones(n, dtype=bool) if below == 2**64 else np.less(coins, np.uint64(below))
 
 
 @dataclass(frozen=True)

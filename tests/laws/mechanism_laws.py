@@ -1,25 +1,27 @@
-"""What every mechanism must keep: the bound it writes, the noise it states, and the shape of what passes through it.
+"""What every mechanism must keep: the bound it writes, the noise it states and spends, the shape of what passes through it.
 
-Subclass `MechanismLaws` and give `mechanism` and `before` (terms of the kind it is for). Accounting has laws of its own.
+Subclass `MechanismLaws` and give `mechanism` and `before` (terms of the kind it is for). Composition has laws of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from securetm.contracts import Array, Block, Cohort, Desk, Domain, Mechanism, Needs, Noised, Rows, Terms, Unit
+from securetm.contracts import Answer, Array, Block, Cohort, Desk, Domain, Mechanism, Needs, Noised, Rows, Terms, Unit
 from securetm.entropy import OperatingSystem
-from securetm.tally import SumTally
-from tests.laws.toy_mechanisms import scale_of
+from securetm.tally import SumTally, blocks_of
+from tests.laws.toy_mechanisms import deviation, scale_of
 from tests.laws.toys import some_documents
 
 MEMBERS = ("ant", "bee", "cat", "dog")
 COHORT = Cohort(b"round", 0, MEMBERS, threshold=len(MEMBERS))
+SHRUNK = replace(COHORT, threshold=3, colluding=1)  # one party may drop out, and one may tell its share of noise
 SAMPLES = 40_000
 CHANCE = 1e-9  # that an honest mechanism fails
 
@@ -37,9 +39,47 @@ class EmptyCupboard:
         self.kept[key] = value
 
 
-def desk() -> Desk:
+def desk(cohort: Cohort = COHORT) -> Desk:
     """A desk with the operating system's randomness."""
-    return Desk(COHORT, OperatingSystem(), EmptyCupboard({}))
+    return Desk(cohort, OperatingSystem(), EmptyCupboard({}))
+
+
+@dataclass(frozen=True)
+class InTurn(Mechanism):
+    """Several mechanisms one after the other, as a party and whoever opens the sum run them."""
+
+    parts: tuple[Mechanism, ...]
+
+    def stations(self, terms: Terms, cohort: Cohort = COHORT) -> list[tuple[Mechanism, Terms, Terms]]:
+        """Each part with the terms before and after it."""
+        met = []
+        for part in self.parts:
+            after = part.admit(terms, cohort)
+            met.append((part, terms, after))
+            terms = after
+        return met
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        return self.stations(terms, cohort)[-1][2] if self.parts else terms
+
+    def row_radius(self, terms: Terms) -> float:
+        return min(part.row_radius(before) for part, before, _ in self.stations(terms))
+
+    def on_rows(self, rows: Rows, terms: Terms) -> Rows:
+        for part, before, _ in self.stations(terms):
+            rows = part.on_rows(rows, before)
+        return rows
+
+    def poured(self, vector: Array, before: Terms, here: Desk) -> Array:
+        """A party's vector through every part."""
+        for part, _, after in self.stations(before, here.cohort):
+            vector = part.on_vector(vector, after, here)
+        return vector
+
+    def on_answer(self, answer: Answer, terms: Terms, here: Desk) -> Answer:
+        for part in reversed(self.parts):
+            answer = part.on_answer(answer, terms, here)
+        return answer
 
 
 def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, owners: Array) -> Array:
@@ -48,7 +88,9 @@ def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, own
     if len(owners):
         tally.add(rows, owners)
     vector = tally.vector()
-    if admitted.noised is before.noised:
+    if isinstance(mechanism, InTurn):
+        vector = mechanism.poured(vector, before, desk())
+    elif admitted.noised is before.noised:
         vector = mechanism.on_vector(vector, admitted, desk())
     return vector.astype(float)
 
@@ -92,6 +134,25 @@ def discrete_laplace(terms: Terms) -> Callable[[Array], Array]:
     return at
 
 
+def rounded_gaussian(terms: Terms) -> Callable[[Array], Array]:
+    """The cumulative distribution of Gaussian noise, rounded, of the stated deviation: rounding adds a twelfth."""
+    sigma = np.sqrt(terms.deviation**2 - 1 / 12)
+    return lambda values: np.asarray(stats.norm.cdf(np.floor(values) + 0.5, scale=sigma))
+
+
+def discrete_gaussian(terms: Terms) -> Callable[[Array], Array]:
+    """The cumulative distribution of the discrete Gaussian of the stated deviation, which beyond 2 is its parameter."""
+    far = int(10 * terms.deviation) + 1
+    below = np.cumsum(np.exp(-(np.arange(-far, far + 1) ** 2) / (2 * terms.deviation**2)))
+    return lambda values: np.asarray((below / below[-1])[np.clip(np.floor(values).astype(int) + far, 0, 2 * far)])
+
+
+def skellam(terms: Terms) -> Callable[[Array], Array]:
+    """The cumulative distribution of Skellam noise of the stated deviation."""
+    half = terms.deviation**2 / 2
+    return lambda values: np.asarray(stats.skellam.cdf(np.floor(values), half, half))
+
+
 def gaussian(terms: Terms) -> Callable[[Array], Array]:
     """The cumulative distribution of Gaussian noise of the stated deviation."""
     return lambda values: np.asarray(stats.norm.cdf(values, scale=terms.deviation))
@@ -113,6 +174,7 @@ class MechanismLaws:
     """Laws of one mechanism, for the terms that the fixture `before` gives."""
 
     distribution: Callable[[Terms], Callable[[Array], Array]] = staticmethod(gaussian)
+    mixes = False  # whether coordinates are mixed, so that only the length of a row is kept
 
     @pytest.fixture
     def mechanism(self) -> Mechanism:
@@ -130,8 +192,9 @@ class MechanismLaws:
 
     def test_a_bound_is_never_loosened(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(before, COHORT)
-        for old, new in ((before.l1, admitted.l1), (before.l2, admitted.l2), (before.linf, admitted.linf)):
-            assert new <= old or admitted.grid > 0  # a grid changes what one step is worth
+        old, new = ((terms.l2, terms.l1, terms.linf) for terms in (before, admitted))
+        for was, became in list(zip(old, new, strict=True))[: 1 if type(self).mixes else 3]:
+            assert became <= was or admitted.grid > 0  # a grid changes what one step is worth
         assert 0 < admitted.sampling <= before.sampling
 
     def test_bound(self, mechanism: Mechanism, before: Terms) -> None:
@@ -163,35 +226,128 @@ class MechanismLaws:
         assert sent.shape == vector.shape
         assert np.issubdtype(sent.dtype, np.integer) == (admitted.domain is Domain.INTEGER)
 
-    def test_honesty(self, mechanism: Mechanism, before: Terms) -> None:
-        admitted = mechanism.admit(many(before), COHORT)
-        if admitted.noised is Noised.NOT:
-            assert admitted.deviation == before.deviation
+    def test_each_row_is_bounded_by_itself(self, mechanism: Mechanism, before: Terms) -> None:
+        """What becomes of a row depends neither on the others nor on where it stands."""
+        for name, rows, _ in adversarial_rows(before):
+            rows = rows.astype(np.int64 if before.domain is Domain.INTEGER else np.float64)
+            order = np.random.default_rng(1).permutation(len(rows))
+            kept = _dense(mechanism.on_rows(rows, before))
+            np.testing.assert_array_equal(_dense(mechanism.on_rows(rows[order], before)), kept[order], name)
+            for i, row in enumerate(rows):
+                np.testing.assert_array_equal(_dense(mechanism.on_rows(row[None], before))[0], kept[i], name)
+
+    def test_the_stated_sampling_is_applied(self, mechanism: Mechanism, before: Terms) -> None:
+        asks, documents = replace(before, batch=5), some_documents(3000, seed=3)
+        rate = mechanism.admit(asks, COHORT).sampling
+        if rate == before.sampling:
             return
-        noise = self.noise(mechanism, admitted)
-        stated = type(self).distribution(admitted)
+        first, second = (set(mechanism.on_documents(documents, asks, desk()).keys.tolist()) for _ in range(2))
+        room = np.sqrt(3000 * np.log(4 / CHANCE) / 2)  # Hoeffding
+        assert abs(len(first) - 3000 * rate) <= room
+        assert abs(len(first & second) - 3000 * rate**2) <= room, "the second coins are the first ones"
+
+    def test_honesty(self, mechanism: Mechanism, before: Terms) -> None:
+        self.noise_is_what_is_stated(mechanism, before, COHORT)
+
+    def test_honesty_when_parties_drop_out_and_collude(self, mechanism: Mechanism, before: Terms) -> None:
+        self.noise_is_what_is_stated(mechanism, before, SHRUNK)
+
+    def noise_is_what_is_stated(self, mechanism: Mechanism, before: Terms, cohort: Cohort) -> None:
+        admitted = mechanism.admit(many(before), cohort)
+        if not adds_noise(mechanism, admitted):
+            assert admitted.deviation == before.deviation or admitted.noised is before.noised
+            return
+        noise = self.noise(mechanism, admitted, cohort)
+        stated = type(self).distribution(replace(admitted, deviation=stated_deviation(mechanism, admitted)))
         assert misfit(noise, stated) <= 1, "the noise is not what the terms state"
         assert misfit(np.trunc(noise / 2) if admitted.domain is Domain.INTEGER else noise / 2, stated) > 1, "half of it passes"
 
-    def noise(self, mechanism: Mechanism, admitted: Terms) -> Array:
-        """What is added to nothing: by one party, or by a whole cohort if each adds a share."""
-        senders = len(MEMBERS) if admitted.noised is Noised.SHARE else 1
+    def noise(self, mechanism: Mechanism, admitted: Terms, cohort: Cohort = COHORT) -> Array:
+        """What is added to nothing: by one party, by the fewest honest ones if each adds a share, or by who opens the sum."""
         nothing = SumTally(admitted).vector()
-        drawn = [mechanism.on_vector(nothing.copy(), admitted, desk()) for _ in range(senders)]
+        if noises_total(mechanism):
+            opened = mechanism.on_answer(Answer(blocks_of(nothing, admitted)), admitted, desk(cohort)).total
+            assert opened is not None
+            return np.concatenate([block.ravel() for block in opened.values()]).astype(float)
+        senders = cohort.threshold - cohort.colluding if admitted.noised is Noised.SHARE else 1
+        drawn = [mechanism.on_vector(nothing.copy(), admitted, desk(cohort)) for _ in range(senders)]
         total: Array = np.sum(drawn, axis=0).astype(float)
         return total
 
     def test_noise_is_fresh(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(many(before), COHORT)
-        if admitted.noised is Noised.NOT:
-            return
-        assert np.any(self.noise(mechanism, admitted) != self.noise(mechanism, admitted))
+        if adds_noise(mechanism, admitted):
+            assert np.any(self.noise(mechanism, admitted) != self.noise(mechanism, admitted))
 
     def test_noise_has_an_event_and_a_claim(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(before, COHORT)
-        if admitted.noised is not Noised.NOT:
+        if adds_noise(mechanism, admitted):
             assert mechanism.event(admitted, COHORT) is not None
             assert mechanism.claims(COHORT)
+
+    def test_the_event_spends_no_less_than_the_noise_hides(self, mechanism: Mechanism, before: Terms) -> None:
+        for cohort in (COHORT, SHRUNK):
+            admitted = mechanism.admit(before, cohort)
+            if adds_noise(mechanism, admitted):
+                claimed, hidden = multiplier(mechanism.event(admitted, cohort), admitted, mechanism)
+                assert 0.7 * hidden < claimed <= hidden * (1 + 1e-9)
+
+    def test_the_event_claims_no_more_amplification_than_the_sampling_gives(self, mechanism: Mechanism, before: Terms) -> None:
+        rare = mechanism.admit(replace(before, sampling=0.01), COHORT)
+        if adds_noise(mechanism, rare):
+            event: Any = mechanism.event(rare, COHORT)
+            always: Any = mechanism.event(mechanism.admit(before, COHORT), COHORT)
+            assert rate_of(event, always) >= 0.01 * (1 - 1e-9)
+
+    def test_slack_is_a_probability(self, mechanism: Mechanism, before: Terms) -> None:
+        slack = mechanism.slack(mechanism.admit(before, COHORT), COHORT)
+        assert 0 <= slack < 1e-3
+
+
+def _dense(rows: Rows) -> Array:
+    dense: Array = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+    return dense
+
+
+def noises_total(mechanism: Mechanism) -> bool:
+    """Whether it is the opener of the sum who adds the noise."""
+    return bool(getattr(mechanism, "noises_total", False))
+
+
+def adds_noise(mechanism: Mechanism, admitted: Terms) -> bool:
+    """Whether what is opened under these terms carries noise of this mechanism."""
+    return admitted.noised is not Noised.NOT or noises_total(mechanism)
+
+
+def stated_deviation(mechanism: Any, admitted: Terms) -> float:
+    """How far the opened sum is off, as the terms say; of noise on the total, as the mechanism says."""
+    return float(mechanism.total_deviation(admitted)) if noises_total(mechanism) else admitted.deviation
+
+
+def multiplier(event: Any, terms: Terms, mechanism: Mechanism) -> tuple[float, float]:
+    """The noise in units of the bound: what the event says, and what the terms say."""
+    stated = stated_deviation(mechanism, terms)
+    match type(event).__name__:
+        case "PoissonSampledDpEvent":
+            return multiplier(event.event, terms, mechanism)
+        case "SymmetricZCDpEvent":
+            return 1 / np.sqrt(2 * (event.rho + event.xi)), stated / terms.l2
+        case "GaussianDpEvent":
+            return float(event.noise_multiplier), stated / terms.l2
+        case "DiscreteLaplaceDpEvent":
+            return deviation(1 / event.noise_parameter) / event.sensitivity, stated / int(terms.l1)
+        case _:
+            return float(event.noise_multiplier), scale_of(stated) / terms.l1
+
+
+def rate_of(event: Any, unsampled: Any) -> float:
+    """At which rate an event was sampled: stated, or found in a pure epsilon that shrank to log(1 + q (e^eps - 1))."""
+    if event == unsampled:
+        return 1.0
+    if type(event).__name__ == "PoissonSampledDpEvent":
+        return float(event.sampling_probability)
+    pure, whole = (np.expm1(one.noise_parameter * one.sensitivity) for one in (event, unsampled))
+    return float(pure / whole)
 
 
 def many(terms: Terms) -> Terms:

@@ -1,0 +1,111 @@
+"""How much one document, person or party may add to a sum: bounds that are enforced, row by row. It draws no noise.
+
+Where a vector is protected otherwise (it spells out words, or it is noised already) both leave it as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from securetm.contracts import INF, Array, Cohort, Domain, Mechanism, Noised, Rows, Terms
+from securetm.errors import BadSetting
+
+
+@dataclass(frozen=True)
+class Clip(Mechanism):
+    """Real rows, and gradients of losses, shrunk to a length (l2 norm) of at most `radius`. Whole numbers stay as they are."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < INF:
+            raise BadSetting("Clip", "radius", str(self.radius), "must be above 0 and finite")
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is clipped alike in any cohort
+        """The same terms with a bound on one row, from which every noise takes its size."""
+        if not self._concerns(terms):
+            return terms
+        l2 = min(terms.l2, self.radius)
+        return replace(terms, l2=l2, linf=min(terms.linf, l2), l1=min(terms.l1, l2 * terms.size**0.5))
+
+    def row_radius(self, terms: Terms) -> float:
+        """To this length rows are clipped where they are summed."""
+        return self.radius if self._concerns(terms) else INF
+
+    def _concerns(self, terms: Terms) -> bool:
+        """Ragged rows are not summed, so nobody clips them."""
+        return terms.domain is Domain.REAL and terms.noised is Noised.NOT and not terms.ragged
+
+
+@dataclass(frozen=True)
+class BoundedCounts(Mechanism):
+    """Rows of counts with at most `most` units in all, and at most `each` in one place. Real rows stay as they are.
+
+    A row with more keeps a part of it, chosen by a public hash of the row itself: which part depends on no other row and not
+    on where the row stands, so adding or removing one changes nothing about the others.
+    """
+
+    most: int
+    each: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("most", "each"):
+            if not 1 <= getattr(self, name) < 1 << 31:
+                raise BadSetting("BoundedCounts", name, str(getattr(self, name)), "must be at least 1 and below 2^31")
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is bounded alike in any cohort
+        """The same terms with a bound on one row: the sum of squares is at most the largest times the sum."""
+        if not self._concerns(terms):
+            return terms
+        linf, l1 = min(terms.linf, self.each, self.most), min(terms.l1, self.most, self.each * terms.size)
+        return replace(terms, linf=linf, l1=l1, l2=min(terms.l2, (l1 * linf) ** 0.5))
+
+    def on_rows(self, rows: Rows, terms: Terms) -> Rows:
+        """Run by a party, on the sums of each owner's rows."""
+        return at_most(rows, self.most, self.each) if self._concerns(terms) else rows
+
+    def _concerns(self, terms: Terms) -> bool:
+        return terms.domain is Domain.INTEGER and terms.noised is Noised.NOT and not terms.names_words and not terms.ragged
+
+
+def at_most(rows: Rows, most: int, each: int) -> Rows:
+    """Rows of whole numbers with at most `most` units in all and `each` in one place; a sparse matrix stays one."""
+    table = sparse.csr_array(rows, copy=True)
+    table.sum_duplicates()  # and in order of columns: a row is the same however it was stored
+    table.data = np.clip(np.trunc(np.nan_to_num(table.data)), -each, each).astype(np.int64)
+    table.eliminate_zeros()
+    _cut(table.data, table.indices, table.indptr, most)
+    table.eliminate_zeros()
+    return table if sparse.issparse(rows) else table.toarray()
+
+
+@njit(cache=True)
+def _mixed(x: np.uint64) -> np.uint64:
+    """splitmix64's finaliser: every input bit reaches every output bit."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True)
+def _cut(counts: Array, columns: Array, ends: Array, most: int) -> None:
+    """Leaves each row its first `most` units, in the order that its own hash gives its columns."""
+    for row in range(len(ends) - 1):
+        first, last = ends[row], ends[row + 1]
+        if np.abs(counts[first:last]).sum() <= most:
+            continue
+        name = np.uint64(0)
+        for i in range(first, last):  # a sum, so that the row's name does not depend on how it is stored
+            name += _mixed(_mixed(np.uint64(columns[i]) + np.uint64(1)) ^ np.uint64(counts[i]))
+        places = np.empty(last - first, dtype=np.uint64)
+        for i in range(first, last):
+            places[i - first] = _mixed(name ^ _mixed(np.uint64(columns[i]) + np.uint64(0x9E3779B97F4A7C15)))
+        left = most
+        for i in np.argsort(places):
+            taken = min(left, abs(counts[first + i]))
+            counts[first + i] = taken if counts[first + i] > 0 else -taken
+            left -= taken

@@ -1,0 +1,88 @@
+"""Secret coins: independent, at the stated rate, one for each document or person. What the rate buys is the accountant's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Block, Desk, Terms, Unit
+from securetm.errors import BadSetting, NoPersons
+from securetm.mechanisms.sampling import PoissonSample
+from tests.laws.mechanism_laws import COHORT, MechanismLaws, desk
+from tests.laws.toys import some_documents
+
+ASKS = Terms((Block("gradient", (5,)),), batch=3)
+DOCUMENTS = some_documents(4000, seed=1)
+
+
+class TestPoissonSample(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> PoissonSample:
+        return PoissonSample(0.3)
+
+
+@pytest.mark.parametrize("unit", [Unit.DOCUMENT, Unit.PERSON])
+def test_the_terms_say_the_rate_once(unit: Unit) -> None:
+    admitted = PoissonSample(0.1).admit(replace(ASKS, unit=unit), COHORT)
+    assert (admitted.sampling, admitted.batch) == (0.1, 0)
+    assert PoissonSample(0.1).admit(admitted, COHORT) == admitted
+
+
+@pytest.mark.parametrize("unit", [Unit.WORD, Unit.SENTENCE, Unit.PARTY])
+def test_sampling_documents_gives_no_amplification_to_another_unit(unit: Unit) -> None:
+    admitted = PoissonSample(0.1).admit(replace(ASKS, unit=unit), COHORT)
+    assert (admitted.sampling, admitted.batch) == (1.0, 0)
+
+
+def test_a_question_for_all_documents_gets_them_all() -> None:
+    asks = replace(ASKS, batch=0)
+    assert PoissonSample(0.1).admit(asks, COHORT) == asks
+    assert PoissonSample(0.1).on_documents(DOCUMENTS, asks, desk()) is DOCUMENTS
+
+
+def test_all_documents_of_a_person_come_together() -> None:
+    whose = np.arange(4000) % 800
+    taken = PoissonSample(0.25).on_documents(DOCUMENTS.belonging_to(whose), replace(ASKS, unit=Unit.PERSON), desk())
+    people, documents = np.unique(taken.persons, return_counts=True)
+    assert set(documents.tolist()) == {5}
+    assert abs(len(people) - 200) < 6.2 * np.sqrt(800 * 0.25 * 0.75)
+
+
+def test_persons_that_nobody_named_cannot_be_sampled() -> None:
+    with pytest.raises(NoPersons):
+        PoissonSample(0.5).on_documents(DOCUMENTS, replace(ASKS, unit=Unit.PERSON), desk())
+
+
+def test_nobody_may_be_chosen_and_everybody_is_at_rate_one() -> None:
+    assert len(PoissonSample(2.0**-60).on_documents(DOCUMENTS, ASKS, desk())) == 0
+    assert len(PoissonSample(2.0**-70).on_documents(DOCUMENTS, ASKS, desk())) == 0
+    assert len(PoissonSample(1.0).on_documents(DOCUMENTS, ASKS, desk())) == 4000
+    assert len(PoissonSample(0.5).on_documents(some_documents(0, seed=0), ASKS, desk())) == 0
+
+
+class Words:
+    """The 64-bit words that it is told to give."""
+
+    def __init__(self, *given: int) -> None:
+        self.given = np.array(given, dtype="<u8").tobytes()
+
+    def bytes(self, n: int) -> bytes:
+        assert n == len(self.given)
+        return self.given
+
+
+def test_the_coins_are_exact() -> None:
+    edge = int(0.3 * 2**64)  # a float is a whole number of 2^-64 here, so this is exact
+    here = desk()
+    drawn = PoissonSample(0.3).on_documents(
+        some_documents(4, seed=0), ASKS, Desk(COHORT, Words(edge - 1, edge, 0, 2**64 - 1), here.cupboard)
+    )
+    assert drawn.keys.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, 1.0001, float("nan")])
+def test_a_rate_is_a_probability(rate: float) -> None:
+    with pytest.raises(BadSetting):
+        PoissonSample(rate)
