@@ -15,6 +15,11 @@ from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms
 from securetm.errors import BrokenPromise, SplitOwner
 
 
+# Rows are summed in the vector's own type, and lengths are found from rounded factors. So the clip aims this much below its
+# radius, by bytes of a number: more than a length of `Losses` may be short of, and the radius holds for what is really summed.
+_ROUNDING = {4: 2.0**-10, 8: 2.0**-36}
+
+
 def _unchanged(rows: Rows) -> Rows:
     return rows
 
@@ -55,7 +60,8 @@ class SumTally:
             raise BrokenPromise("gradient", len(gradient) + beside.shape[1], len(self._vector))
         self._vector[: len(gradient)] += gradient
         self._vector[len(gradient) :] += weights @ beside
-        self.loss = float(np.mean(losses.values))
+        with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite; nobody else sees them
+            self.loss = float(np.mean(losses.values[weights > 0])) if weights.any() else INF
 
     def vector(self) -> Array:
         """The flat sum of everything poured in so far, or the ragged rows as they are."""
@@ -80,15 +86,22 @@ class SumTally:
         self._met = np.concatenate([self._met, owners])
 
     def _weights(self, losses: Losses, owners: Array, beside: Array) -> Array:
-        """How far each document's row is shrunk, so that its owner's whole row stays within the radius."""
+        """How far each document's row is shrunk, so that its owner's whole row stays within the radius.
+
+        A row whose length is not finite gets no weight at all: what diverged must not be told from what was never there.
+        """
+        dtype = self._vector.dtype
         if self.radius == INF:
-            return np.ones(len(owners), dtype=self._vector.dtype)
+            return np.ones(len(owners), dtype=dtype)
         _, member = np.unique(owners, return_inverse=True)
         others = np.zeros((int(member.max()) + 1, beside.shape[1]))
         np.add.at(others, member, beside)
-        lengths = np.sqrt(losses.norms(owners) ** 2 + (others**2).sum(axis=1))
-        weights: Array = np.minimum(1.0, self.radius / np.maximum(lengths, 1e-300))
-        return weights[member].astype(self._vector.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.sqrt(losses.norms(owners) ** 2 + (others**2).sum(axis=1))
+        room = self.radius / (1.0 + _ROUNDING[dtype.itemsize])
+        shrunk = np.where(np.isfinite(lengths), np.minimum(1.0, room / np.maximum(lengths, 1e-300)), 0.0)[member]
+        # A weight too small for its type would be rounded by more than the room that is left for rounding.
+        return np.where(shrunk < np.finfo(dtype).tiny, 0.0, shrunk).astype(dtype)
 
 
 def blocks_of(vector: Array, terms: Terms) -> dict[str, Array]:

@@ -6,7 +6,7 @@ They know sparse rows, weights and logits, not topic models. Row i of every outp
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 # Products of matrices must not depend on where in memory the matrices happen to lie: a resumed run ends at the same weights.
@@ -21,6 +21,7 @@ from securetm.contracts import Array
 
 Cells = tuple[Array, Array, Array]  # CSR row pointers, columns, values
 EPSILON = 1e-5  # keeps layer normalisation finite where a row is constant
+_SHORT = 1024  # numbers summed in their own precision before the sum goes on in 64 bits
 
 # Everything but "no NaN" and "no infinity": training that diverges must be seen to diverge.
 _FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
@@ -42,6 +43,13 @@ class Bags:
         sums = np.concatenate([[0.0], np.cumsum(self.counts, dtype=np.float64)])
         lengths: Array = (sums[self.ends[1:]] - sums[self.ends[:-1]]).astype(self.counts.dtype)
         return lengths
+
+    def only(self, rows: Array) -> Bags:
+        """These documents, in this order."""
+        sizes = np.diff(self.ends)[rows]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        cells = np.arange(ends[-1]) + np.repeat(self.ends[rows] - ends[:-1], sizes)
+        return Bags(ends, self.words[cells], self.counts[cells], self.inputs[cells], self.width)
 
 
 def bags(counts: Any, dtype: Any) -> Bags:
@@ -143,59 +151,77 @@ def _moments(row: Array) -> tuple[Any, Any]:
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
-def _counted(words: Array, counts: Array, row: Array, shares: Array, background: Array) -> tuple[Any, ...]:
-    """Sums over one document's words: counts, their squares, and counts times logits, background and shares."""
+def _counted(words: Array, counts: Array, row: Array, background: Array) -> tuple[Any, ...]:
+    """Sums over one document's words: counts, and counts times logits and background."""
     real = row.dtype.type
-    length, own, raw, known, expected = real(0), real(0), real(0), real(0), real(0)
+    length, raw, known = real(0), real(0), real(0)
     for j in range(len(words)):
         v, count = words[j], counts[j]
         length += count
-        own += count * count
         raw += count * row[v]
         known += count * background[v]
-        expected += count * shares[v]
-    return length, own, raw, known, expected
+    return length, raw, known
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
 def _exponentials(row: Array, mean: Any, slope: Any, background: Array, out: Array, lanes: Array) -> tuple[Any, ...]:
-    """exp(slope * (row - mean) + background - peak), with the peak and three sums."""
+    """exp(slope * (row - mean) + background - peak), with the peak and two sums."""
     for v in range(len(row)):
         out[v] = (row[v] - mean) * slope + background[v]
     peak = _highest(out, lanes)
     for v in range(len(row)):
         out[v] = _exp(out[v] - peak)
-    whole, cross, second = row.dtype.type(0), row.dtype.type(0), row.dtype.type(0)
+    whole, cross = row.dtype.type(0), row.dtype.type(0)
     for v in range(len(row)):
         whole += out[v]
         cross += out[v] * (row[v] - mean)
-        second += out[v] * out[v]
-    return peak, whole, cross, second
+    return peak, whole, cross
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
-def _reconstruct(cells: Cells, logits: Array, background: Array, gain: Any, out: tuple[Array, ...]) -> None:
+def _undo_normalisation(row: Array, after: Array, mean: Any, scale: Any, slope: Any) -> tuple[float, float]:
+    """`row` becomes its own gradient, from the gradient `after` layer normalisation; the squared lengths of both.
+
+    The squares are those of the numbers that are kept, and wide: a clip believes them. Short sums keep the lanes narrow.
+    """
+    real = row.dtype.type
+    square_after, square_before = 0.0, 0.0
+    for first in range(0, len(row), _SHORT):
+        part, gradient = row[first : first + _SHORT], after[first : first + _SHORT]
+        one, two = real(0), real(0)
+        for v in range(len(part)):
+            before = scale * gradient[v] - (part[v] - mean) * slope
+            part[v] = before
+            one += gradient[v] * gradient[v]
+            two += before * before
+        square_after += one
+        square_before += two
+    return square_after, square_before
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _reconstruct(cells: Cells, logits: Array, background: Array, gain: Any, out: tuple[Array, ...], squares: Array) -> None:
     """The fused loss: while a row of logits is in cache, its loss and its gradient are found."""
     ends, words, counts = cells
-    losses, means, rates, pulls, squares = out
+    losses, means, rates, pulls = out
     width = logits.dtype.type(logits.shape[1])
-    shares, lanes = np.empty(logits.shape[1], logits.dtype), np.empty(64, logits.dtype)
+    after, lanes = np.empty(logits.shape[1], logits.dtype), np.empty(64, logits.dtype)
     for i in range(logits.shape[0]):
         row, mine = logits[i], slice(ends[i], ends[i + 1])
         mean, rate = _moments(row)
-        peak, whole, cross, second = _exponentials(row, mean, gain * rate, background, shares, lanes)
-        length, own, raw, known, expected = _counted(words[mine], counts[mine], row, shares, background)
+        peak, whole, cross = _exponentials(row, mean, gain * rate, background, after, lanes)
+        length, raw, known = _counted(words[mine], counts[mine], row, background)
         normal = (raw - length * mean) * rate
         weight = length / whole
         losses[i] = length * (peak + np.log(whole)) - known - gain * normal
-        # Backward through layer normalisation; softmax minus counts sums to zero, so one of its terms is gone.
-        pull = gain * (weight * rate * cross - normal) / width
         for v in range(len(row)):
-            row[v] = weight * rate * gain * shares[v] - (row[v] - mean) * (pull * rate * rate)
+            after[v] *= weight
         for j in range(ends[i], ends[i + 1]):
-            row[words[j]] -= counts[j] * gain * rate
+            after[words[j]] -= counts[j]
+        # Softmax minus counts sums to zero, so one term of the way back through layer normalisation is gone.
+        pull = gain * (weight * rate * cross - normal) / width
+        squares[0, i], squares[1, i] = _undo_normalisation(row, after, mean, rate * gain, pull * rate * rate)
         means[i], rates[i], pulls[i] = mean, rate, pull
-        squares[i] = weight * weight * second - (weight + weight) * expected + own
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
@@ -235,8 +261,8 @@ def _add_squares(total: Array, row: Array, means: Array) -> None:
 class Reconstruction:
     """What the decoder's loss leaves behind: per document its value, the layer norm's facts, and the gradients.
 
-    `back` is the gradient at the logits before layer normalisation; `squares` are the squared lengths of the gradient
-    after it, which is the background's own.
+    `back` is the gradient at the logits before layer normalisation and `back_squares` its squared lengths; `squares` are
+    those of the gradient after it, which is the background's own.
     """
 
     losses: torch.Tensor
@@ -245,6 +271,11 @@ class Reconstruction:
     rates: torch.Tensor
     pulls: torch.Tensor
     squares: torch.Tensor
+    back_squares: torch.Tensor
+
+    def only(self, rows: torch.Tensor) -> Reconstruction:
+        """What these documents left behind."""
+        return Reconstruction(*(getattr(self, part.name)[rows] for part in fields(self)))
 
 
 class Fused:
@@ -264,12 +295,12 @@ class Fused:
 
     def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
         """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row; `logits` become its gradient."""
-        out = np.empty((5, len(logits)), dtype=batch.counts.dtype)
+        out, squares = np.empty((4, len(logits)), dtype=batch.counts.dtype), np.empty((2, len(logits)))
         cells = (batch.ends, batch.words, batch.counts)
         strength = batch.counts.dtype.type(gain)
-        _reconstruct(cells, logits.numpy(), background.numpy(), strength, tuple(out))
-        losses, means, rates, pulls, squares = torch.from_numpy(out)
-        return Reconstruction(losses, logits, means, rates, pulls, squares)
+        _reconstruct(cells, logits.numpy(), background.numpy(), strength, tuple(out), squares)
+        losses, means, rates, pulls = torch.from_numpy(out)
+        return Reconstruction(losses, logits, means, rates, pulls, *torch.from_numpy(squares))
 
 
 # ---- any device: torch ---------------------------------------------------------------------------------------------
@@ -304,11 +335,17 @@ class Spelled:
         after.index_put_((rows, words), -counts, accumulate=True)
         pull = gain * (after * normal).mean(dim=1, keepdim=True)
         back = rate * (gain * after - normal * pull)
-        return Reconstruction(losses, back, means[:, 0], rate[:, 0], pull[:, 0], after.square().sum(dim=1))
+        return Reconstruction(losses, back, means[:, 0], rate[:, 0], pull[:, 0], squared_lengths(after), squared_lengths(back))
 
     def _cells(self, batch: Bags, values: Array) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         rows = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))
         return tuple(torch.from_numpy(x).to(self.device) for x in (rows, batch.words.astype(np.int64), values))  # type: ignore[return-value]
+
+
+def squared_lengths(x: torch.Tensor) -> torch.Tensor:
+    """The squared l2 length of each row, summed in 64 bits whatever the row is in."""
+    lengths: torch.Tensor = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
+    return lengths.square()
 
 
 def normalise(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

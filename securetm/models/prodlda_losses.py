@@ -5,6 +5,7 @@ It is no autograd graph: inputs and output gradients of the linear layers are ke
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -19,7 +20,9 @@ from torch.nn.functional import softplus
 
 from securetm.contracts import Array
 from securetm.errors import BrokenPromise
-from securetm.models.kernels import Bags, Fused, Spelled, normalise, normalise_backward
+from securetm.models.kernels import Bags, Fused, Spelled, normalise, normalise_backward, squared_lengths
+
+_TOO_LONG = 2.0**40  # a factor of a gradient beyond it counts as infinite: products and sums of what is left stay ordinary
 
 
 @dataclass(frozen=True)
@@ -162,16 +165,30 @@ class ProdLDALosses:
         self._words, self._said = words, said
 
     def norms(self, owners: Array) -> Array:
-        """The l2 norm of each owner's summed gradient, owners sorted: |a b^T|^2 = |a|^2 |b|^2 instead of whole rows."""
+        """The l2 norm of each owner's summed gradient, owners sorted: |a b^T|^2 = |a|^2 |b|^2 instead of whole rows.
+
+        A clip believes it: what `gradient` adds up for an owner, rounding included, is longer by at most a part in 2^11 in
+        32 bits and in 2^38 in 64. It is infinite where a gradient is not finite, or too large to be summed beside others.
+        """
         names, member = np.unique(owners, return_inverse=True)
         with torch.inference_mode():
+            alone, rounding = self._lengths(), self._rounding().cpu().numpy()
             if len(names) == len(owners):
-                return np.sqrt(self._squares())[np.argsort(member)]
+                whole: Array = (alone + rounding)[np.argsort(member)]
+                return whole
             groups = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
-            return np.sqrt(np.array([self._square_of_sum(rows) for rows in groups], dtype=np.float64))
+            return np.array([self._length_of_sum(rows, alone[rows]) + rounding[rows].sum() for rows in groups])
 
     def gradient(self, weights: Array) -> Array:
-        """The sum over documents of weight times gradient, as one flat vector."""
+        """The sum over documents of weight times gradient, as one flat vector; a document of weight 0 adds nothing.
+
+        That holds where its own gradient is infinite or not a number, so it is left out and not multiplied.
+        """
+        chosen = np.flatnonzero(weights)
+        if len(chosen) == 0:  # even where the model's own weights are no numbers
+            return np.zeros(self._net.shape.size, self._dtype)
+        if len(chosen) < len(weights):
+            return self._only(chosen).gradient(weights[chosen])
         with torch.inference_mode():
             flat = torch.zeros(self._net.shape.size, dtype=self._words.dtype, device=self._kernels.device)
             parts = self._net.shape.views(flat)
@@ -186,6 +203,15 @@ class ProdLDALosses:
             parts["background"].copy_(self._background(torch.ones_like(self._said.rates) if scale is None else scale[:, 0]))
             return flat.cpu().numpy()
 
+    def _only(self, rows: Array) -> ProdLDALosses:
+        """The losses of these documents, as they came out among all."""
+        some, places = copy.copy(self), torch.from_numpy(rows).to(self._kernels.device)
+        with torch.inference_mode():
+            some.values, some._batch = self.values[rows], self._batch.only(rows)
+            some._words, some._said = self._words[places], self._said.only(places)
+            some._dense = {name: (inward[places], outward[places]) for name, (inward, outward) in self._dense.items()}
+        return some
+
     def _background(self, scale: Tensor) -> Tensor:
         """The weighted sum of the gradients after layer normalisation, undone from those before it without keeping both."""
         said, kept = self._said, self._dense["topics"][0]
@@ -193,32 +219,60 @@ class ProdLDALosses:
         undone = (scale / (said.rates * self._net.gain)) @ said.back
         return undone + (level @ kept) @ self._layers["topics"] - (level * said.means).sum()
 
-    def _squares(self) -> Array:
-        total: Array = (self._input_squares() + 1.0) * _square(self._words)
+    def _lengths(self) -> Array:
+        """The length of each document's gradient; infinite where any of its factors is."""
+        words, one = squared_lengths(self._words), 1.0  # a bias is a weight whose input is 1
+        inputs = torch.from_numpy(self._input_squares()).to(words.device)
+        squares, largest = (inputs + one) * words + self._said.squares, words
         for name, (inward, outward) in self._dense.items():
-            total += (_square(inward) + (name != "topics")) * _square(outward)
-        return np.asarray(total + self._said.squares.double().cpu().numpy())
+            came, went = squared_lengths(inward), self._said.back_squares if name == "topics" else squared_lengths(outward)
+            squares = squares + (came if name == "topics" else came + one) * went
+            largest = torch.maximum(largest, torch.maximum(came, went))
+        fine = torch.maximum(largest, self._said.squares) <= _TOO_LONG**2  # false where it is not a number
+        return squares.sqrt().where(fine, torch.inf).cpu().numpy()
+
+    def _rounding(self) -> Tensor:
+        """How much longer a document's part of `_background` may be than the gradient it stands for.
+
+        Logits are not kept, so `_background` finds them again; where weights are extreme, rounding makes them others.
+        """
+        said, kept, topics = self._said, self._dense["topics"][0], self._layers["topics"]
+        level = (said.pulls * said.rates / self._net.gain).abs().double()
+        each = torch.linalg.vector_norm(topics, dim=1)
+        logits = (kept.abs() @ each + math.sqrt(topics.shape[1]) * said.means.abs()).double()
+        undoing = (said.rates * self._net.gain).reciprocal()
+        off: Tensor = (len(topics) + 16) * torch.finfo(topics.dtype).eps * level * logits
+        fine = (logits <= _TOO_LONG) & (said.rates.reciprocal() <= _TOO_LONG) & (undoing <= _TOO_LONG)
+        return torch.where(fine & off.isfinite(), off, torch.inf)
 
     def _input_squares(self) -> Array:
         batch = self._batch
         row = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))
         return np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(batch.ends) - 1)
 
-    def _square_of_sum(self, rows: Array) -> float:
-        """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j), for the documents of one owner."""
-        total = ((self._shared_words(rows) + 1.0) * _gram(self._words[rows])).sum()
-        for name, (inward, outward) in self._dense.items():
-            total += ((_gram(inward[rows]) + (name != "topics")) * _gram(outward[rows])).sum()
-        chosen = torch.zeros_like(self._said.rates)
-        chosen[torch.from_numpy(rows)] = 1.0
-        total += self._background(chosen).double().square().sum().item()
-        return float(max(total, 0.0))
+    def _length_of_sum(self, rows: Array, alone: Array) -> float:
+        """The length of the summed gradients of one owner's documents, whose own lengths are `alone`.
 
-    def _shared_words(self, rows: Array) -> Array:
+        Where they cancel, the sum is as long as what rounding leaves of its terms, so it counts as a part of these at least.
+        """
+        if len(rows) == 1 or not np.isfinite(alone).all():
+            return float(alone.sum())
+        least = float(alone.sum()) * max(2.0**-4, len(rows) * 2.0**-12)
+        return max(math.sqrt(max(self._only(rows)._square_of_sum(), 0.0)), least)
+
+    def _square_of_sum(self) -> float:
+        """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j)."""
+        total = ((self._shared_words() + 1.0) * _gram(self._words)).sum()
+        for name, (inward, outward) in self._dense.items():
+            total += ((_gram(inward) + (name != "topics")) * _gram(outward)).sum()
+        background = self._background(torch.ones_like(self._said.rates))
+        return float(total) + float(background.double().square().sum())
+
+    def _shared_words(self) -> Array:
         batch = self._batch
         cells = (batch.inputs.astype(np.float64), batch.words, batch.ends)
-        chosen = sparse.csr_array(cells, (len(batch.ends) - 1, batch.width))[rows]
-        return np.asarray((chosen @ chosen.T).toarray())
+        rows = sparse.csr_array(cells, (len(batch.ends) - 1, batch.width))
+        return np.asarray((rows @ rows.T).toarray())
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=self._dtype)).to(self._kernels.device)
@@ -238,10 +292,6 @@ def _head_gradient(encoded: Encoded, before: Tensor, drawn: Tensor, variance: Te
     torch.add(before, encoded.mean, alpha=pull, out=both[0])
     torch.addcmul(variance * pull - prior.weight, before, drawn, out=both[1]).mul_(0.5)
     return normalise_backward(both, encoded.head, *encoded.scales).transpose(0, 1).reshape(len(before), -1)
-
-
-def _square(x: Tensor) -> Array:
-    return x.double().square().sum(dim=1).cpu().numpy()
 
 
 def _gram(x: Tensor) -> Array:

@@ -1,0 +1,229 @@
+"""What a clip may believe: no owner's share of the sum is longer than the radius, whatever the weights it was asked about."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from securetm.contracts import Block, Terms
+from securetm.models.estimator import BagOfWords
+from securetm.models.prodlda import ProdLDA
+from securetm.models.prodlda_losses import Shape
+from securetm.tally import SumTally
+
+torch.set_num_threads(1)
+WORDS, TOPICS, HIDDEN = 1500, 20, 15
+LEAST_ROOM = {"float32": 2.0**-11, "float64": 2.0**-38}  # what `norms` may be short of, half of what the tally leaves
+
+
+def documents():
+    """Ordinary ones, one-word ones, an empty one, very long ones and twins."""
+    rng = np.random.default_rng(5)
+    counts = np.zeros((12, WORDS), dtype=np.int64)
+    counts[0], counts[1] = rng.poisson(0.05, (2, WORDS))
+    counts[2, 3], counts[3, 3], counts[8, 0], counts[11, WORDS - 1] = 1, 10**6, 3, 2
+    counts[5], counts[6], counts[7, :7] = 1, rng.integers(0, 10**5, WORDS), 50
+    counts[9, [0, 5]], counts[10] = (1, 10**9), counts[0]
+    return BagOfWords(sparse.csr_array(counts), tuple(map(str, range(WORDS))), np.arange(12, dtype=np.uint64) * 977)
+
+
+def setting(dtype, hostile=lambda parts, rng: None):
+    net, rng = ProdLDA(n_topics=TOPICS, hidden=HIDDEN, dtype=dtype, device="cpu"), np.random.default_rng(5)
+    state = net.start(documents().vocabulary, rng)
+    with np.errstate(all="ignore"):
+        hostile(Shape(WORDS, HIDDEN, TOPICS).views(state["weights"]), rng)
+    return net, state
+
+
+def times(factor, *names):
+    def change(parts, rng):
+        for name in names or parts:
+            parts[name][...] *= parts[name].dtype.type(factor)
+
+    return change
+
+
+def plus(scale, name, shape=lambda part: part.shape):
+    def change(parts, rng):
+        parts[name][...] += (scale * rng.normal(0, 1, shape(parts[name]))).astype(parts[name].dtype)
+
+    return change
+
+
+def fill(value, name, place=...):
+    def change(parts, rng):
+        parts[name][place] = value
+
+    return change
+
+
+def per_topic(part):
+    return part.shape[0], 1
+
+
+HOSTILE = {
+    "ordinary": times(1.0),
+    "no symmetry": plus(0.3, "background"),
+    "tiny": times(1e-30),
+    "all zero": times(0.0),
+    "large": times(1e3),
+    "huge": times(1e18),
+    "beyond float32": times(1e38),
+    "one word is certain": fill(30.0, "background", 3),
+    "one word is absurdly certain": fill(1e38, "background", 3),
+    "logits that round away": plus(1e9, "topics", per_topic),
+    "logits that nearly round away": plus(1e4, "topics", per_topic),
+    "one level for all logits": plus(1e6, "topics", lambda part: (1, 1)),
+    "constant logits": fill(1.0, "topics"),
+    "constant huge logits": fill(1e20, "topics"),
+    "large topics": times(1e9, "topics"),
+    "small topics": times(1e-25, "topics"),
+    "large inside, small outside": lambda parts, rng: (times(1e15, "words")(parts, rng), times(1e-15, "head")(parts, rng)),
+    "hidden overflow": fill(1e38, "inner_bias"),
+    "head overflow": times(1e30, "head"),
+    "not a number": fill(np.nan, "topics", (3, 4)),
+    "infinite": fill(np.inf, "words", (3, 4)),
+}
+
+
+def poured(net, state, chosen, radius, persons=None):
+    query = net.query(state)
+    tally = SumTally(query.terms, radius=radius)
+    if persons is None:
+        query.answer(chosen, tally, {}, np.random.default_rng(0))
+    else:
+        losses = net.losses(state, chosen.counts, chosen.keys)
+        tally.add_losses(losses, persons, np.ones((len(chosen), 1), dtype=state["weights"].dtype))
+    return tally
+
+
+def length(vector):
+    return float(np.sqrt((vector.astype(np.float64) ** 2).sum()))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_documents_row_is_longer_than_the_radius(name, dtype):
+    net, state = setting(dtype, HOSTILE[name])
+    for radius in (1e-3, 1.0, 300.0):
+        for i in range(12):
+            assert length(poured(net, state, documents().select(np.array([i])), radius).vector()) <= radius
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_persons_row_is_longer_than_the_radius(name, dtype):
+    net, state = setting(dtype, HOSTILE[name])
+    for radius in (1e-3, 1.0):
+        for rows in (np.arange(12), np.array([0, 10]), np.array([2, 3, 4, 8])):
+            tally = poured(net, state, documents().select(rows), radius, persons=np.zeros(len(rows), dtype=int))
+            assert length(tally.vector()) <= radius
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_norms_are_short_by_less_than_half_of_the_tallys_room(name, dtype):
+    net, state = setting(dtype, HOSTILE[name])
+    losses = net.losses(state, documents().counts, documents().keys)
+    norms = losses.norms(np.arange(12))
+    finite = np.flatnonzero(np.isfinite(norms))
+    rows = [length(losses.gradient(np.eye(12, dtype=dtype)[i])) for i in finite]
+    assert (np.array(rows) <= norms[finite] * (1 + LEAST_ROOM[dtype])).all()
+
+
+def test_ordinary_norms_are_not_overstated_either():
+    net, state = setting("float32", HOSTILE["no symmetry"])
+    losses = net.losses(state, documents().counts, documents().keys)
+    rows = [length(losses.gradient(one)) for one in np.eye(12, dtype="float32")]
+    np.testing.assert_allclose(losses.norms(np.arange(12)), rows, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["beyond float32", "huge", "not a number", "constant huge logits", "hidden overflow"])
+def test_where_every_document_diverges_the_clipped_answer_is_exactly_nothing(name):
+    net, state = setting("float32", HOSTILE[name])
+    tally = poured(net, state, documents(), 1.0)
+    assert not tally.vector().any()
+    assert tally.loss == float("inf")  # the party's own figure says so
+
+
+def test_a_document_that_diverges_changes_nothing_but_itself():
+    net, state = setting("float32", fill(3e38, "words", 1499))  # only the last document has that word
+    all_rows, finite = np.arange(12), np.flatnonzero(documents().counts.toarray()[:, 1499] == 0)
+    losses = net.losses(state, documents().counts, documents().keys)
+    assert np.isfinite(losses.norms(all_rows)).sum() == len(finite) < 11
+    whole, others = (poured(net, state, documents().select(rows), 0.5) for rows in (all_rows, finite))
+    np.testing.assert_allclose(whole.vector(), others.vector(), atol=1e-6)
+    assert whole.vector().any()
+    assert whole.loss == pytest.approx(others.loss)
+    assert whole.vector()[-1] == pytest.approx(others.vector()[-1], rel=1e-6)  # nor is it counted
+
+
+def test_a_person_with_one_document_that_diverges_gives_nothing():
+    net, state = setting("float32", fill(3e38, "words", 1499))
+    persons = np.array([0, 1, 1, 2, 3, 3, 3, 4, 4, 5, 6, 4])
+    broken = np.isin(persons, persons[documents().counts.toarray()[:, 1499] > 0])
+    assert 0 < broken.sum() < 12
+    kept = np.flatnonzero(~broken)
+    whole = poured(net, state, documents(), 0.5, persons)
+    np.testing.assert_allclose(
+        whole.vector(), poured(net, state, documents().select(kept), 0.5, persons[kept]).vector(), atol=1e-6
+    )
+
+
+def test_without_a_clip_divergence_is_seen():
+    net, state = setting("float32", HOSTILE["not a number"])
+    assert not np.isfinite(poured(net, state, documents(), float("inf")).vector()).all()
+
+
+def test_weight_zero_is_exactly_nothing_where_the_gradient_is_no_number():
+    net, state = setting("float64", fill(np.inf, "words", 1499))
+    losses = net.losses(state, documents().counts, documents().keys)
+    weights = np.where(np.isfinite(losses.norms(np.arange(12))), 0.5, 0.0)
+    assert (weights == 0).any()
+    assert np.isfinite(losses.gradient(weights)).all()
+    assert np.isnan(losses.gradient(np.ones(12))).any()
+
+
+def test_documents_of_one_person_that_cancel_count_as_what_rounding_may_leave():
+    net, state = setting("float32")
+    rows = np.array([0, 10])  # twins
+    losses = net.losses(state, documents().counts[rows], documents().keys[rows])
+    sign, twice = torch.tensor([1.0, -1.0]), [0, 0]
+    losses._words = losses._words[twice] * sign[:, None]
+    losses._dense = {name: (a[twice], b[twice] * sign[:, None]) for name, (a, b) in losses._dense.items()}
+    said = losses._said.only(twice)
+    losses._said = replace(said, back=losses._dense["topics"][1], pulls=said.pulls * sign)
+    assert length(losses.gradient(np.ones(2))) < 1e-2  # nothing but rounding
+    alone, together = losses.norms(np.arange(2)), losses.norms(np.zeros(2, dtype=int))
+    assert together[0] == pytest.approx(alone.sum() / 16, rel=1e-3)
+    assert alone.sum() > 100
+
+
+class Lengths:
+    """Losses whose lengths are as given."""
+
+    def __init__(self, *lengths):
+        self.lengths = np.array(lengths)
+        self.values = np.ones(len(lengths))
+        self.seen = None
+
+    def norms(self, owners):
+        return self.lengths
+
+    def gradient(self, weights):
+        self.seen = weights
+        return np.zeros(3, dtype=weights.dtype)
+
+
+@pytest.mark.parametrize(("bits", "room"), [(32, 2.0**-10), (64, 2.0**-36)])
+def test_the_tally_aims_below_its_radius_by_the_room_for_rounding(bits, room):
+    losses = Lengths(0.0, 0.5, 2.0, np.inf, np.nan, 1e100)
+    tally = SumTally(Terms((Block("gradient", (3,)),), bits=bits), radius=1.0)
+    tally.add_losses(losses, np.arange(6), np.ones((6, 0)))
+    np.testing.assert_allclose(losses.seen[:3], [1.0, 1.0, 0.5 / (1 + room)], rtol=2.0**-23 if bits == 32 else 1e-15)
+    assert losses.seen[2] < 0.5
+    assert not losses.seen[3:5].any()
+    assert (losses.seen[5] == 0) == (bits == 32)  # below float32's ordinary numbers
+    assert tally.loss == 1.0
