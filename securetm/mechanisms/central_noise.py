@@ -1,0 +1,80 @@
+"""Gaussian noise on the opened total, by whoever opens it. It protects from readers of the model, never from the opener.
+
+As it is added after the sum, one dose serves all parties. Its place in a profile is after the rounding: the way back goes
+through the last mechanism first, so it meets the total while that still consists of whole numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from securetm.contracts import INF, Answer, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
+from securetm.errors import NoiseNeedsSum
+from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.samplers import Sampler, rounded_gaussian
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+
+@dataclass(frozen=True)
+class CentralNoise(Mechanism):
+    """Noise of `noise_multiplier` times the l2 bound in every coordinate of the total. What parties send stays exact.
+
+    So the terms keep saying that the vector is not noised. Each opening draws its own noise and is an answer of its own: a
+    total that is opened again after a crash is spent again.
+    """
+
+    noise_multiplier: float
+    by_opener: ClassVar[bool] = True
+    noises_total: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive(self, "noise_multiplier", self.noise_multiplier)
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - the dose does not depend on how many add to the sum
+        """The same terms, or a refusal: what is not a bounded sum of whole numbers cannot be noised after it is opened."""
+        if terms.noised is Noised.WHOLE:
+            return terms
+        if terms.needs is not Needs.SUM:
+            raise NoiseNeedsSum(type(self).__name__)
+        check_bounded(self, terms, terms.l2)
+        self._noise(terms)
+        return terms
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Against those who see the noised total only; parties do not know the opener's noise."""
+        others = len(cohort.members) - 1
+        return claims_against({"model reader": others, "party": others - 1})
+
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+        """One Gaussian answer; none where parties noised their vectors themselves."""
+        from dp_accounting import GaussianDpEvent
+
+        return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+        """How far the drawn noise may be from the ideal one, over all coordinates."""
+        return terms.size * self._noise(terms).slack if _adds(terms) else 0.0
+
+    def total_deviation(self, terms: Terms) -> float:
+        """The standard deviation of the noise in the opened total, in the units of the vector that parties send."""
+        return self._noise(terms).deviation if _adds(terms) else 0.0
+
+    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        """Run by whoever opens the total, on whole numbers."""
+        if not _adds(terms) or answer.total is None:
+            return answer
+        noise = self._noise(terms)
+        opened = {name: np.asarray(block) for name, block in answer.total.items()}
+        return replace(answer, total={n: b + noise.draw(desk.entropy, b.size).reshape(b.shape) for n, b in opened.items()})
+
+    def _noise(self, terms: Terms) -> Sampler:
+        return rounded_gaussian(self.noise_multiplier * terms.l2)
+
+
+def _adds(terms: Terms) -> bool:
+    return terms.noised is Noised.NOT and terms.l2 < INF

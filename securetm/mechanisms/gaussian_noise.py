@@ -1,0 +1,65 @@
+"""Whole Gaussian noise at every party, so that nobody need be trusted with anything exact. It bounds no row; a clip does.
+
+What is added is a Gaussian rounded to whole numbers. For a whole number x, x plus rounded noise is x plus noise, rounded: a
+view of the Gaussian mechanism's answer and nothing more, so its event is exactly that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.samplers import Sampler, rounded_gaussian
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Mechanism):
+    """Noise of `noise_multiplier` times the l2 bound in every coordinate of each party's vector; noised ones pass."""
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        check_positive(self, "noise_multiplier", self.noise_multiplier)
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
+        """The terms of a vector that is private by itself, or a refusal if nothing bounds what one document adds."""
+        if terms.noised is Noised.WHOLE:
+            return terms
+        check_bounded(self, terms, terms.l2)
+        noise = self._noise(terms)
+        return replace(terms, noised=Noised.WHOLE, deviation=noise.deviation, reach=terms.reach + noise.reach(CUT))
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """It holds whoever works together, as long as the document's own party does not."""
+        others = len(cohort.members) - 1
+        return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+        """One Gaussian answer; none where the words were selected before and nothing is added."""
+        from dp_accounting import GaussianDpEvent
+
+        return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+        """How far the drawn noise may be from the ideal one, over all coordinates."""
+        return terms.size * self._noise(terms).slack if _adds(terms) else 0.0
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        """Run by a party, on whole numbers. Cutting the sum to its reach afterwards only takes from what it shows."""
+        if not _adds(terms):
+            return vector
+        noised: Array = vector + self._noise(terms).draw(desk.entropy, len(vector))
+        return noised
+
+    def _noise(self, terms: Terms) -> Sampler:
+        return rounded_gaussian(self.noise_multiplier * terms.l2)
+
+
+def _adds(terms: Terms) -> bool:
+    """Selected words are noised without a bound on a row, so nothing more is added to them."""
+    return terms.noised is Noised.WHOLE and terms.l2 < INF

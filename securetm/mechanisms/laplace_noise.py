@@ -1,0 +1,79 @@
+"""Whole discrete Laplace noise at every party, for counts with an l1 bound: but for slack, its delta is 0. It bounds no row.
+
+One coordinate that carries the whole l1 bound is the worst case: noise that hides a shift of a + b in one coordinate hides
+shifts of a and b in two at least as well. With r = exp(-1/scale), the privacy loss of a shift by k is k - 2 min(Y, k) steps,
+where P(Y >= j) = r^j / (1 + r). Divide the tail of min(Y, a) + min(Y', b) by that of min(Y, a + b): the ratio starts at 1, rises
+above it and falls below it once. Likelihood ratios of equal mean whose tails cross once are ordered as Blackwell asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import expm1, log1p
+from typing import TYPE_CHECKING
+
+from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.errors import BadSetting
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against
+from securetm.mechanisms.samplers import Sampler, discrete_laplace
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceNoise(Mechanism):
+    """Noise of scale l1 / `epsilon` in every coordinate of each party's vector; vectors that are noised already pass."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_positive(self, "epsilon", self.epsilon)
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
+        """The terms of a vector that is private by itself, or a refusal if nothing bounds what one document adds."""
+        if terms.noised is Noised.WHOLE:
+            return terms
+        check_bounded(self, terms, terms.l1)
+        if terms.l1 < 1:
+            raise BadSetting("DiscreteLaplaceNoise", "l1", str(terms.l1), "leaves a document no whole unit to add")
+        noise = self._noise(terms)
+        return replace(terms, noised=Noised.WHOLE, deviation=noise.deviation, reach=terms.reach + noise.reach(CUT))
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """It holds whoever works together, as long as the document's own party does not."""
+        others = len(cohort.members) - 1
+        return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+        """One answer about rows of whole numbers.
+
+        Sampled, it is a pure epsilon of log(1 + q (e^epsilon - 1)); the worst mechanism of that epsilon tells one bit with
+        that odds ratio, and so does discrete Laplace noise on a shift of one.
+        """
+        if not _adds(terms):
+            return None
+        from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+
+        steps, scale = int(terms.l1), terms.l1 / self.epsilon
+        if terms.sampling == 1:
+            return DiscreteLaplaceDpEvent(1 / scale, steps)
+        return DiscreteLaplaceDpEvent(log1p(terms.sampling * expm1(steps / scale)), 1)
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+        """How far the drawn noise may be from the ideal one, over all coordinates."""
+        return terms.size * self._noise(terms).slack if _adds(terms) else 0.0
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        """Run by a party, on whole numbers."""
+        if not _adds(terms):
+            return vector
+        noised: Array = vector + self._noise(terms).draw(desk.entropy, len(vector))
+        return noised
+
+    def _noise(self, terms: Terms) -> Sampler:
+        return discrete_laplace(terms.l1 / self.epsilon)
+
+
+def _adds(terms: Terms) -> bool:
+    return terms.noised is Noised.WHOLE and terms.l1 < INF

@@ -1,0 +1,130 @@
+"""Noise in shares: every party adds a part, and only the sum over enough of them is private. It needs a sum nobody looks into.
+
+Shares are added after rounding and before masking (Kairouz, Liu and Steinke 2021; Agarwal, Kairouz and Liu 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, pi, sqrt
+from typing import TYPE_CHECKING
+
+from securetm.contracts import Array, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
+from securetm.errors import BadSetting, NoiseNeedsSum, TooFewShares
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+DISTRIBUTIONS = ("discrete_gaussian", "skellam")
+_TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; both hold at every order
+
+
+@dataclass(frozen=True)
+class NoiseShares(Mechanism):
+    """Shares whose sum has a deviation of `noise_multiplier` times the l2 bound, however many parties may be missing or listen.
+
+    Only shares count that nobody subtracts: those of the fewest parties that may remain, less those that may collude. Each has
+    so much variance that these few are enough; what the others add comes on top. A share may exceed its reach with a chance
+    of 2^-100 per coordinate and is then cut where it is sealed. A sum that wraps around its ring is a function of the sum that
+    does not: accuracy is lost, not privacy.
+    """
+
+    noise_multiplier: float
+    distribution: str = "discrete_gaussian"
+
+    def __post_init__(self) -> None:
+        check_positive(self, "noise_multiplier", self.noise_multiplier)
+        if self.distribution not in DISTRIBUTIONS:
+            raise BadSetting("NoiseShares", "distribution", self.distribution, f"is none of {', '.join(DISTRIBUTIONS)}")
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """The terms of a vector with a share of noise, or a refusal if no honest share is certain."""
+        if terms.noised is Noised.WHOLE:
+            return terms
+        if terms.needs is not Needs.SUM:
+            raise NoiseNeedsSum(type(self).__name__)
+        check_bounded(self, terms, terms.l2)
+        share = self._share(terms, cohort)
+        deviation = share.deviation * sqrt(honest_shares(cohort))
+        return replace(terms, noised=Noised.SHARE, deviation=deviation, reach=terms.reach + share.reach(CUT))
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Against the coordinator with its helpers; a party that looks for documents knows its own share, so it is a helper."""
+        helpers = cohort.colluding
+        return claims_against({"coordinator": helpers, "model reader": helpers, "party": helpers - 1})
+
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
+        """One answer with the sum of the honest shares in it."""
+        if terms.noised is not Noised.SHARE:
+            return None
+        from securetm.spending import SymmetricZCDpEvent
+
+        rho, xi = self._divergence(terms, cohort)
+        return sampled(SymmetricZCDpEvent(rho, xi), terms)  # type: ignore[call-arg]  # its base has no types
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:
+        """How far the drawn shares may be from the ideal ones, or be cut, over all coordinates."""
+        if terms.noised is not Noised.SHARE:
+            return 0.0
+        return terms.size * (honest_shares(cohort) * self._share(terms, cohort).slack + len(cohort.members) * CUT)
+
+    def wrapping(self, terms: Terms, cohort: Cohort) -> float:
+        """The chance, at most, that noise takes any coordinate out of the ring that the terms' reach was sized for."""
+        return min(1.0, terms.size * len(cohort.members) * CUT) if terms.noised is Noised.SHARE else 0.0
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        """Run by a party, on whole numbers; nothing may round or clamp the sum after it."""
+        if terms.noised is not Noised.SHARE:
+            return vector
+        shared: Array = vector + self._share(terms, desk.cohort).draw(desk.entropy, len(vector))
+        return shared
+
+    def _variance(self, terms: Terms, cohort: Cohort) -> float:
+        return (self.noise_multiplier * terms.l2) ** 2 / honest_shares(cohort)
+
+    def _share(self, terms: Terms, cohort: Cohort) -> Sampler:
+        variance = self._variance(terms, cohort)
+        return skellam(variance) if self.distribution == "skellam" else discrete_gaussian(sqrt(variance))
+
+    def _divergence(self, terms: Terms, cohort: Cohort) -> tuple[float, float]:
+        honest, variance = honest_shares(cohort), self._variance(terms, cohort)
+        if self.distribution == "skellam":
+            return skellam_divergence(terms, honest * variance)
+        return gaussian_shares_divergence(terms, variance, honest), 0.0
+
+
+def honest_shares(cohort: Cohort) -> int:
+    """Shares that are in every sum and that nobody can take off again, or a refusal if there may be none."""
+    honest = cohort.threshold - cohort.colluding
+    if honest < 1:
+        raise TooFewShares(cohort.threshold, cohort.colluding)
+    return honest
+
+
+def gaussian_shares_divergence(terms: Terms, variance: float, shares: int) -> float:
+    """rho, where the Renyi divergence is at most rho x order: a sum of discrete Gaussians is almost one.
+
+    Kairouz, Liu and Steinke 2021, the bound on sums of discrete Gaussians: tau is what "almost" costs.
+    """
+    l1 = _l1(terms)
+    tau = 10 * sum(exp(-2 * pi**2 * variance * k / (k + 1)) for k in range(1, shares))
+    total = shares * variance
+    ideal, spread = terms.l2**2 / total, terms.size * tau**2
+    loose, apart = ideal + tau * terms.size / 2, (sqrt(ideal) + sqrt(spread)) ** 2
+    return min(loose, apart, ideal + 2 * tau * l1 / sqrt(total) + spread) / 2
+
+
+def skellam_divergence(terms: Terms, variance: float) -> tuple[float, float]:
+    """rho and xi, where the Renyi divergence is at most xi + rho x order (Agarwal, Kairouz and Liu 2021, for vectors)."""
+    squared, l1 = terms.l2**2, _l1(terms)
+    ideal = squared / (2 * variance)
+    fine = ideal + squared / (2 * variance**2), max(0.0, (6 * l1 - squared) / (4 * variance**2))
+    coarse = ideal, 3 * l1 / (2 * variance)
+    return min(fine, coarse, key=lambda bound: bound[0] * _TYPICAL_ORDER + bound[1])
+
+
+def _l1(terms: Terms) -> float:
+    """What l2 says of l1: of whole numbers, squares are no smaller than the numbers."""
+    return min(terms.l1, sqrt(terms.size) * terms.l2, terms.l2**2)

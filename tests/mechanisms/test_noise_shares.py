@@ -1,0 +1,184 @@
+"""Shares of noise: enough of it in the worst allowed sum, and bounds that are never below the true divergence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.aggregation.masked import MaskedSum
+from securetm.contracts import Array, Block, Cohort, Mechanism, Noised, Terms
+from securetm.errors import (
+    BadSetting,
+    NoiseBeforeRounding,
+    NoiseNeedsIntegers,
+    NoiseNeedsSum,
+    NoiseOnNoise,
+    NoiseWithoutClip,
+    TooFewShares,
+)
+from securetm.mechanisms.clipping import Clip
+from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
+from securetm.mechanisms.quantising import FixedPoint
+from securetm.spending import SymmetricZCDpEvent
+from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, desk, discrete_gaussian, skellam
+from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
+
+ORDERS = (2, 3, 7)
+
+
+class NoiseLaws(MechanismLaws):
+    @pytest.fixture
+    def before(self) -> Terms:
+        return BOUNDED
+
+
+@pytest.mark.parametrize("noise_multiplier", [2.0, 25.0])
+class TestGaussianShares(NoiseLaws):
+    distribution = staticmethod(discrete_gaussian)
+
+    @pytest.fixture
+    def mechanism(self, noise_multiplier: float) -> Mechanism:
+        return NoiseShares(noise_multiplier)
+
+
+@pytest.mark.parametrize("noise_multiplier", [2.0, 25.0])
+class TestSkellamShares(NoiseLaws):
+    distribution = staticmethod(skellam)
+
+    @pytest.fixture
+    def mechanism(self, noise_multiplier: float) -> Mechanism:
+        return NoiseShares(noise_multiplier, "skellam")
+
+
+@pytest.mark.parametrize(
+    ("terms", "refusal"),
+    [
+        (COUNTS, NoiseWithoutClip),
+        (REAL, NoiseNeedsIntegers),
+        (EACH, NoiseNeedsSum),
+        (replace(BOUNDED, noised=Noised.SHARE), NoiseOnNoise),
+    ],
+)
+def test_what_it_cannot_protect_is_refused(terms: Terms, refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        NoiseShares(1.0).admit(terms, COHORT)
+
+
+def test_without_an_honest_share_there_is_no_noise_to_count_on() -> None:
+    with pytest.raises(TooFewShares, match="of 2 parties that must remain, 2 may collude") as refused:
+        NoiseShares(1.0).admit(BOUNDED, replace(COHORT, threshold=2, colluding=2))
+    assert "threshold_share" in refused.value.advice()
+
+
+def test_shares_grow_with_those_who_may_be_missing_or_listen() -> None:
+    def share(threshold: int, colluding: int) -> float:
+        cohort = replace(COHORT, threshold=threshold, colluding=colluding)
+        terms = replace(BOUNDED, noised=Noised.SHARE)
+        return float(NoiseShares(40.0).on_vector(np.zeros(20_000, np.int64), terms, desk(cohort)).std())
+
+    whole = 40.0 * BOUNDED.l2
+    assert share(4, 0) == pytest.approx(whole / 2, rel=0.03)
+    assert share(3, 1) == pytest.approx(whole / np.sqrt(2), rel=0.03)
+    assert share(2, 1) == pytest.approx(whole, rel=0.03)
+
+
+def test_a_masked_sum_of_the_whole_profile_fits_its_ring() -> None:
+    shares = NoiseShares(1.0)
+    profile: Any = InTurn((Clip(1.0), FixedPoint(headroom=0.05), shares))
+    terms = profile.admit(replace(GRADIENT, layout=(Block("gradient", (100_000,)),)), COHORT)
+    sealed = MaskedSum().admit(terms, COHORT)
+    assert sealed.bits == 32
+    assert shares.wrapping(sealed, COHORT) < 1e-20
+    assert 0 < shares.slack(sealed, COHORT) < 1e-20
+
+
+def test_nothing_rounds_after_a_share() -> None:
+    with pytest.raises(NoiseBeforeRounding):
+        InTurn((NoiseShares(1.0), FixedPoint())).admit(BOUNDED, COHORT)
+
+
+def test_selected_words_pass_and_spend_nothing_here() -> None:
+    selected, sums, mechanism = replace(COUNTS, noised=Noised.WHOLE), np.arange(11), NoiseShares(1.0)
+    assert mechanism.admit(selected, COHORT) == selected
+    assert mechanism.event(selected, COHORT) is None
+    assert mechanism.on_vector(sums, selected, desk()) is sums
+    assert mechanism.slack(selected, COHORT) == mechanism.wrapping(selected, COHORT) == 0
+
+
+def test_a_party_that_looks_for_documents_is_a_helper_too() -> None:
+    def claimed(colluding: int) -> dict[str, int]:
+        return {c.against: c.colluding for c in NoiseShares(1.0).claims(replace(COHORT, colluding=colluding))}
+
+    assert claimed(0) == {"coordinator": 0, "model reader": 0}
+    assert claimed(2) == {"coordinator": 2, "model reader": 2, "party": 1}
+
+
+# ---- the bounds against the truth --------------------------------------------------------------------------------------
+
+
+def discrete_gaussian_masses(variance: float) -> Array:
+    values = np.arange(-200, 201)
+    masses: Array = np.exp(-(values**2) / (2 * variance))
+    return masses / masses.sum()
+
+
+def skellam_masses(variance: float) -> Array:
+    from scipy.stats import skellam as law
+
+    return np.asarray(law.pmf(np.arange(-120, 121), variance / 2, variance / 2))
+
+
+def divergence(masses: Array, shift: int, order: int) -> float:
+    """Renyi divergence of noise from itself, shifted, with what lies too far out to be computed left away: it is tiny."""
+    there, here = masses[shift:], masses[: len(masses) - shift]
+    kept = (there > 1e-280) & (here > 1e-280)
+    return float(np.log(np.sum(np.exp(order * np.log(there[kept]) - (order - 1) * np.log(here[kept])))) / (order - 1))
+
+
+def terms_of(coordinates: int, shift: int) -> Terms:
+    return replace(
+        BOUNDED, layout=(Block("all", (coordinates,)),), l1=coordinates * shift, l2=shift * coordinates**0.5, linf=shift
+    )
+
+
+@pytest.mark.parametrize("variance", [0.3, 0.6, 2.0])
+@pytest.mark.parametrize("shares", [2, 3])
+@pytest.mark.parametrize("coordinates", [1, 50])
+def test_the_bound_on_sums_of_discrete_gaussians_holds(variance: float, shares: int, coordinates: int) -> None:
+    one = discrete_gaussian_masses(variance)
+    summed = one
+    for _ in range(shares - 1):
+        summed = np.convolve(summed, one)
+    rho = gaussian_shares_divergence(terms_of(coordinates, 1), variance, shares)
+    for order in ORDERS:
+        assert coordinates * divergence(summed, 1, order) <= rho * order * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("variance", [1.0, 4.0, 16.0])
+@pytest.mark.parametrize("shift", [1, 2, 8])
+@pytest.mark.parametrize("coordinates", [1, 64])
+def test_the_bound_on_skellam_noise_holds(variance: float, shift: int, coordinates: int) -> None:
+    rho, xi = skellam_divergence(terms_of(coordinates, shift), variance)
+    for order in ORDERS:
+        assert coordinates * divergence(skellam_masses(variance), shift, order) <= xi + rho * order + 1e-9
+
+
+def test_many_fine_shares_cost_nothing_beyond_one_gaussian() -> None:
+    event: Any = NoiseShares(2.0).event(NoiseShares(2.0).admit(BOUNDED, COHORT), COHORT)
+    assert isinstance(event, SymmetricZCDpEvent)
+    assert event.rho == pytest.approx(1 / (2 * 2.0**2))
+    assert event.xi == 0
+
+
+@pytest.mark.parametrize("settings", [{"noise_multiplier": 0.0}, {"noise_multiplier": 1.0, "distribution": "laplace"}])
+def test_settings_are_checked(settings: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting):
+        NoiseShares(**settings)
+
+
+def test_the_smallest_cohort() -> None:
+    alone = Cohort(b"r", 0, ("a", "b"), threshold=2, colluding=1)
+    assert NoiseShares(1.0).admit(BOUNDED, alone).deviation == pytest.approx(BOUNDED.l2, rel=1e-6)
