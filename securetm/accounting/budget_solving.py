@@ -1,0 +1,159 @@
+"""The budget calculator backwards: the noise, the epochs or the batch that a target epsilon allows. Every answer was "
+"tried and fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from securetm.accounting.bounds import by_renyi
+from securetm.accounting.budgets import SAMPLINGS, Training, dp_sgd
+from securetm.accounting.calibration import count_for, noise_for
+from securetm.accounting.composition import largest, within
+from securetm.accounting.figures import Progress, Spends
+from securetm.accounting.sense import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
+from securetm.accounting.spends import leaves_of
+from securetm.accounting.statement import Sheet, upward
+from securetm.errors import BudgetTooSmall, NonsenseArgument
+
+SOUGHT = ("noise", "epochs", "batch")
+LARGEST_EPSILON = 1000.0
+_LEAST_NOISE = 0.05
+_MOST_EPOCHS = 1e6
+_STEPS = {"noise": 20, "epochs": 20, "batch": 20}  # about as many tries as a search takes
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is sought, for which epsilon per document; what is sought need not be given."""
+
+    sought: str
+    epsilon: float
+    documents: int
+    delta: float
+    batch: int | None = None
+    epochs: float | None = None
+    noise: float | None = None
+    sampling: str = "poisson"
+    tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("--for", self.sought, SOUGHT)
+        check_choice("--sampling", self.sampling, SAMPLINGS)
+        check_above_zero("--epsilon", self.epsilon, "give the epsilon per document that may be spent, 3 for example")
+        if self.epsilon > LARGEST_EPSILON:
+            raise NonsenseArgument(
+                "--epsilon", f"{self.epsilon:g}", "is no protection at all", f"give at most {LARGEST_EPSILON:g}"
+            )
+        for name in SOUGHT:
+            given = getattr(self, name) is not None
+            if given == (name == self.sought):
+                raise NonsenseArgument(f"--{name}", *_given(given, self.sought, name))
+        if self.sought == "batch" and self.sampling == "shuffled":
+            raise NonsenseArgument(
+                "--for",
+                "batch",
+                "cannot be solved for shuffled batches",
+                "they are not amplified: no batch size changes epsilon",
+            )
+
+    def training(self, found: float) -> Training:
+        """The training with what is sought in its place."""
+        rest = {"batch": self.batch, "epochs": self.epochs, "noise": self.noise, self.sought: found}
+        return Training(
+            self.documents,
+            int(rest["batch"] or 0),
+            float(rest["epochs"] or 0),
+            float(rest["noise"] or 0),
+            self.delta,
+            self.sampling,
+            self.tokens,
+        )
+
+
+def _given(given: bool, sought: str, name: str) -> tuple[str, str, str]:
+    if given:
+        return "(a value)", "is what is sought", f"leave --{name} away, or seek something else than {sought}"
+    return "(nothing)", "is needed", f"give --{name}, or seek it with --for {name}"
+
+
+def solve(target: Target, progress: Progress) -> Sheet:
+    """What is sought, and the sheet of the training with it."""
+    progress.stage(f"the {target.sought} for epsilon = {target.epsilon:g}", _STEPS[target.sought])
+    found = _SEARCHES[target.sought](target, _Counted(target, progress))
+    training = target.training(found)
+    sheet = dp_sgd(training, progress)
+    value = training.batch if target.sought == "batch" else found
+    title = f"{_TOLD[target.sought].format(value)}, for epsilon = {target.epsilon:g} per document: {sheet.title}"
+    solved = {"for": target.sought, "value": value, "target": target.epsilon}
+    return replace(sheet, title=title, found={**sheet.found, "solved": solved})
+
+
+_TOLD = {"noise": "Noise {:.4f}", "epochs": "{:.6g} epochs", "batch": "Batches of {:,}"}
+
+
+class _Counted:
+    """The spends of a choice, and how many were tried."""
+
+    def __init__(self, target: Target, progress: Progress) -> None:
+        self.target, self.progress, self.tried = target, progress, 0
+
+    def __call__(self, found: float) -> Spends:
+        self.tried += 1
+        self.progress.step(self.tried)
+        return self.target.training(found).spends()
+
+
+def _noise(target: Target, spends: _Counted) -> float:
+    target.training(1.0)  # everything else must make sense first
+    low, high = _rough_noise(target)
+    least = noise_for(spends, target.epsilon, target.delta, low, high)
+    return math.ceil(least * 1e4) / 1e4  # four places are what people copy; more noise still fits
+
+
+def _rough_noise(target: Target) -> tuple[float, float]:
+    """By Renyi divergences alone, which take no time: what they allow is enough, and half of it is too little or is tried."""
+
+    def enough(noise: float) -> bool:
+        return by_renyi(leaves_of(target.training(noise).spends())).delta(target.epsilon) <= target.delta
+
+    low, high = _LEAST_NOISE, MOST_NOISE
+    if not enough(high):
+        raise _too_small(target, f"even noise {MOST_NOISE:,.0f} spends more", "fewer epochs")
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(_LEAST_NOISE, 0.5 * low), high
+
+
+def _epochs(target: Target, spends: _Counted) -> float:
+    """As many steps, or passes of shuffled batches, as fit; told as epochs."""
+    each = 1.0 if target.sampling == "shuffled" else target.training(1.0).rate
+    most = min(MOST_STEPS, round(_MOST_EPOCHS / each))
+    count = count_for(lambda steps: spends(steps * each) if steps else (), target.epsilon, target.delta, most)
+    if count == 0:
+        raise _too_small(target, "a single step spends more", "more noise or smaller batches")
+    if count == most:
+        noise = f"{target.noise:g}"
+        raise NonsenseArgument(
+            "--noise", noise, "is so large that epochs have no end", "ask for a smaller epsilon or less noise"
+        )
+    return count * each
+
+
+def _batch(target: Target, spends: _Counted) -> float:
+    target.training(1)  # everything else must make sense first
+    batch = largest(lambda size: not size or within(spends(size), target.epsilon, target.delta), target.documents)
+    if batch == 0:
+        raise _too_small(target, "even batches of one document spend more", "more noise or fewer epochs")
+    return batch
+
+
+_SEARCHES: dict[str, Callable[[Target, _Counted], float]] = {"noise": _noise, "epochs": _epochs, "batch": _batch}
+
+
+def _too_small(target: Target, reason: str, instead: str) -> BudgetTooSmall:
+    return BudgetTooSmall(
+        target.sought, upward(target.epsilon), "document", reason, f"allow a larger epsilon, or take {instead}"
+    )

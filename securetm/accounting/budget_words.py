@@ -1,0 +1,139 @@
+"""What noise on single word occurrences spends, and how little that says of a document. It prints nothing, reads nothing.
+
+iFTM adds Laplace noise to the counts of every word occurrence. Its epsilon is that of one occurrence, never of a document.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+
+from dp_accounting import LaplaceDpEvent
+
+from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.sense import check_above_zero, check_count, check_delta
+from securetm.accounting.spends import Spend
+from securetm.accounting.statement import FALSE_POSITIVES, Line, Plot, Promise, Sheet, Table, listed, upward
+from securetm.errors import NonsenseArgument
+
+UNIT = "word occurrence"
+LARGEST = 1e6
+_ADVICE = "give one of both: --epsilon-per-word 8 is --scale 0.125, since one occurrence moves one count by one"
+
+
+@dataclass(frozen=True)
+class WordNoise:
+    """Laplace noise on counts, one occurrence moving one count by one; every release draws it anew."""
+
+    epsilon_per_word: float
+    releases: int = 1
+    words: tuple[int, ...] = (8, 60, 213)  # a tweet, a short news item, an article
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_above_zero("--epsilon-per-word", self.epsilon_per_word, _ADVICE)
+        if self.epsilon_per_word > LARGEST:
+            raise NonsenseArgument("--epsilon-per-word", f"{self.epsilon_per_word:g}", "is no protection at all", _ADVICE)
+        check_count("--releases", self.releases, 10**6, "releases")
+        check_delta(self.delta, pure=True)
+        for words in self.words:
+            check_count("--words", words, 10**9, "words")
+
+    @classmethod
+    def of(
+        cls, epsilon_per_word: float | None, scale: float | None, releases: int, words: tuple[int, ...], delta: float
+    ) -> WordNoise:
+        """By epsilon or by the scale of the noise, one of both."""
+        if (epsilon_per_word is None) == (scale is None):
+            raise NonsenseArgument(
+                "--epsilon-per-word and --scale", "neither" if scale is None else "both", "was given", _ADVICE
+            )
+        if scale is not None:
+            check_above_zero("--scale", scale, _ADVICE)
+        epsilon = epsilon_per_word if epsilon_per_word is not None else 1 / scale if scale else 0.0
+        return cls(epsilon, releases, words, delta)
+
+    def spends(self) -> Spends:
+        """One Laplace answer about an occurrence per release."""
+        return (Spend(LaplaceDpEvent(1 / self.epsilon_per_word), count=self.releases),)
+
+    def of_document(self, words: int) -> float:
+        """Group privacy: a document is all of its occurrences, at delta 0."""
+        return self.epsilon_per_word * self.releases * words
+
+
+def laplace(noise: WordNoise, progress: Progress) -> Sheet:
+    """The sheet of noise on word occurrences."""
+    promise = Promise(
+        UNIT,
+        "anyone who sees the noised counts of every release",
+        "any one occurrence of a word is in a document",
+        (
+            "every occurrence moves one count by one",
+            "every release draws fresh noise that nobody learns",
+            "whoever adds the noise is honest",
+        ),
+    )
+    sheet = figures(
+        f"Laplace noise, epsilon = {upward(noise.epsilon_per_word)} per word occurrence and release, {noise.releases:,} "
+        + ("release" if noise.releases == 1 else "releases"),
+        promise,
+        noise.spends(),
+        noise.delta,
+        sampling="none",
+        settings=asdict(noise) | {"scale": 1 / noise.epsilon_per_word},
+        warnings=_warnings(noise),
+    )
+    documents = [{"words": n, "epsilon": noise.of_document(n), "replaced": 2 * noise.of_document(n)} for n in noise.words]
+    return replace(
+        sheet,
+        notes=(replaced(sheet.epsilon, noise.delta, UNIT), _KEPT),
+        tables=(_documents(noise),),
+        plots=(*_by_release(noise, sheet, progress), _by_length(noise)),
+        found={"documents": documents},
+    )
+
+
+_KEPT = (
+    "A document is protected as a whole only if its rows are bounded and the noise is sized for that bound: `securetm "
+    "budget dp-sgd` and "
+    "`securetm budget distributed` count documents."
+)
+
+
+def _warnings(noise: WordNoise) -> tuple[str, ...]:
+    each = upward(noise.epsilon_per_word * noise.releases)
+    parts = tuple(f"{upward(noise.of_document(n))} per document of {n:,} words" for n in noise.words)
+    return (
+        f"This budget is one per word occurrence, not per document: epsilon = {each} per word occurrence is epsilon = "
+        f"{listed(parts)}, by group privacy.",
+    )
+
+
+def _documents(noise: WordNoise) -> Table:
+    rows = tuple((n, noise.of_document(n), 2 * noise.of_document(n), _reach(noise.of_document(n))) for n in noise.words)
+    columns = ("words", "epsilon per document", "if it is replaced", "found at 1 % false")
+    caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
+    return Table("What that is for a whole document", columns, rows, caption)
+
+
+def _reach(epsilon: float) -> str:
+    """The best true-positive rate under pure differential privacy (Kairouz, Oh and Viswanath 2015)."""
+    rate = min(FALSE_POSITIVES * math.exp(min(epsilon, 700.0)), 1 - (1 - FALSE_POSITIVES) * math.exp(-epsilon))
+    return "more than 99.9 %" if rate > 0.999 else f"{100 * rate:.1f} %"
+
+
+def _by_release(noise: WordNoise, sheet: Sheet, progress: Progress) -> tuple[Plot, ...]:
+    if noise.releases == 1:
+        return ()
+    along = places(noise.releases, whole=True)
+    line = curve("noised counts", lambda n: replace(noise, releases=round(n)).spends(), along, noise.delta, progress)
+    mark = (float(noise.releases), sheet.epsilon)
+    return (Plot("epsilon against releases", "releases", f"epsilon per {UNIT}", (line,), mark),)
+
+
+def _by_length(noise: WordNoise) -> Plot:
+    longest = max((*noise.words, 2))
+    points = ((0.0, 0.0), *((float(n), noise.of_document(n)) for n in sorted({1, *noise.words, longest})))
+    line = Line("a document, by group privacy", points)
+    return Plot("epsilon of a document against its length", "words in the document", "epsilon per document", (line,))

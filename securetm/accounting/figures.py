@@ -1,0 +1,92 @@
+"""What every sheet of the budget calculator has: the figures of some spends, their curve, what replacing means. No settings.
+
+All of it is computed from public numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from securetm.accounting.composition import by_accountant, total
+from securetm.accounting.spends import Spend
+from securetm.accounting.statement import (
+    FALSE_POSITIVES,
+    ByAccountant,
+    Line,
+    Promise,
+    Sheet,
+    sentence,
+    sentence_large,
+    upward,
+)
+from securetm.accounting.tradeoff import best_true_positive_rate
+
+POINTS = 8  # of a curve: each is a composition of its own
+Spends = tuple[Spend, ...]
+
+MEANS = {
+    "PLD": "privacy loss distribution, rounded upwards: the tightest sound figure",
+    "RDP": "Renyi divergences: sound for every event, usually 10 to 30 % looser",
+    "PLD + RDP": "some answers by their loss distribution, the others by Renyi divergences",
+    "pure": "the sum of pure epsilons: holds at delta = 0",
+}
+
+
+class Progress(Protocol):
+    """Whoever shows how far a computation is."""
+
+    def stage(self, title: str, total: int) -> None:
+        """A stage of so many steps begins."""
+        ...
+
+    def step(self, done: int) -> None:
+        """So many of its steps are done."""
+        ...
+
+
+def figures(title: str, promise: Promise, spends: Spends, delta: float, **more: Any) -> Sheet:
+    """The sheet of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence."""
+    proved = [row for row in by_accountant(spends, delta) if row.epsilon < math.inf]
+    rows = tuple(ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved)
+    best = total(spends, delta)
+    large = sentence_large(best.epsilon, promise.unit)
+    return Sheet(
+        title=title,
+        epsilon=best.epsilon,
+        delta=delta,
+        unit=promise.unit,
+        accountant=best.accountant,
+        statement=sentence(promise, best.epsilon, delta),
+        by_accountant=rows,
+        true_positives=best_true_positive_rate(spends, FALSE_POSITIVES),
+        warnings=(*more.pop("warnings", ()), *((large,) if large else ())),
+        **more,
+    )
+
+
+def curve(name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: Progress) -> Line:
+    """Epsilon at each place."""
+    progress.stage(f"epsilon, {name}", len(places))
+    points = []
+    for done, place in enumerate(places, start=1):
+        points.append((place, total(spends_at(place), delta).epsilon))
+        progress.step(done)
+    return Line(name, tuple(points))
+
+
+def places(most: float, whole: bool = False) -> tuple[float, ...]:
+    """Where a curve up to `most` is computed: denser at the beginning, where it bends."""
+    shares = [((n + 1) / POINTS) ** 1.5 for n in range(POINTS)]
+    return tuple(sorted({max(1.0, round(most * s)) if whole else round(most * s, 6) for s in shares[:-1]} | {most}))
+
+
+def replaced(epsilon: float, delta: float, unit: str) -> str:
+    """Replacing is removing and adding: explicit group privacy of two."""
+    twice = delta * (1 + math.exp(min(epsilon, 700.0)))
+    change = f"Replacing one {unit} by another is removing one and adding one"
+    if twice >= 1:
+        return f"{change}; at this epsilon group privacy promises nothing for it."
+    chance = f" with delta = {twice:.2g}" if delta else ""
+    return f"{change}: at most epsilon = {upward(2 * epsilon)} per {unit}{chance}, by group privacy."

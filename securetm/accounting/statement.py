@@ -1,0 +1,136 @@
+"""What a budget means, as plain records: a sentence that can be quoted, the figures beside it, the curve. It composes nothing.
+
+An epsilon is never written without its unit, and never rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+NEIGHBOURS = "add or remove one"
+FALSE_POSITIVES = 0.01
+LARGE = 10.0  # beyond it, odds change by more than twenty thousand to one: hardly a promise any more
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Who is protected, against whom, which change is hidden, and under which assumptions."""
+
+    unit: str  # "document", "word occurrence"
+    against: str
+    change: str
+    assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a plot."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Lines over a shared pair of axes; `marked` is the point that was asked about."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    marked: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table beside the figures: rows of words and numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class ByAccountant:
+    """One accountant's epsilon, and the theory behind it."""
+
+    accountant: str
+    epsilon: float
+    means: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Everything the calculator says about one setting."""
+
+    title: str
+    epsilon: float
+    delta: float
+    unit: str
+    sampling: str
+    accountant: str
+    statement: str
+    by_accountant: tuple[ByAccountant, ...]
+    true_positives: float
+    settings: dict[str, Any]
+    neighbours: str = NEIGHBOURS
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    found: dict[str, Any] = field(default_factory=dict)  # what was solved for, or compared
+
+    def record(self) -> dict[str, Any]:
+        """The sheet as plain data, for --json."""
+        plain = asdict(self)
+        rate = {"at": FALSE_POSITIVES, "rate": plain.pop("true_positives")}
+        found = plain.pop("found")
+        return {**plain, "true_positive_rate": rate, **found}
+
+
+def sentence(promise: Promise, epsilon: float, delta: float) -> str:
+    """One sentence that can be quoted alone: it names the unit, the adversary, the change and every assumption."""
+    budget = f"epsilon = {upward(epsilon)} per {promise.unit}"
+    chance = f" with delta = {delta:.3g}" if delta else " with delta = 0"
+    return (
+        f"Against {promise.against}, it is hidden whether {promise.change} ({NEIGHBOURS} {promise.unit}), "
+        f"to {budget}{chance}, provided that {listed(promise.assumptions)}."
+    )
+
+
+def listed(parts: tuple[str, ...]) -> str:
+    """Parts of a sentence as a list with commas and a last "and"."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f", and {parts[-1]}"
+
+
+def upward(value: float, places: int = 3) -> str:
+    """A budget as people read it: rounded, and never downwards."""
+    if not math.isfinite(value):
+        return "infinity"
+    shift = 10.0 ** (places if value < 10 else max(places - 1, 0) if value < 100 else 0)
+    return f"{math.ceil(value * shift - 1e-9) / shift:,.{places}f}".rstrip("0").rstrip(".")
+
+
+def sentence_large(epsilon: float, unit: str) -> str | None:
+    """The warning about a budget that is hardly a promise."""
+    if epsilon <= LARGE:
+        return None
+    return (
+        f"epsilon = {upward(epsilon)} per {unit} is beyond {LARGE:g}: so large a budget excludes hardly any attack, "
+        "whatever attacks are "
+        "known today; more noise, fewer epochs or more documents lower it."
+    )
+
+
+def sentence_delta(delta: float, documents: int) -> str | None:
+    """The warning about a delta that would allow publishing somebody outright."""
+    if delta * documents < 1:
+        return None
+    return (
+        f"delta = {delta:.3g} is not below 1 / documents = {1 / documents:.3g}: a mechanism that publishes one document "
+        "of the corpus, "
+        "chosen at random, would meet it; choose a delta well below that."
+    )
