@@ -21,7 +21,8 @@ BLOCK_BITS = 32  # of a word: they choose the block, the rest the place in it
 def _place(word: int, bounds: Array, guide: Array, shift: int) -> int:
     """How many bounds are below the word; the guide has the answer for its first bits, or nearly."""
     start = word >> np.uint64(shift)
-    low, high = guide[start], guide[start + np.uint64(1)]
+    low: int = guide[start]
+    high: int = guide[start + np.uint64(1)]
     while low < high:
         middle = (low + high) >> 1
         if bounds[middle] < word:
@@ -78,7 +79,7 @@ def look_up_blocks(
             continue
         more = words[used]
         used += 1
-        gap = (coin + float(more) * 2.0**-64) * step - factor[block] * density(value, shape, scale)
+        gap = (coin + float(more) * 2.0**-64) * step - factor[block] * density(int(value), shape, scale)
         if abs(gap) <= MARGIN:
             return made, used - 2, 1
         if gap < 0:

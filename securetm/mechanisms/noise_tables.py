@@ -45,7 +45,8 @@ class Table:
 
 
 def symmetric_table(weights: Sequence[int]) -> Table:
-    """The table of a law on -K..K, given the weights of 0..K in any unit."""
+    """The table of a law on -K..K, given the weights of 0..K in any unit; those too small for the unit are left out."""
+    weights = weights[: next(k for k in range(len(weights), 0, -1) if weights[k - 1])]
     top, total = len(weights) - 1, 2 * sum(weights) - weights[0]
     sums = accumulate(weights[abs(k)] for k in range(-top, top))
     bounds = [(one << 128) // total for one in sums]
@@ -113,9 +114,10 @@ def error_integral(x: Fraction) -> int:
 def skellam_weights(variance: float) -> list[int]:
     """Bessel functions I_k(variance) by Miller's downward recurrence, from so far out that its start no longer shows.
 
-    I_{k-1} = I_{k+1} + (2k / variance) I_k adds positive numbers only; at twice the exponent the start's error is below 2^-130.
+    I_{k-1} = I_{k+1} + (2k / variance) I_k adds positive numbers only. Starting with 0 and 1 is wrong by (I_start / I_k)^2
+    relatively, nearly, since I_k K_k = 1 / 2 sqrt(variance^2 + k^2) to first order: here by less than 2^-100 at the table's end.
     """
-    top, start = skellam_reach(variance, 124), skellam_reach(variance, 280) + 2
+    top, start = skellam_reach(variance, 124), skellam_reach(variance, 200) + 2
     value = Fraction(variance)
     twice, below = 2 * value.denominator, value.numerator
     after, now = 0, 1 << 128

@@ -1,0 +1,93 @@
+"""Every bound of every table against another way to compute it, in many more digits than are kept."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+
+from securetm.mechanisms import noise_tables as tables
+
+mpmath.mp.dps = 80
+
+
+def laplace(scale: float, top: int) -> list:
+    return [mpmath.exp(-k / mpmath.mpf(scale)) for k in range(top + 1)]
+
+
+def gaussian(sigma: float, top: int) -> list:
+    return [mpmath.exp(-(k**2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(top + 1)]
+
+
+def rounded(sigma: float, top: int) -> list:
+    """Each side from its own tail, so that nothing cancels."""
+    tails = [mpmath.erfc((k - mpmath.mpf(1) / 2) / (mpmath.mpf(sigma) * mpmath.sqrt(2))) / 2 for k in range(top + 2)]
+    return [before - after for before, after in pairwise(tails)]
+
+
+def skellam(variance: float, top: int) -> list:
+    return [mpmath.besseli(k, mpmath.mpf(variance)) * mpmath.exp(-mpmath.mpf(variance)) for k in range(top + 1)]
+
+
+def binomial(trials: int, top: int) -> list:
+    return [mpmath.binomial(trials, trials // 2 + k) for k in range(top + 1)]
+
+
+CASES = [
+    (tables.laplace_weights, laplace, 0.2),
+    (tables.laplace_weights, laplace, 7.3),
+    (tables.gaussian_weights, gaussian, 0.3),
+    (tables.gaussian_weights, gaussian, 11.7),
+    (tables.rounded_weights, rounded, 0.3),
+    (tables.rounded_weights, rounded, 11.7),
+    (tables.skellam_weights, skellam, 0.07),
+    (tables.skellam_weights, skellam, 150.5),
+    (tables.binomial_weights, binomial, 2),
+    (tables.binomial_weights, binomial, 1000),
+]
+
+
+@pytest.mark.parametrize(("weights", "law", "parameter"), CASES, ids=lambda one: getattr(one, "__name__", str(one)))
+def test_bounds_are_right_to_a_hundred_and_twenty_bits(weights, law, parameter) -> None:
+    """The oracle's law is summed a good deal further than the table goes, so the cut is in the comparison."""
+    table = tables.symmetric_table(weights(parameter))
+    top = -table.first
+    ideal = law(parameter, min(top + top // 4 + 3, 500) if law is binomial else top + top // 4 + 3)
+    total = ideal[0] + 2 * sum(ideal[1:])
+    below = sum(ideal[top + 1 :])
+    for i in range(table.outcomes - 1):
+        below += ideal[abs(i - top)]
+        assert abs(table.bound(i) / mpmath.mpf(2) ** 128 - below / total) < mpmath.mpf(2) ** -120
+    assert 2 * sum(ideal[top + 1 :]) / total < tables.BEYOND
+    exact = sum(2 * k * k * one for k, one in enumerate(ideal)) / total
+    assert table.variance == pytest.approx(float(exact), rel=1e-14)
+
+
+@pytest.mark.parametrize("sigma", [1e-6, 0.01, 0.07])
+def test_almost_no_noise_is_a_short_table(sigma: float) -> None:
+    for weights in (tables.laplace_weights, tables.gaussian_weights, tables.rounded_weights):
+        assert tables.symmetric_table(weights(sigma)).outcomes <= 17
+
+
+def test_the_guide_leads_to_what_a_search_finds() -> None:
+    table = tables.symmetric_table(tables.gaussian_weights(20.0))
+    starts = np.arange(len(table.guide) - 1, dtype=np.uint64) << np.uint64(table.shift)
+    assert (table.guide[:-1] == np.searchsorted(table.high, starts)).all()
+    assert table.guide[-1] == len(table.high)
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 10**6), Fraction(1, 3), Fraction(5), Fraction(139, 10), Fraction(15)])
+def test_the_error_integral(x: Fraction) -> None:
+    ours = mpmath.mpf(tables.error_integral(x)) / tables.UNIT
+    exact = mpmath.erf(mpmath.mpf(x.numerator) / x.denominator / mpmath.sqrt(2)) / 2
+    assert abs(ours - exact) < mpmath.mpf(2) ** -145
+
+
+@pytest.mark.parametrize("variance", [0.07, 30.0, 300.0])
+def test_a_skellam_reach_is_a_bound(variance: float) -> None:
+    reach = tables.skellam_reach(variance, 40)
+    beyond = 2 * sum(skellam(variance, 2 * reach + 20)[reach + 1 :])
+    assert beyond < mpmath.mpf(2) ** -40
