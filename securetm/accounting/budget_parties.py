@@ -330,7 +330,7 @@ def _bound(epsilon: float | None) -> str:
 
 
 def _lines(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> Plot:
-    training, n = comparing.training, comparing.parties
+    training = comparing.training
     guarded = comparing.shares(comparing.threshold, comparing.colluding)
     each, along = spend_of(guarded, guarded.honest), places(training.epochs)
 

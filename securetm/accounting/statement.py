@@ -41,6 +41,7 @@ class Plot:
     y: str
     lines: tuple[Line, ...]
     marked: tuple[float, float] | None = None
+    mark: str = "the setting asked about"
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,11 @@ def upward(value: float, places: int = 3) -> str:
         return "infinity"
     shift = 10.0 ** (places if value < 10 else max(places - 1, 0) if value < 100 else 0)
     return f"{math.ceil(value * shift - 1e-9) / shift:,.{places}f}".rstrip("0").rstrip(".")
+
+
+def downward(value: float) -> str:
+    """What is left of a budget: rounded, and never upwards."""
+    return upward(math.floor(max(value, 0.0) * 1000) / 1000)
 
 
 def sentence_large(epsilon: float, unit: str) -> str | None:

@@ -159,6 +159,17 @@ def compare(
     _tell(lambda progress: budget_parties.compare(comparing, _of_shares, progress), html, json)
 
 
+def ledger(
+    file: Annotated[Path, typer.Argument(help="A party's ledger; it is read and left as it is.")],
+    html: Html = None,
+    json: Json = False,
+) -> None:
+    """Says what a party's ledger holds, and whether it is whole."""
+    from securetm.accounting import budget_ledger
+
+    _tell(lambda progress: budget_ledger.from_ledger(file, progress), html, json)
+
+
 def _of_shares(shares: Shares, honest: int) -> Spend:
     """One sum with so many honest shares in it, as the mechanism itself accounts for it."""
     from securetm.accounting.spends import Spend
@@ -235,6 +246,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "laplace": (laplace, "Noise on word occurrences, and what it is worth."),
     "distributed": (distributed, "Shares of noise; the price of dropout and collusion."),
     "compare": (compare, "Central, local and distributed noise side by side."),
+    "ledger": (ledger, "What a party's ledger holds."),
 }
 _EXAMPLES = {
     "dp-sgd": "securetm budget dp-sgd --documents 18748 --batch 256 --epochs 20 --noise 1.2 --delta 1e-6",
@@ -242,4 +254,5 @@ _EXAMPLES = {
     "laplace": "securetm budget laplace --epsilon-per-word 8 --words 60",
     "distributed": "securetm budget distributed --parties 5 --threshold 4 --noise 1 --rate 0.01 --rounds 500 --delta 1e-6",
     "compare": "securetm budget compare --documents 18748 --batch 256 --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
+    "ledger": "securetm budget ledger ledgers/north.sqlite",
 }

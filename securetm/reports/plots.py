@@ -113,7 +113,7 @@ def _ground(across: Axis, margin: int, room: int) -> tuple[str, str]:
 def _legend(plot: Plot, margin: int) -> list[str]:
     samples = ("⠤⠤⠤⠤", "⠤⠄⠠⠤", "⠄⠄⠄⠄", "⠤⠤⠤ ")
     named = [f"{samples[n % len(samples)]}  {line.name}" for n, line in enumerate(plot.lines) if len(plot.lines) > 1]
-    marked = [f"{_MARK}     the setting asked about"] if plot.marked is not None else []
+    marked = [f"{_MARK}     {plot.mark}"] if plot.marked is not None else []
     return [" " * (margin + 1) + row for row in (*named, *marked)]
 
 

@@ -1,0 +1,155 @@
+"""What a party's ledger holds, as a sheet: spent, allowed, by which run, after which answer. It writes nothing into it.
+
+Whoever may read the ledger runs it; opening checks the chain, so a ledger that was changed or cut is refused there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dp_accounting import PoissonSampledDpEvent
+
+from securetm.accounting.composition import Total, by_accountant
+from securetm.accounting.events import event_from_text
+from securetm.accounting.figures import MEANS, POINTS, Progress, replaced
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_accounts import SPENT, Accounts
+from securetm.accounting.ledger_chain import Entry
+from securetm.accounting.ledger_filter import ALONE
+from securetm.accounting.statement import (
+    FALSE_POSITIVES,
+    ByAccountant,
+    Line,
+    Plot,
+    Promise,
+    Sheet,
+    Table,
+    downward,
+    sentence,
+    sentence_large,
+    upward,
+)
+from securetm.accounting.tradeoff import true_positives
+
+_FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
+
+
+def from_ledger(path: Path, progress: Progress) -> Sheet:
+    """The sheet of one ledger."""
+    with Ledger.read(path) as ledger:
+        entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
+        budget, number, head = ledger.budget, *ledger.head
+        whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
+    unit = budget.unit.value
+    promise = _promise(unit, whose)
+    told = {
+        "party": whose,
+        "entries": number,
+        "head": head.hex(),
+        "budget": budget.epsilon,
+        "left": budget.epsilon - spent.epsilon,
+    }
+    return Sheet(
+        title=f"Ledger of {whose}: {number:,} entries, whole and unbroken",
+        epsilon=spent.epsilon,
+        delta=spent.delta,
+        unit=unit,
+        sampling=_sampling(entries),
+        accountant=spent.accountant,
+        statement=sentence(promise, spent.epsilon, spent.delta),
+        by_accountant=_accountants(entries, spent),
+        true_positives=true_positives(FALSE_POSITIVES, spent.epsilon, spent.delta),
+        settings={"ledger": str(path), "party": whose, "budget_epsilon": budget.epsilon, "budget_delta": budget.delta},
+        warnings=tuple(filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit)))),
+        notes=(replaced(spent.epsilon, spent.delta, unit), _CUT),
+        tables=(_state(spent, budget.epsilon, unit), _runs(runs, unit)) if runs else (_state(spent, budget.epsilon, unit),),
+        plots=_by_answer(entries, unit, progress),
+        found={"ledger": told, "runs": [_told(run) for run in runs]},
+    )
+
+
+_CUT = (
+    "The chain shows a ledger that was changed; that its last entries were cut off, only the peers who countersigned a "
+    "later head can show."
+)
+
+
+def _promise(unit: str, whose: str) -> Promise:
+    return Promise(
+        unit,
+        "anyone who sees the answers entered in this ledger",
+        f"any one {unit} was in the corpus of {whose}",
+        (
+            "every answer that was sent is entered",
+            "the coins of the sampling stayed secret",
+            "as many parties as each profile names were honest and added their noise",
+        ),
+    )
+
+
+def _events(entries: list[Entry]) -> list[Any]:
+    return [event_from_text(entry.content["event"]) for entry in entries if entry.content["kind"] == SPENT]
+
+
+def _sampling(entries: list[Entry]) -> str:
+    drawn = {isinstance(event, PoissonSampledDpEvent) for event in _events(entries)}
+    return {frozenset({True}): "poisson", frozenset({False}): "none", frozenset(): "none"}.get(
+        frozenset(drawn), "poisson and none"
+    )
+
+
+def _accountants(entries: list[Entry], spent: Total) -> tuple[ByAccountant, ...]:
+    """For one run every accountant; several runs were chosen after another, so only the filter speaks."""
+    accounts = Accounts()
+    for entry in entries:
+        accounts.take(entry)
+    if len(accounts.runs) != 1:
+        return (ByAccountant(spent.accountant, spent.epsilon, _FILTER),)
+    (run,) = accounts.runs.values()
+    proved = by_accountant(run.spends(), ALONE * accounts.budget.delta)
+    return tuple(
+        ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved if row.epsilon < float("inf")
+    )
+
+
+def _exceeded(spent: Total, budget: float, unit: str) -> str | None:
+    if spent.epsilon <= budget:
+        return None
+    return f"More was spent than the budget allows: epsilon = {upward(spent.epsilon)} per {unit} of {upward(budget)}."
+
+
+def _state(spent: Total, budget: float, unit: str) -> Table:
+    rows = (("spent", upward(spent.epsilon)), ("allowed", upward(budget)), ("left", downward(budget - spent.epsilon)))
+    return Table("The budget", ("", f"epsilon per {unit}"), rows)
+
+
+def _runs(runs: list[Any], unit: str) -> Table:
+    rows = tuple(
+        (run.run, run.profile or "–", run.began[:16].replace("T", " "), run.answers, run.total.epsilon) for run in runs
+    )
+    caption = "Each as if it were the only run; together they spend what stands above."
+    return Table("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)
+
+
+def _told(run: Any) -> dict[str, Any]:
+    return {"run": run.run, "profile": run.profile, "began": run.began, "answers": run.answers, "epsilon": run.total.epsilon}
+
+
+def _by_answer(entries: list[Entry], unit: str, progress: Progress) -> tuple[Plot, ...]:
+    """The ledger read again from its beginning, with a look at it now and then."""
+    spends = [n for n, entry in enumerate(entries) if entry.content["kind"] == SPENT]
+    if len(spends) < 2:
+        return ()
+    looks = {spends[round((len(spends) - 1) * n / (POINTS - 1))] for n in range(POINTS)}
+    progress.stage("epsilon, answer by answer", len(looks))
+    accounts, answers, points = Accounts(), 0, []
+    for n, entry in enumerate(entries):
+        accounts.take(entry)
+        answers += int(entry.content.get("count", 0))
+        if n in looks:
+            points.append((float(answers), accounts.spent().epsilon))
+            progress.step(len(points))
+    line = Line("spent", tuple(points))
+    limit = Line("budget", ((0.0, accounts.budget.epsilon), (float(answers), accounts.budget.epsilon)))
+    return (Plot("epsilon against answers", "answers given", f"epsilon per {unit}", (line, limit), points[-1], "now"),)
