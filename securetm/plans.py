@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from securetm.contracts import TopicModel
+from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, UnknownSetting, VocabularyNotAllowed
 from securetm.profiles import VOCABULARIES, make_model, read_profile
@@ -143,6 +143,37 @@ class ModelChoice:
 
 
 @dataclass(frozen=True)
+class PrivacyChoice:
+    """What a plan sets of a profile that has a privacy budget; 0 or nothing leaves it as the profile says.
+
+    Where `epsilon` is given and `noise` is not, the noise is the least with which the budget lasts for all rounds.
+    """
+
+    unit: str = ""  # document or person; person where the corpus names persons, unless said otherwise
+    epsilon: float = 0.0
+    delta: float = 0.0
+    noise: float = 0.0  # noise multiplier: deviation of the noise over the bound on a row
+    rate: float = 0.0  # with which each document takes part in a round
+    radius: float = 0.0  # of the clip
+
+    def __post_init__(self) -> None:
+        """Refuses what no profile could mean."""
+        require(self.unit in ("", *_UNITS), "[privacy]", "unit", self.unit, f"is none of {', '.join(_UNITS)}")
+        for name in ("epsilon", "delta", "noise", "rate", "radius"):
+            value = getattr(self, name)
+            require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
+
+    def changed(self) -> dict[str, float]:
+        """The numbers of the profile that this plan replaces, by their names there."""
+        named = {"noise": "noise_multiplier"}
+        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", "noise", "rate", "radius")}
+        return {named.get(name, name): value for name, value in numbers.items() if value}
+
+
+_UNITS = {"document": Unit.DOCUMENT, "person": Unit.PERSON}
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that decides a run."""
 
@@ -153,6 +184,16 @@ class Plan:
     vocabulary: VocabularyChoice = VocabularyChoice()
     model: ModelChoice = ModelChoice()
     training: TrainingChoice = TrainingChoice()
+    privacy: PrivacyChoice = PrivacyChoice()
+
+    @property
+    def unit(self) -> Unit:
+        """Whom a privacy budget protects: one row is one of these."""
+        return _UNITS[self.privacy.unit or "document"]
+
+    def make_profile(self) -> Profile:
+        """The profile of this plan, with the numbers that the plan sets."""
+        return read_profile(self.profile, self.privacy.changed(), self.unit)
 
     def make_model(self) -> TopicModel:
         """The model of this plan."""
@@ -193,6 +234,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
         vocabulary=_section(VocabularyChoice, tables, "vocabulary"),
         model=_model_choice(tables.get("model", {})),
         training=_section(TrainingChoice, tables, "training"),
+        privacy=_section(PrivacyChoice, tables, "privacy"),
     )
     return _checked(plan, where)
 
@@ -217,7 +259,9 @@ def _checked(plan: Plan, where: str) -> Plan:
     plan.tokeniser.make()
     plan.tokeniser.listed()
     plan.vocabulary.public_words()
-    profile = read_profile(plan.profile)
+    plan = dataclasses.replace(plan, privacy=_who_is_protected(plan))
+    profile = plan.make_profile()
+    _check_budgeted(plan, profile, where)
     source = plan.vocabulary.source or profile.vocabularies[0]
     plan = dataclasses.replace(plan, vocabulary=dataclasses.replace(plan.vocabulary, source=source))
     if source not in profile.vocabularies:
@@ -225,6 +269,21 @@ def _checked(plan: Plan, where: str) -> Plan:
     settings = plan.make_model()
     resolved = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.init}  # type: ignore[arg-type]
     return dataclasses.replace(plan, model=ModelChoice(plan.model.name, resolved))
+
+
+def _who_is_protected(plan: Plan) -> PrivacyChoice:
+    """The person where a column of persons is named and the profile has a budget, unless the plan says otherwise."""
+    budgeted = plan.make_profile().budget is not None
+    require(budgeted or not plan.privacy.unit, "[privacy]", "unit", plan.privacy.unit, "means nothing: no budget protects it")
+    unit = plan.privacy.unit or ("person" if plan.corpus.person and budgeted else "")
+    return dataclasses.replace(plan.privacy, unit=unit)
+
+
+def _check_budgeted(plan: Plan, profile: Profile, where: str) -> None:
+    paid = profile.budget is not None
+    by_loss = plan.training.stop == "held_out"
+    problem = "asks the documents, and no budget pays for it under this profile"
+    require(not (paid and by_loss), where, "training.stop", plan.training.stop, problem)
 
 
 def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:

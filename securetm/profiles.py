@@ -15,16 +15,50 @@ from securetm.aggregation.bfv import BfvSum
 from securetm.aggregation.ckks import CkksSum
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.plain import PlainSum
-from securetm.contracts import Aggregation, Claim, Cohort, Mechanism, Profile, Terms, ThreatModel, TopicModel
-from securetm.errors import NotFound
+from securetm.contracts import (
+    Aggregation,
+    Budget,
+    Claim,
+    Cohort,
+    Mechanism,
+    Noised,
+    Profile,
+    Terms,
+    ThreatModel,
+    TopicModel,
+    Unit,
+)
+from securetm.errors import NoiseByParties, NotFound, NotNoised, PublicBatches, WordsNotSelected
+from securetm.mechanisms.central_noise import CentralNoise
+from securetm.mechanisms.clipping import BoundedCounts, Clip
+from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
+from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import Clamped, FixedPoint
-from securetm.mechanisms.sampling import ShuffledBatches
+from securetm.mechanisms.rotating import Rotation
+from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
+from securetm.mechanisms.word_selection import WordSelection
 from securetm.shelf import titles, toml_on
 from securetm.tables import digest, into, read_toml, require
 from securetm.threats import Gap, gaps, read_threat_model
 
 AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum, "masked": MaskedSum, "bfv": BfvSum, "ckks": CkksSum}
-MECHANISMS: Mapping[str, type[Any]] = {"shuffled_batches": ShuffledBatches, "clamped": Clamped, "fixed_point": FixedPoint}
+MECHANISMS: Mapping[str, type[Any]] = {
+    "shuffled_batches": ShuffledBatches,
+    "poisson": PoissonSample,
+    "clip": Clip,
+    "bounded_counts": BoundedCounts,
+    "word_selection": WordSelection,
+    "rotation": Rotation,
+    "clamped": Clamped,
+    "fixed_point": FixedPoint,
+    "gaussian": GaussianNoise,
+    "noise_shares": NoiseShares,
+    "central_gaussian": CentralNoise,
+    "discrete_laplace": DiscreteLaplaceNoise,
+}
+_BUDGETED = ("epsilon", "delta")
+_WORDS = "word_selection"  # has noise of its own, which is no setting of the training
 MODELS: Mapping[str, str] = {"prodlda": "securetm.models.prodlda:ProdLDA"}  # named, so that torch is imported when needed
 VOCABULARIES = ("union", "joint", "file")
 
@@ -45,7 +79,16 @@ class ProfileText:
     threshold: int = 1
     threshold_share: float = 0.0
     colluding: int = 0
+    budget: dict[str, Any] = field(default_factory=dict)
     danger: str = ""
+
+
+@dataclass(frozen=True)
+class BudgetText:
+    """What each party lets a run spend of its documents' (or persons') privacy."""
+
+    epsilon: float
+    delta: float
 
 
 def profile_names() -> tuple[str, ...]:
@@ -53,10 +96,13 @@ def profile_names() -> tuple[str, ...]:
     return titles("protocols", "profiles")
 
 
-def read_profile(name: str) -> Profile:
-    """The profile of that name, or in that file, with its parts made and its settings checked."""
+def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
+    """The profile of that name, or in that file, with its parts made and its settings checked.
+
+    `changed` replaces numbers of privacy, each wherever it stands (epsilon, delta, noise_multiplier, rate, radius).
+    """
     path = toml_on("protocols", name, below="profiles", kind="profile")
-    table = read_toml(path)
+    table = _changed(read_toml(path), changed or {}, path.name)
     text = into(ProfileText, table, str(path.name))
     _check(text, path.name)
     return Profile(
@@ -66,12 +112,13 @@ def read_profile(name: str) -> Profile:
         tuple(_mechanism(part, path.name) for part in text.mechanism),
         _aggregation(text, path.name),
         text.vocabularies,
-        digest(table),
+        digest([table, unit.value]),
         text.minimum_parties,
         text.minimum_documents,
         text.threshold,
         text.threshold_share,
         text.colluding,
+        _budget(text, unit, path.name),
         danger=text.danger,
     )
 
@@ -92,7 +139,22 @@ def admitted(terms: Terms, profile: Profile, cohort: Cohort) -> Terms:
     """The terms of a question after every part of the profile agreed to it, or the first part's refusal."""
     for mechanism in profile.mechanisms:
         terms = mechanism.admit(terms, cohort)
+    if profile.budget is not None:
+        _check_paid(terms, profile)
     return profile.aggregation.admit(terms, cohort)
+
+
+def _check_paid(terms: Terms, profile: Profile) -> None:
+    """What a budget needs of every answer, whatever the parts are: selected words, secret batches, and noise."""
+    at_opener = any(getattr(mechanism, "by_opener", False) for mechanism in profile.mechanisms)
+    if terms.names_words:
+        raise WordsNotSelected()
+    if terms.batch:
+        raise PublicBatches()
+    if at_opener and profile.aggregation.opened_by == "parties":
+        raise NoiseByParties()
+    if terms.noised is Noised.NOT and not at_opener:
+        raise NotNoised()
 
 
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
@@ -111,6 +173,30 @@ def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort
     """A cohort under this profile: how many must remain, and how many may help an adversary."""
     threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
+
+
+def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:
+    """The table with those numbers in place of its own; a number that stands nowhere in it is refused."""
+    if not numbers:
+        return dict(table)
+    parts = [dict(part) for part in table.get("mechanism", ())]
+    budget = dict(table.get("budget", {}))
+    for name, value in numbers.items():
+        among = [budget] if name in _BUDGETED else [part for part in parts if part.get("kind") != _WORDS]
+        places = [place for place in among if name in place]
+        require(bool(places), where, name, value, "cannot be set: this profile has no such number")
+        for place in places:
+            place[name] = value
+    return {**table, "mechanism": parts, "budget": budget}
+
+
+def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
+    if not text.budget:
+        return None
+    stated = into(BudgetText, text.budget, f"{where} [budget]")
+    require(0 < stated.epsilon < math.inf, where, "epsilon", stated.epsilon, "must be above 0 and finite")
+    require(0 < stated.delta < 1, where, "delta", stated.delta, "must lie between 0 and 1")
+    return Budget(unit, stated.epsilon, stated.delta)
 
 
 def _aggregation(text: ProfileText, where: str) -> Aggregation:

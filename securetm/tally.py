@@ -11,25 +11,33 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms
-from securetm.errors import BrokenPromise, SplitOwner
-
+from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
+from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 
 # Rows are summed in the vector's own type, and lengths are found from rounded factors. So the clip aims this much below its
 # radius, by bytes of a number: more than a length of `Losses` may be short of, and the radius holds for what is really summed.
 _ROUNDING = {4: 2.0**-10, 8: 2.0**-36}
 
 
-def _unchanged(rows: Rows) -> Rows:
+def _unchanged(rows: Any) -> Any:
     return rows
 
 
 class SumTally:
     """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party."""
 
-    def __init__(self, terms: Terms, radius: float = INF, on_rows: Callable[[Rows], Rows] = _unchanged) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        radius: float = INF,
+        on_rows: Callable[[Rows], Rows] = _unchanged,
+        on_named: Callable[[Array], Array] = _unchanged,
+        persons: Array | None = None,
+    ) -> None:
         self.terms = terms
         self.radius = radius
+        self._on_named = on_named
+        self._persons = persons  # whose each document is, where rows are per person
         self.loss = 0.0  # this party's own figure: mean loss of what was poured in; it goes to the party's store only
         self._on_rows = on_rows
         self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if terms.bits == 32 else np.float64
@@ -43,8 +51,12 @@ class SumTally:
             self._ragged.append(np.asarray(rows))
             return
         self._check_rows(rows, owners)
+        if self.terms.names_words:  # what `named` let through is bounded already; all of it may be said
+            self._vector += _sum(rows, self._vector.dtype)
+            return
+        owners = self._owners(owners)
         self._meet(owners)
-        owned = _clip(_by_owner(self._on_rows(rows), owners), self.radius)
+        owned = _clip(self._on_rows(_by_owner(rows, owners)), self.radius)
         if self.terms.domain is Domain.INTEGER:  # each row towards zero, never the sum: one row must not tip many coordinates
             owned = owned.astype(np.int64)
         self._vector += _sum(owned, self._vector.dtype)
@@ -53,6 +65,7 @@ class SumTally:
         """Pours in gradients of one loss per document; `beside` holds each row's other coordinates."""
         if len(owners) == 0:
             return
+        owners = self._owners(owners)
         self._meet(owners)
         weights = self._weights(losses, owners, beside)
         gradient = losses.gradient(weights)
@@ -62,6 +75,12 @@ class SumTally:
         self._vector[len(gradient) :] += weights @ beside
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite; nobody else sees them
             self.loss = float(np.mean(losses.values[weights > 0])) if weights.any() else INF
+
+    def named(self, rows: Rows, owners: Array) -> Array:
+        """The sums of bounded rows over words that only this party knows; 0 for a word that must not be named."""
+        owners = self._owners(owners)
+        self._meet(owners)
+        return self._on_named(_sum(self._on_rows(_by_owner(rows, owners)), np.int64))
 
     def vector(self) -> Array:
         """The flat sum of everything poured in so far, or the ragged rows as they are."""
@@ -78,6 +97,15 @@ class SumTally:
             raise BrokenPromise("row", rows.shape[-1], self.terms.size)
         if rows.shape[0] != len(owners):
             raise BrokenPromise("list of owners", len(owners), rows.shape[0])
+
+    def _owners(self, owners: Array) -> Array:
+        """Whose the rows are: a person's where persons are protected, else as the question says."""
+        if self.terms.unit is not Unit.PERSON:
+            return owners
+        if self._persons is None:
+            raise NoPersons()
+        people: Array = self._persons[owners]
+        return people
 
     def _meet(self, owners: Array) -> None:
         """Each owner comes once: what came earlier was bounded by itself, and two bounded rows exceed the bound."""

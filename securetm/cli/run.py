@@ -34,6 +34,12 @@ def run(
     partition: Annotated[str | None, typer.Option(help="Who holds what: column, equal or dirichlet.")] = None,
     parties: Annotated[int | None, typer.Option(help="Number of parties, where documents are dealt out.")] = None,
     vocabulary: Annotated[str | None, typer.Option(help="A public file of words, one a line, instead of a union.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds.")
+    ] = None,
+    ledgers: Annotated[
+        Path | None, typer.Option(help="Folder of the parties' privacy ledgers; beside the runs if not given.")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
@@ -53,24 +59,29 @@ def run(
         "corpus.source": corpus,
         "corpus.partition": partition,
         "corpus.parties": parties,
+        "privacy.epsilon": epsilon,
         "vocabulary.file": vocabulary,
         "vocabulary.source": "file" if vocabulary else None,
     }
     overrides = {name: value for name, value in chosen.items() if value is not None} | _settings(set_ or [])
-    _check_resume(resume, plan, overrides, out, record)
-    result = _run(resume, plan, overrides, out, workers, record)
+    _check_resume(resume, plan, overrides, out or ledgers, record)
+    result = _run(resume, plan, overrides, (out, ledgers), workers, record)
     if json:
         print_json(result)
 
 
 def _run(
-    resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, workers: int, record: bool
+    resume: Path | None,
+    plan: Path | None,
+    overrides: dict[str, Any],
+    places: tuple[Path | None, Path | None],
+    workers: int,
+    record: bool,
 ) -> dict[str, Any]:
     from securetm.federation.folder import begin, check_free, reopen
     from securetm.federation.simulation import execute
     from securetm.federation.sources import corpora_of
     from securetm.plans import read_plan
-    from securetm.profiles import read_profile
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import screen, show_run
 
@@ -80,11 +91,11 @@ def _run(
             folder = reopen(resume)
         else:
             settled = read_plan(plan, overrides)
-            path = out or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+            path = places[0] or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
             check_free(path)
-            folder = begin(path, settled, corpora_of(settled, bars), with_content=record)
+            folder = begin(path, settled, corpora_of(settled, bars), with_content=record, ledgers=places[1])
         result = execute(folder, bars, workers=workers)
-    show_run(result, read_profile(folder.plan.profile).danger, to)
+    show_run(result, folder.plan.make_profile().danger, to)
     return result
 
 

@@ -5,6 +5,7 @@ from securetm.errors.accounting import *
 from securetm.errors.choices import *
 from securetm.errors.corpus import *
 from securetm.errors.homomorphic import *
+from securetm.errors.ledger import *
 from securetm.errors.masked import *
 from securetm.errors.mechanisms import *
 from securetm.errors.models import *

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from securetm.contracts import State, TopicModel
 from securetm.federation.alone import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.coordinator import Trained
 from securetm.federation.folder import RunFolder, Stages
 from securetm.federation.party import Party
+from securetm.federation.questions import COHERENCE, TOP_WORDS
 from securetm.federation.store import read_arrays, write_arrays
-from securetm.models.quality import perplexity
+from securetm.models.quality import document_npmi, perplexity, top_words
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class Found:
     prevalence: Any  # of the shared topics in its documents
 
 
-def compare(folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages) -> dict[str, Found]:
-    """Every party trains alone; then every such model is tried on everybody's held-out documents."""
+def compare(
+    folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages
+) -> tuple[dict[str, Found], dict[str, float]]:
+    """Every party trains alone, and every such model is tried on everybody's held-out documents; the shared one too."""
     stages.stage("each party alone, for comparison", len(folder.members) * trained.rounds)
     parties = {name: make(folder, name) for name in folder.members}
     states = {}
@@ -40,9 +44,17 @@ def compare(folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str]
         states[name] = _alone(folder, party, trained, _after(place * trained.rounds, stages))
     model = folder.plan.make_model()
     found = {name: _found(folder, party, model, _everywhere(model, states[name], parties)) for name, party in parties.items()}
+    whole = _shared_everywhere(model, trained.state, parties)
     for party in parties.values():
-        party.store.close()
-    return found
+        party.close()
+    return found, whole
+
+
+def _shared_everywhere(model: TopicModel, state: State, parties: Mapping[str, Party]) -> dict[str, float]:
+    """The shared model on all documents, which only the simulation holds: for figures that nobody may ask of the parties."""
+    top = top_words(model.topics(state), TOP_WORDS)
+    counts = sparse.vstack([party.documents.for_question(COHERENCE).counts for party in parties.values()], format="csr")
+    return {"npmi": float(np.mean(document_npmi(top, counts))), "held_out": _everywhere(model, state, parties)}
 
 
 def _alone(folder: RunFolder, party: Party, trained: Trained, on_round: Callable[[int, int], None]) -> State:

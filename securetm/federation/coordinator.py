@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import Diverged, PartyRefused, Refused, TooFewParties
+from securetm.errors import Diverged, OutOfBudget, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, preparation_identity, round_identity, state_digest
@@ -57,6 +57,7 @@ class Trained:
     vocabulary: tuple[str, ...]
     rounds: int
     quality: Mapping[str, float]
+    stopped: str = "rounds"  # what ended the training: rounds, weights, held_out or budget
 
 
 @dataclass
@@ -76,6 +77,8 @@ class Coordinator:
     _numbers: dict[str, int] = field(default_factory=dict)
     _kept_at: float = 0.0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
+    _heads: dict[str, bytes] = field(default_factory=dict)  # of the parties' ledgers, as they last said, signed
+    _exhausted: bool = False
 
     def __post_init__(self) -> None:
         self.model = self.plan.make_model()
@@ -93,7 +96,7 @@ class Coordinator:
         self._adopt(vocabulary)
         state, facts = kept or self._start(vocabulary)
         state, rounds = self._train(state, Stopping(self.plan.training, list(facts["history"])), int(facts["rounds"]))
-        return Trained(state, vocabulary, rounds, self._assess(state))
+        return Trained(state, vocabulary, rounds, self._assess(state), self._ended_by(rounds))
 
     # ---- words -----------------------------------------------------------------------------------------------------
 
@@ -103,7 +106,10 @@ class Coordinator:
         if words is None:
             choice = self.plan.vocabulary
             candidates, found, held = self._candidates()
-            words = choose_vocabulary(candidates, found, held, choice.max_words, choice.min_documents, choice.max_share)
+            share = (
+                choice.max_share if found else held.sum()
+            )  # where a budget is spent, nobody is told how many documents there are
+            words = choose_vocabulary(candidates, found, held, choice.max_words, choice.min_documents, share)
             problem = f"and max_share leave a single one of {len(candidates)} words"
             require(len(words) >= 2, "[vocabulary]", "min_documents", choice.min_documents, problem)
         write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
@@ -143,8 +149,11 @@ class Coordinator:
             judged = stopping.due(done + 1)
             keep = self._keep_is_due() or done + 1 == total or judged
             # Parties hold two kept rounds, so a step keeps once: after its last question.
-            state = self.model.update(state, self.ask(TRAIN, state, keep=keep and not (judged and self._by_loss)))
-            done += 1
+            answer = self._afforded(state, keep=keep and not (judged and self._by_loss))
+            if answer is None:
+                self._keep(state, done, stopping.history)
+                break
+            state, done = self.model.update(state, answer), done + 1
             if not all(np.isfinite(array).all() for array in state.values()):
                 raise Diverged(done)
             if judged:
@@ -153,6 +162,21 @@ class Coordinator:
                 self._keep(state, done, stopping.history)
             self.watch.trained(done, total)
         return self._best_or(state), done
+
+    def _afforded(self, state: State, *, keep: bool) -> Answer | None:
+        """The next answer, or nothing more where a party's budget does not reach any further: the model so far is kept."""
+        try:
+            return self.ask(TRAIN, state, keep=keep)
+        except PartyRefused as refusal:
+            if refusal.reason != OutOfBudget.__name__:
+                raise
+            self._exhausted = True
+            return None
+
+    def _ended_by(self, rounds: int) -> str:
+        if self._exhausted:
+            return "budget"
+        return "rounds" if rounds >= self.plan.training.rounds else self.plan.training.stop
 
     def _conduct(self, state: State, done: int) -> tuple[State, int]:
         """Where the parties open the sums they also learn: the coordinator counts rounds, and its state stays empty of them."""
@@ -193,6 +217,8 @@ class Coordinator:
         if self._blind:
             self.ask(HELD_OUT, state)  # its answer is the parties' to know
             return {}
+        if self.questions.paid:  # nothing was set aside for these questions
+            return {"diversity": float(diversity(top_words(self.model.topics(state), 25)))}
         top = top_words(self.model.topics(state), TOP_WORDS)
         coherence = npmi_from_answer(top, self.ask(COHERENCE, {"top": top.astype(np.int64)}))
         held_out = perplexity_from_answer(self.ask(HELD_OUT, state))
@@ -217,7 +243,8 @@ class Coordinator:
         marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
         cohort = replace(unnamed, round_id=round_identity(*marks))
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
-        answer, traffic = self._exchange(cohort, terms, self._requests(ask, shown, terms))
+        requests = self._requests(ask, shown, terms, self._witnesses() if self.questions.paid else {})
+        answer, traffic = self._exchange(cohort, terms, requests)
         self._record(ask, answer, traffic, time.perf_counter() - begun)
         self.watch.opened(self._serial, answer)
         return answer
@@ -231,10 +258,25 @@ class Coordinator:
             return dict.fromkeys(self.members, state)
         return {member: self.model.for_party(state, member) for member in self.members}
 
-    def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
-        if terms.needs is Needs.SUM:  # every party sees the same, so it is packed once
+    def _requests(
+        self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms, witnesses: Mapping[str, tuple[bytes, ...]]
+    ) -> dict[str, bytes]:
+        if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
             return dict.fromkeys(self.members, wire.pack_request(self.session, ask))
-        return {m: wire.pack_request(self.session, replace(ask, state=shown[m])) for m in self.members}
+        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in self.members}
+        return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
+
+    def _witnesses(self) -> dict[str, tuple[bytes, ...]]:
+        """What the parties sign of each other's ledgers; without it they would spend nothing more."""
+        others = {m: [o for o in self.members if o != m and o in self._heads] for m in self.members}
+        asked = {
+            m: wire.pack_request(self.session, wire.Witness(tuple(self._heads[o] for o in others[m]))) for m in self.members
+        }
+        signed: dict[str, list[bytes]] = {member: [] for member in self.members}
+        for member, reply in self.parties.ask(asked).items():
+            for owner, statement in zip(others[member], self._accepted(member, reply).parcels, strict=False):
+                signed[owner].append(statement)
+        return {owner: tuple(statements) for owner, statements in signed.items()}
 
     def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
@@ -297,6 +339,8 @@ class Coordinator:
             raise PartyRefused(member, outcome.name)
         if session != self.session:
             raise PartyRefused(member, "WrongSession")
+        if outcome.head:
+            self._heads[member] = outcome.head
         return outcome
 
     # ---- what is kept ----------------------------------------------------------------------------------------------

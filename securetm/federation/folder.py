@@ -10,13 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, DamagedStore, NotARun, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity
+from securetm.federation.paying import settled
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
-from securetm.profiles import read_profile
+from securetm.tables import digest
 
 RUN, RESULT, MODEL = "run.json", "result.json", "model.safetensors"
 VERSION = 1
@@ -53,6 +55,11 @@ class RunFolder:
     members: tuple[str, ...]
     with_content: bool = False
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
+    ledgers: Path = Path()  # where the parties' ledgers lie: beside the runs, since they outlive them
+
+    def ledger(self, name: str) -> Path:
+        """A party's ledger."""
+        return self.ledgers / f"{self.party(name).name}.ledger"
 
     @property
     def model(self) -> Path:
@@ -81,18 +88,42 @@ def check_free(path: Path) -> None:
         raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
 
-def begin(path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False) -> RunFolder:
-    """Sets the stores up: each party's documents go into that party's folder and nowhere else."""
+def begin(
+    path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False, ledgers: Path | None = None
+) -> RunFolder:
+    """Sets the stores up: each party's documents go into that party's folder and nowhere else.
+
+    Ledgers lie beside the runs, one folder for all runs over the same documents, dealt out alike.
+    """
     check_free(path)
-    needed = read_profile(plan.profile).minimum_parties
+    needed = plan.make_profile().minimum_parties
     if len(corpora) < needed:
         raise TooFewForProfile(len(corpora), needed, plan.profile)
-    folder = RunFolder(path, plan, tuple(corpora), with_content)
+    plan = settled(plan, len(corpora), _named_unit(corpora))
+    home = (ledgers or path.resolve().parent / "ledgers" / _dealt(plan, corpora)).resolve()
+    folder = RunFolder(path, plan, tuple(corpora), with_content, ledgers=home)
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
     pinned = {name: key.hex() for name, key in keys.items()}
-    write_json(path / RUN, {**facts, "keys": pinned, "plan": plan.tables()})
+    write_json(path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "plan": plan.tables()})
     return replace(folder, keys=keys)
+
+
+def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:
+    """The person where the documents say whose they are."""
+    return Unit.PERSON if any(corpus.persons is not None for corpus in corpora.values()) else None
+
+
+def _dealt(plan: Plan, corpora: Mapping[str, Corpus]) -> str:
+    """A name for these documents and who holds which: the same in every run over them, whatever else is tuned."""
+    choice = plan.corpus
+    how = [
+        str(Path(choice.source).resolve()) if Path(choice.source).exists() else choice.source,
+        choice.party,
+        choice.partition,
+    ]
+    dealt = digest([*how, choice.parties, choice.alpha, plan.seed if choice.partition != "column" else 0, list(corpora)])
+    return f"{Path(choice.source).stem}-{dealt.hex()[:8]}"
 
 
 def _settled(here: Path, corpus: Corpus) -> bytes:
@@ -112,9 +143,10 @@ def reopen(path: Path) -> RunFolder:
     try:
         tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
+        ledgers = Path(facts["ledgers"])
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
-    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys)
+    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys, ledgers)
 
 
 def result_of(path: Path) -> dict[str, Any]:

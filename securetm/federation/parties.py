@@ -30,7 +30,7 @@ class InProcess:
     def close(self) -> None:
         """Closes the parties' stores."""
         for party in self.parties.values():
-            party.store.close()
+            party.close()
 
 
 @dataclass
@@ -100,7 +100,7 @@ def _serve(pipe: Connection, make: Callable[..., Party], share: Mapping[str, tup
         with suppress(BrokenPipeError):  # the coordinator has ended meanwhile; the next request will say so
             pipe.send((name, reply))
     for party in parties.values():
-        party.store.close()
+        party.close()
 
 
 def _next(pipe: Connection) -> tuple[str, bytes] | None:

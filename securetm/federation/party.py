@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from securetm.accounting.ledger import Ledger
+from securetm.aggregation.identities import identity_of
 from securetm.aggregation.plain import COORDINATOR
 from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import (
@@ -27,6 +29,7 @@ from securetm.contracts import (
     Seat,
     State,
     Terms,
+    Unit,
 )
 from securetm.corpus.corpus import Corpus
 from securetm.errors import (
@@ -34,6 +37,8 @@ from securetm.errors import (
     BadState,
     BelowMinimum,
     CohortTooSmall,
+    DeltaTooLarge,
+    NoLedger,
     NotInCohort,
     NotInvited,
     OutOfTurn,
@@ -46,9 +51,11 @@ from securetm.errors import (
 )
 from securetm.federation import wire
 from securetm.federation.learner import Learner
+from securetm.federation.paying import spend_of
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, pour, preparation_identity, round_identity, state_digest
-from securetm.federation.store import PartyStore
+from securetm.federation.store import Drawer, PartyStore
+from securetm.federation.witness import Purse
 from securetm.models.questions import merge_words
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
@@ -95,6 +102,9 @@ class Party:
     store: PartyStore
     entropy: Entropy
     keys: Mapping[str, bytes] = field(default_factory=dict)
+    ledger: Ledger | None = None
+    others: Drawer | None = None  # what it signed of the others' ledgers, kept as long as its own
+    run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
     _session: bytes = b""
     _last: int = 0
     _preparations: int = 0
@@ -107,15 +117,26 @@ class Party:
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
+        if self.profile.budget is not None and (self.ledger is None or self.others is None):
+            raise NoLedger(self.name, self.profile.name)
+        self._purse: Purse | None = None
         opens = self.profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.plan, self.questions.model, self.store) if opens else None
+
+    def close(self) -> None:
+        """Closes this party's files."""
+        self.store.close()
+        for opened in (self.ledger, self.others):
+            if opened is not None:
+                opened.close()
 
     def handle(self, message: bytes) -> bytes:
         """Answers one request. What is not as agreed is refused by name; the reason stays in this party's own store."""
         session = b""
         try:
             session, body = wire.unpack_request(message)
-            outcome: wire.Outcome = wire.Accepted(self._act(session, body))
+            parcels = self._act(session, body)
+            outcome: wire.Outcome = wire.Accepted(parcels, self._purse.announce() if self._purse else b"")
         except Refused as refusal:
             reason = str(refusal)[:LONGEST_REASON]  # it may quote the message, and must not fill the disk
             self.store.now("INSERT INTO refusals (name, reason) VALUES (?, ?)", type(refusal).__name__, reason)
@@ -133,6 +154,8 @@ class Party:
             return self._adopt(body)
         if isinstance(body, wire.Prepare):
             return self._prepare(session, body)
+        if isinstance(body, wire.Witness):
+            return self._witness(body)
         return self._answer(body) if isinstance(body, wire.Ask) else self._continue(body)
 
     # ---- joining ---------------------------------------------------------------------------------------------------
@@ -152,9 +175,17 @@ class Party:
         self._session, self._preparations = session, 0
         roster = Roster(session, self.profile.digest, self.members, self.keys)
         self._seat: Seat = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
+        self._purse = self._opened_purse(roster)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = Documents(self.corpus)
         return ()
+
+    def _opened_purse(self, roster: Roster) -> Purse | None:
+        """At least half of the others, and more than may help the coordinator, must sign where the ledger stands."""
+        if self.ledger is None or self.others is None or self.profile.budget is None:
+            return None
+        needed = min(max(len(self.members) // 2, self.profile.colluding + 1), len(self.members) - 1)
+        return Purse(self.ledger, identity_of(self.name, roster, self.store), self.others, needed)
 
     def _resume(self, serial: int) -> None:
         """Goes back to what was kept after that round; rounds after it will be asked again."""
@@ -175,6 +206,7 @@ class Party:
         self.documents.adopt(words, self.plan)
         if self.profile.minimum_documents > len(self.members):  # else a party without any document may take part
             self._check_share(self.documents.for_question(TRAIN))
+        self._check_delta(self.documents.for_question(TRAIN))
         if self.learner is not None:
             self.learner.begin(words, self._memory)
         return ()
@@ -188,6 +220,11 @@ class Party:
         self._preparations += 1
         return self._begin(prepare.exchange, self._seat.prepare(prepare.rounds))
 
+    def _witness(self, witness: wire.Witness) -> tuple[bytes, ...]:
+        if self._purse is None:
+            raise OutOfTurn(0, self._last)
+        return self._purse.countersign(witness.heads)
+
     # ---- answering -------------------------------------------------------------------------------------------------
 
     def _answer(self, ask: wire.Ask) -> tuple[bytes, ...]:
@@ -200,6 +237,8 @@ class Party:
             raise WrongRound()
         if terms.batch and terms.batch * len(ask.members) < self.profile.minimum_documents:
             raise BelowMinimum(terms.batch * len(ask.members), self.profile.minimum_documents)
+        if self._purse is not None:
+            self._purse.hear(ask.witnesses)
         if terms.data_only:
             return self._answer_once(ask, query, cohort, terms)
         return self._answer_now(ask, query, cohort, terms)
@@ -222,6 +261,7 @@ class Party:
         """Draws the answer anew; what is asked only once is on disk before it leaves."""
         if ask.serial <= self._last:
             raise OutOfTurn(ask.serial, self._last)
+        self._pay(ask, query.terms, cohort)
         desk = Desk(cohort, self.entropy, self.store)
         rng = np.random.default_rng([self.plan.seed, ask.serial])
         documents = self.documents.for_question(ask.question)
@@ -234,6 +274,15 @@ class Party:
         self._awaited = (ask, terms, desk)
         self._remember(ask, poured.documents, poured.loss, sum(map(len, parcels)))
         return parcels
+
+    def _pay(self, ask: wire.Ask, terms: Terms, cohort: Cohort) -> None:
+        """Affords and records before a document is touched: a crash after this counts as spent."""
+        if self._purse is None:
+            return
+        spend = spend_of(terms, self.profile, cohort)
+        assert spend is not None  # what was admitted under a budget is noised
+        about = {"profile": self.profile.name, "question": ask.question, "serial": ask.serial, "unit": self.plan.unit.value}
+        self._purse.charge(self.run, spend, {**about, "digest": self.profile.digest.hex()})
 
     def _begin(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
         self._open_round = (name, exchange)
@@ -266,6 +315,16 @@ class Party:
         """Said to this party's own user and not to the coordinator, whom a refusal would tell how many documents there are."""
         if len(documents) * len(self.members) < self.profile.minimum_documents:
             raise TooFewToTakePart(self.name, self.profile.minimum_documents)
+
+    def _check_delta(self, documents: Corpus) -> None:
+        """A delta of 1 / n would allow to publish one of n documents whole; said to this party's own user only."""
+        budget = self.profile.budget
+        if budget is None or len(documents) == 0:
+            return
+        persons = budget.unit is Unit.PERSON and documents.persons is not None
+        units = len(np.unique(documents.persons)) if persons else len(documents)
+        if budget.delta * units >= 1:
+            raise DeltaTooLarge(self.name, budget.delta, units, budget.unit.value)
 
     def _check_cohort(self, members: Sequence[str]) -> None:
         strangers = [m for m in members if m not in self.members]

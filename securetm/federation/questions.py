@@ -6,12 +6,14 @@ What a question is about (weights, word numbers) comes from the other side and i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Array, Query, State, TopicModel
-from securetm.errors import BadState, UnknownQuestion
+from securetm.contracts import INF, Array, Memory, Query, State, Tally, Terms, TopicModel, Unit
+from securetm.errors import BadState, NotPaidFor, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.plans import Plan
@@ -37,13 +39,24 @@ class Questions:
         self.vocabulary, self._template = vocabulary, {}
 
     def make(self, name: str, state: State) -> Query:
-        """The question of that name about that state, or a refusal."""
+        """The question of that name about that state, or a refusal; its rows are per person where persons are protected."""
+        query = self._made(name, state)
+        return PerPerson(query) if self.plan.unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query
+
+    @cached_property
+    def paid(self) -> bool:
+        """Whether every answer spends a privacy budget; then only what the budget was made for may be asked."""
+        return self.plan.make_profile().budget is not None
+
+    def _made(self, name: str, state: State) -> Query:
         if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE):
             raise UnknownQuestion(name)
         if name in _UNION_ONLY and self.plan.vocabulary.source != "union":
             raise UnknownQuestion(name)
+        if self.paid and name not in (JOINT, TRAIN):
+            raise NotPaidFor(name)
         if name == JOINT and self.plan.vocabulary.source == JOINT:
-            return WordSketch(self.plan.vocabulary.most_candidates)
+            return WordSketch(self.plan.vocabulary.most_candidates, counted=not self.paid)
         if name == WORDS:
             return WordList(MOST_WORD_BYTES)
         if not self.vocabulary:
@@ -63,6 +76,22 @@ class Questions:
             self._template = self.model.for_party(fresh, "")
         _check_shapes(state, self._template)
         return state
+
+
+@dataclass(frozen=True)
+class PerPerson:
+    """The same question with one row per person: what was promised of a document's row says nothing of a person's."""
+
+    query: Query
+
+    @property
+    def terms(self) -> Terms:
+        """The terms without the bounds on one document."""
+        return replace(self.query.terms, unit=Unit.PERSON, l1=INF, l2=INF, linf=INF)
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+        """The tally puts each person's rows together."""
+        self.query.answer(documents, tally, memory, rng)
 
 
 def _check_shapes(state: State, template: Mapping[str, Array]) -> None:

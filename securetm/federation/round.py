@@ -13,7 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Cohort, Desk, Mechanism, Memory, Needs, Profile, Query, Rows, State, Terms
+from securetm.contracts import (
+    INF,
+    Answer,
+    Array,
+    Cohort,
+    Desk,
+    Mechanism,
+    Memory,
+    Needs,
+    Profile,
+    Query,
+    Rows,
+    State,
+    Terms,
+    Unit,
+)
 from securetm.tables import digest
 from securetm.tally import SumTally, blocks_of
 
@@ -66,8 +81,7 @@ def pour(
     before = _terms_before(query.terms, profile, desk.cohort)
     for mechanism, known in before:
         documents = mechanism.on_documents(documents, known, desk)
-    radius = min((mechanism.row_radius(known) for mechanism, known in before), default=float("inf"))
-    tally = SumTally(query.terms, radius, lambda rows: _on_rows(rows, before))
+    tally = _tally(query.terms, before, documents, desk)
     query.answer(documents, tally, memory, rng)
     vector = tally.vector()
     for mechanism, known in before:
@@ -91,6 +105,19 @@ def _terms_before(terms: Terms, profile: Profile, cohort: Cohort) -> Stations:
         stations.append((mechanism, terms))
         terms = mechanism.admit(terms, cohort)
     return stations
+
+
+def _tally(terms: Terms, stations: Stations, documents: Any, desk: Desk) -> SumTally:
+    """The counter that these documents are poured into, with the stations that stand at its door."""
+    radius = min((mechanism.row_radius(known) for mechanism, known in stations), default=INF)
+    persons = documents.persons if terms.unit is Unit.PERSON else None
+    return SumTally(terms, radius, lambda rows: _on_rows(rows, stations), lambda sums: _on_named(sums, stations, desk), persons)
+
+
+def _on_named(sums: Array, stations: Stations, desk: Desk) -> Array:
+    for mechanism, known in stations:
+        sums = mechanism.on_named(sums, known, desk)
+    return sums
 
 
 def _on_rows(rows: Rows, stations: Stations) -> Rows:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from securetm.accounting.ledger import Ledger
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -23,12 +24,11 @@ from securetm.federation.folder import MODEL, RESULT, RunFolder, Stages, Unwatch
 from securetm.federation.learner import learned_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
-from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_json
+from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.models.quality import diversity, top_words
 from securetm.models.stored_model import write_model
 from securetm.plans import read_plan
-from securetm.profiles import read_profile
 
 
 def federate(
@@ -51,10 +51,10 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
     with alone_in(folder.path):
         try:
             trained = train(folder, stages, workers)
-            own = compare(folder, trained, make_party, stages)
+            own, everywhere = compare(folder, trained, make_party, stages)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
-        result = _result(folder, trained, own, before + time.perf_counter() - begun)
+        result = _result(folder, trained, own, everywhere, before + time.perf_counter() - begun)
         write_json(folder.path / RESULT, result)
     return result
 
@@ -64,8 +64,20 @@ def make_party(folder: RunFolder, name: str) -> Party:
     torch.set_num_threads(1)
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), Corpus.load(folder.party(name) / "corpus.npz")
-    profile = read_profile(folder.plan.profile)
-    return Party(name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys)
+    profile = folder.plan.make_profile()
+    party = Party(
+        name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name)
+    )
+    return replace(party, run=folder.path.resolve().name)
+
+
+def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:
+    """The party's ledger, and what it signed of the others': both outlive the run."""
+    budget = folder.plan.make_profile().budget
+    if budget is None:
+        return ()
+    path = folder.ledger(name)
+    return Ledger.open(path, name, budget), Drawer(path.with_suffix(".others"), COMMON)
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------
@@ -92,7 +104,7 @@ class _Eyes:
 
 def train(folder: RunFolder, stages: Stages, workers: int = 1) -> Trained:
     """The federation itself, from invitation to the finished model."""
-    profile = read_profile(folder.plan.profile)
+    profile = folder.plan.make_profile()
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     recorded = Recorded(_parties(folder, workers), transcript, profile.aggregation.channel)
     store = CoordinatorStore(folder.coordinator)
@@ -134,7 +146,9 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
 # ---- what the user of the simulation gets --------------------------------------------------------------------------
 
 
-def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Found], seconds: float) -> dict[str, Any]:
+def _result(
+    folder: RunFolder, trained: Trained, own: Mapping[str, Found], everywhere: Mapping[str, float], seconds: float
+) -> dict[str, Any]:
     model = folder.plan.make_model()
     transcript = Transcript(folder.path / "transcript")
     up, down = transcript.traffic()
@@ -147,15 +161,42 @@ def _result(folder: RunFolder, trained: Trained, own: Mapping[str, Found], secon
         "parties": list(folder.members),
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary),
-        "quality": dict(trained.quality),
+        "quality": {**everywhere, **_known(trained.quality)},
+        "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
+        "stopped": trained.stopped,
         "alone": {name: dict(own[name].alone) for name in folder.members},
         "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
         "topics_alone": {name: named_topics(own[name].topics, trained.vocabulary) for name in folder.members},
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
-        "spent": [{"party": name, "unit": "document", "epsilon": None, "delta": None} for name in folder.members],
+        "spent": [_spent(folder, name) for name in folder.members],
         "seconds": round(seconds, 2),
         "bytes_up": up,
         "bytes_down": down,
+    }
+
+
+def _known(quality: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in quality.items() if value == value}
+
+
+def _spent(folder: RunFolder, name: str) -> dict[str, Any]:
+    """What the run spent of one party's documents, read out of that party's ledger."""
+    budget = folder.plan.make_profile().budget
+    if budget is None:
+        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
+    ledger = Ledger.read(folder.ledger(name))
+    mine = next((run for run in ledger.runs() if run.run == folder.path.resolve().name), None)
+    whole = ledger.spent()
+    ledger.close()
+    return {
+        "party": name,
+        "unit": budget.unit.value,
+        "epsilon": mine.total.epsilon if mine else 0.0,
+        "delta": budget.delta,
+        "accountant": mine.total.accountant if mine else "",
+        "budget": budget.epsilon,
+        "all_runs": whole.epsilon,
+        "ledger": str(folder.ledger(name)),
     }
 
 

@@ -46,7 +46,7 @@ def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
     weights = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     about = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(10).reshape(2, 5)}}
     words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[plan.vocabulary.source]
-    asked = (*words, TRAIN, COHERENCE, HELD_OUT)
+    asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
     refusals = (_refusal(name, questions.make(name, about.get(name, {})).terms, profile, parties) for name in asked)
     return [gap for gap in refusals if gap is not None]
 

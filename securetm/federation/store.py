@@ -22,9 +22,9 @@ from securetm.contracts import Array, State
 from securetm.errors import CannotWrite, DamagedStore
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
-_COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
+COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
 _COORDINATOR = (
-    _COMMON
+    COMMON
     + """
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
   survivors TEXT NOT NULL, bytes_up INTEGER NOT NULL, bytes_down INTEGER NOT NULL, seconds REAL NOT NULL);
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS spends (party TEXT NOT NULL, unit TEXT NOT NULL, epsi
 """
 )
 _PARTY = (
-    _COMMON
+    COMMON
     + """
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
   documents INTEGER NOT NULL, loss REAL, bytes_out INTEGER NOT NULL);

@@ -21,6 +21,7 @@ VERSION = 1
 MOST_BYTES = 1 << 31  # protobuf's own limit
 MOST_MEMBERS = 10_000
 LONGEST_SESSION = 64
+LONGEST_SIGNED = 256  # bytes of a ledger's head or of what is signed of it
 MOST_ARRAYS = 1_000  # in a state
 MOST_COUNTED = 1 << 63  # what a store can write down
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
@@ -54,6 +55,14 @@ class Ask:
     round_id: bytes
     state: State
     keep: bool = False
+    witnesses: tuple[bytes, ...] = ()  # what other parties signed of this party's ledger
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The heads of the other parties' ledgers, each signed by its owner."""
+
+    heads: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class Accepted:
     """A party's answer, or its silent consent."""
 
     parcels: tuple[bytes, ...] = ()
+    head: bytes = b""  # of the party's ledger, signed, where a budget is spent
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ class Refusal:
 
 
 M = TypeVar("M", pb.Request, pb.Reply)
-Body = Invite | Adopt | Ask | Prepare | Forward
+Body = Invite | Adopt | Ask | Prepare | Forward | Witness
 Outcome = Accepted | Refusal
 
 
@@ -106,6 +116,8 @@ def pack_request(session: bytes, body: Body) -> bytes:
             request.prepare.MergeFrom(pb.Prepare(exchange=exchange, number=number, rounds=rounds))
         case Forward(round_id, parcel):
             request.forward.round_id, request.forward.parcel = round_id, parcel
+        case Witness(heads):
+            request.witness.MergeFrom(pb.Witness(heads=heads))
     return bytes(request.SerializeToString())
 
 
@@ -113,6 +125,7 @@ def _fill(ask: pb.Ask, body: Ask) -> None:
     ask.question, ask.number, ask.serial = body.question, body.number, body.serial
     ask.round_id, ask.keep = body.round_id, body.keep
     ask.members.extend(body.members)
+    ask.witnesses.extend(body.witnesses)
     for name, array in body.state.items():
         little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
         kind = str(np.lib.format.dtype_to_descr(little.dtype))
@@ -135,6 +148,8 @@ def unpack_request(message: bytes) -> tuple[bytes, Body]:
         return request.session, Prepare(prepare.exchange, prepare.number, prepare.rounds)
     if kind == "forward":
         return request.session, Forward(request.forward.round_id, request.forward.parcel)
+    if kind == "witness":
+        return request.session, Witness(_signed(request.witness.heads))
     raise Malformed("the coordinator", "it asks for nothing")
 
 
@@ -146,6 +161,7 @@ def pack_reply(session: bytes, outcome: Outcome) -> bytes:
     else:
         reply.accept.SetInParent()  # an empty answer is an answer too
         reply.accept.parcels.extend(outcome.parcels)
+        reply.accept.head = outcome.head
     return bytes(reply.SerializeToString())
 
 
@@ -153,8 +169,8 @@ def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
     """The session and outcome of a reply; run by the coordinator on bytes it does not trust."""
     reply = _parsed(pb.Reply, message, sender)
     kind = reply.WhichOneof("body")
-    if kind == "accept" and len(reply.accept.parcels) <= MOST_MEMBERS:
-        return reply.session, Accepted(tuple(reply.accept.parcels))
+    if kind == "accept" and len(reply.accept.parcels) <= MOST_MEMBERS and len(reply.accept.head) <= LONGEST_SIGNED:
+        return reply.session, Accepted(tuple(reply.accept.parcels), reply.accept.head)
     if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
         return reply.session, Refusal(reply.refusal.name)
     raise Malformed(sender, "it is neither an answer nor a refusal")
@@ -167,7 +183,14 @@ def _unpacked_ask(ask: pb.Ask) -> Ask:
     if len(set(names)) != len(names):
         raise Malformed("the coordinator", "an array stands twice in the state")
     state = {array.name: _array(array) for array in ask.state}
-    return Ask(ask.question, ask.number, ask.serial, _members(ask.members), ask.round_id, state, ask.keep)
+    members, witnesses = _members(ask.members), _signed(ask.witnesses)
+    return Ask(ask.question, ask.number, ask.serial, members, ask.round_id, state, ask.keep, witnesses)
+
+
+def _signed(parts: Sequence[bytes]) -> tuple[bytes, ...]:
+    if len(parts) > MOST_MEMBERS or any(len(part) > LONGEST_SIGNED for part in parts):
+        raise Malformed("the coordinator", "a signed head of a ledger is too long, or there are too many")
+    return tuple(parts)
 
 
 def _array(packed: pb.Array) -> Array:

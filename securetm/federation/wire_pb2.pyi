@@ -37,7 +37,7 @@ class Adopt(_message.Message):
     def __init__(self, words: _Optional[bytes] = ...) -> None: ...
 
 class Ask(_message.Message):
-    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep")
+    __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep", "witnesses")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SERIAL_FIELD_NUMBER: _ClassVar[int]
@@ -45,6 +45,7 @@ class Ask(_message.Message):
     ROUND_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
+    WITNESSES_FIELD_NUMBER: _ClassVar[int]
     question: str
     number: int
     serial: int
@@ -52,7 +53,14 @@ class Ask(_message.Message):
     round_id: bytes
     state: _containers.RepeatedCompositeFieldContainer[Array]
     keep: bool
-    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ...) -> None: ...
+    witnesses: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ..., witnesses: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Witness(_message.Message):
+    __slots__ = ("heads",)
+    HEADS_FIELD_NUMBER: _ClassVar[int]
+    heads: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, heads: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Prepare(_message.Message):
     __slots__ = ("exchange", "number", "rounds")
@@ -73,7 +81,7 @@ class Forward(_message.Message):
     def __init__(self, round_id: _Optional[bytes] = ..., parcel: _Optional[bytes] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare")
+    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     INVITE_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +89,7 @@ class Request(_message.Message):
     ASK_FIELD_NUMBER: _ClassVar[int]
     FORWARD_FIELD_NUMBER: _ClassVar[int]
     PREPARE_FIELD_NUMBER: _ClassVar[int]
+    WITNESS_FIELD_NUMBER: _ClassVar[int]
     version: int
     session: bytes
     invite: Invite
@@ -88,7 +97,8 @@ class Request(_message.Message):
     ask: Ask
     forward: Forward
     prepare: Prepare
-    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ...) -> None: ...
+    witness: Witness
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("name",)
@@ -97,10 +107,12 @@ class Refusal(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Accept(_message.Message):
-    __slots__ = ("parcels",)
+    __slots__ = ("parcels", "head")
     PARCELS_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
     parcels: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, parcels: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    head: bytes
+    def __init__(self, parcels: _Optional[_Iterable[bytes]] = ..., head: _Optional[bytes] = ...) -> None: ...
 
 class Reply(_message.Message):
     __slots__ = ("version", "session", "accept", "refusal")

@@ -28,21 +28,16 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NoPersons, NotAnswered
+from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NotAnswered
 from securetm.models.quality import npmi, pairs_within, perplexity
 
 MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
 
 
-def pour(rows: Rows, documents: Documents, unit: Unit, tally: Tally) -> None:
-    """The party gives each document's row to whom the unit protects: the document itself, or the person it belongs to."""
-    if unit is not Unit.PERSON:
-        tally.add(rows, np.arange(len(documents)))
-    elif documents.persons is None:  # falling back to documents would protect less than the terms promise
-        raise NoPersons()
-    else:
-        tally.add(rows, documents.persons)
+def pour(rows: Rows, documents: Documents, tally: Tally) -> None:
+    """The party gives one row per document; where persons are protected, the tally puts each person's rows together."""
+    tally.add(rows, np.arange(len(documents)))
 
 
 def present(counts: Any) -> Any:
@@ -71,7 +66,7 @@ class DocumentFrequencies:
     def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours one row per document."""
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, self.unit, tally)
+        pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, tally)
 
 
 @dataclass(frozen=True)
@@ -92,6 +87,7 @@ class WordList:
             needs=Needs.EACH,
             ragged=True,
             data_only=True,
+            names_words=True,
             domain=Domain.INTEGER,
             bits=8,
             unit=Unit.PARTY,
@@ -185,7 +181,7 @@ class CooccurrenceCounts:
         holds = present(sparse.csr_array(documents.counts)[:, words])
         both = holds[:, np.searchsorted(words, pairs[:, 0])] * holds[:, np.searchsorted(words, pairs[:, 1])]
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        pour(sparse.hstack([one, holds, both], format="csr"), documents, self.unit, tally)
+        pour(sparse.hstack([one, holds, both], format="csr"), documents, tally)
 
 
 def npmi_from_answer(top: Array, answer: Answer) -> Array:
@@ -220,7 +216,7 @@ class HeldOut:
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)
         tokens = np.asarray(unseen.counts.sum(axis=1), dtype=np.float64).ravel()
-        pour(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, self.unit, tally)
+        pour(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, tally)
 
 
 def perplexity_from_answer(answer: Answer) -> float:

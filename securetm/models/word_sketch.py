@@ -29,6 +29,7 @@ class WordSketch:
     """The party's words, their document frequencies and its number of documents, as a table that only the sum opens."""
 
     most_words: int
+    counted: bool = True  # whether the number of documents goes with it; under a privacy budget nothing goes that is not paid
 
     @property
     def cells(self) -> int:
@@ -37,19 +38,19 @@ class WordSketch:
 
     @property
     def terms(self) -> Terms:
-        """One row a party: its whole table. No count of it is bounded, so no noise can cover it."""
+        """A party's whole table. No noise can cover it: to be private, its words are selected before they enter it."""
         layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
-        return Terms(layout, data_only=True, domain=Domain.INTEGER, bits=32, unit=Unit.PARTY)
+        return Terms(layout, data_only=True, names_words=True, domain=Domain.INTEGER, bits=32)
 
     def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours its table."""
-        held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
-        words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n and _fits(word)]
+        held = tally.named(present(documents.counts), np.arange(len(documents)))
+        words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and _fits(word)]
         entries = _entries([word for word, _ in words], [n for _, n in words])
         table = np.zeros((self.cells, WIDTH), dtype=np.int64)
         for places in _places(entries, self.cells):
             np.add.at(table, places, entries)
-        row = np.concatenate([[len(documents)], table.ravel()]).astype(np.int64)
+        row = np.concatenate([[len(documents) if self.counted else 0], table.ravel()]).astype(np.int64)
         tally.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
 
 

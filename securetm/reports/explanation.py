@@ -13,11 +13,20 @@ from securetm.threats import read_threat_model
 
 _CLEAR = "every answer of every party in the clear: word frequencies, gradients, held-out likelihood"
 _SEALED = "that a party answered, and how many bytes; each answer looks like random numbers"
+_NOISED = "every answer of every party with that party's noise in it: sums over its documents, round by round"
 _TOTAL = "the exact sum over all parties of each answer, round by round"
+_NOISED_TOTAL = "the sum over all parties of each answer with their noise in it, round by round"
+_LEDGERS = "how often each party spent of its budget, and for which question"
 _OWNERS = "which party uses which words (a union vocabulary; a public word list avoids it)"
 _UNION = "every word of every party and in how many documents it occurs, not whose it is"
 _WEIGHTS = "the shared weights, round by round"
 _SHARED = ("the agreed list of words", "the shared model")
+_SELECTED = "words that enough documents of a party use, with noised counts, not whose they are"
+_BOUNDED = (
+    "what many documents have in common: noise hides any one document or person, not what a party's documents are about",
+    "how many rounds there were, who took part and when, and how often each ledger was charged",
+    "more about a document than stated here if its person has documents with several parties, or if documents are copies of each other",
+)
 _STILL = (
     "a sum hides who, not what: a word that a single document of all parties uses is in the total, and words that occur in "
     "one document only are linked by it",
@@ -25,6 +34,8 @@ _STILL = (
     "document away, with eight each one in nine",
     "the same question asked twice, of parties and of all parties but one, would show that one: what does not depend on the "
     "model is therefore answered once",
+)
+_UNBOUNDED = (
     "nothing here is differentially private: who gets the model, or a total, may find out whether a document was in it",
 )
 
@@ -52,7 +63,7 @@ def explain(name: str, parties: int = 5) -> dict[str, Any]:
         "threat_model": {"name": threats.name, "title": threats.title},
         "views": [asdict(view) for view in _views(profile, claims)],
         "spent": _spent(profile),
-        "still_shows": list(_STILL) if profile.aggregation.channel == "sealed" else [],
+        "still_shows": list(_still(profile)),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
         "out_of_scope": list(threats.out_of_scope),
         "vocabularies": list(profile.vocabularies),
@@ -64,16 +75,42 @@ def explain(name: str, parties: int = 5) -> dict[str, Any]:
 
 
 def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:
-    sealed, by_parties = profile.aggregation.channel == "sealed", profile.aggregation.opened_by == "parties"
-    opened = (_TOTAL, *((_UNION,) if _hidden_union(profile) else ()))
+    by_parties = profile.aggregation.opened_by == "parties"
+    opened = (_total(profile), *((_words(profile),) if _hidden_union(profile) else ()))
     united = (_UNION,) if "union" in profile.vocabularies else ()
-    first = (_SEALED if sealed else _CLEAR, *((_OWNERS,) if united else ()), *(() if by_parties else opened))
-    others = (*united, *(opened if by_parties else ()), _WEIGHTS, *_SHARED)
+    spending = (_LEDGERS,) if profile.budget else ()
+    first = (_sent(profile), *((_OWNERS,) if united else ()), *(() if by_parties else opened), *spending)
+    others = (*united, *(opened if by_parties else ()), _WEIGHTS, *_SHARED, *spending)
     return (
         View("the coordinator", (*first, _SHARED[0], *(() if by_parties else _SHARED[1:])), _against("coordinator", claims)),
         View("every other party", others, _against("party", claims)),
         View("whoever gets the model", _SHARED, _against("model reader", claims)),
     )
+
+
+def _sent(profile: Profile) -> str:
+    """What a party's messages show by themselves."""
+    if profile.aggregation.channel == "sealed":
+        return _SEALED
+    return _NOISED if _noised_at_parties(profile) else _CLEAR
+
+
+def _total(profile: Profile) -> str:
+    return _NOISED_TOTAL if _noised_at_parties(profile) else _TOTAL
+
+
+def _words(profile: Profile) -> str:
+    return _SELECTED if profile.budget else _UNION
+
+
+def _noised_at_parties(profile: Profile) -> bool:
+    return profile.budget is not None and not any(getattr(part, "by_opener", False) for part in profile.mechanisms)
+
+
+def _still(profile: Profile) -> tuple[str, ...]:
+    if profile.budget is not None:
+        return (_STILL + _BOUNDED) if not _noised_at_parties(profile) else _BOUNDED
+    return (_STILL + _UNBOUNDED) if profile.aggregation.channel == "sealed" else ()
 
 
 def _hidden_union(profile: Profile) -> bool:
@@ -94,4 +131,7 @@ def _spent(profile: Profile) -> str:
     if profile.budget is None:
         return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
     budget = profile.budget
-    return f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} at delta = {budget.delta:g}"
+    return (
+        f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at delta = "
+        f"{budget.delta:g}, by adding or removing one; each party's own ledger counts it, and training stops before it is exceeded"
+    )

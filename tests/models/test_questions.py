@@ -67,7 +67,7 @@ def test_a_stored_zero_is_no_word() -> None:
 def test_rows_of_a_person_are_bounded_together() -> None:
     documents = some_documents(6, 4, seed=1).belonging_to(np.array([0, 0, 0, 7, 7, 9]))
     query = DocumentFrequencies(4, Unit.PERSON)
-    tally = SumTally(query.terms, radius=1.0)
+    tally = SumTally(query.terms, radius=1.0, persons=documents.persons)
     query.answer(documents, tally, {}, np.random.default_rng(0))
     assert np.linalg.norm(tally.vector()) <= 3  # three persons, each row cut to length one and rounded towards zero
     assert query.terms.l2 == float("inf")
@@ -75,7 +75,8 @@ def test_rows_of_a_person_are_bounded_together() -> None:
 
 def test_persons_are_asked_for_when_the_corpus_names_none() -> None:
     with pytest.raises(NoPersons):
-        poured(DocumentFrequencies(4, Unit.PERSON), some_documents(3, 4, seed=1))
+        query = DocumentFrequencies(4, Unit.PERSON)
+        query.answer(some_documents(3, 4, seed=1), SumTally(query.terms), {}, np.random.default_rng(0))
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,102 @@
+"""What a plan's questions spend, worked out from the profile's own parts before any document is read. It spends nothing itself.
+
+The same function is asked by a party before it answers, by the plan that looks for the least noise, and by the calculator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from securetm.accounting.spends import Spend
+from securetm.contracts import Cohort, Profile, Terms, Unit
+from securetm.federation.questions import JOINT, TRAIN, Questions
+from securetm.plans import Plan
+from securetm.profiles import admitted, cohort_of
+from securetm.tables import require
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
+
+
+def spend_of(terms: Terms, profile: Profile, cohort: Cohort) -> Spend | None:
+    """What one answer under these terms costs each unit of a party's documents; the event is that of the part that adds noise."""
+    events: list[DpEvent] = []
+    slack = 0.0
+    for mechanism in profile.mechanisms:
+        terms = mechanism.admit(terms, cohort)
+        event = mechanism.event(terms, cohort)
+        events += [] if event is None else [event]
+        slack += mechanism.slack(terms, cohort)
+    if not events:
+        return None
+    return Spend(events[0] if len(events) == 1 else _together(events), slack)
+
+
+def _together(events: Sequence[DpEvent]) -> DpEvent:
+    from dp_accounting import ComposedDpEvent
+
+    return ComposedDpEvent(list(events))
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a whole run spends if it goes through all its rounds: words first, then one answer a round."""
+
+    words: Spend | None
+    round: Spend
+    rounds: int
+
+    def spends(self) -> list[Spend]:
+        """Everything, equal answers counted together."""
+        return [*([self.words] if self.words else []), replace(self.round, count=self.rounds)]
+
+
+def bill_of(plan: Plan, parties: int) -> Bill:
+    """What this plan spends with so many parties; the vocabulary is taken as long as it may get."""
+    profile = plan.make_profile()
+    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
+    cohort = cohort_of(profile, members)
+    questions = Questions(plan, plan.make_model())
+    words = spend_of(questions.make(JOINT, {}).terms, profile, cohort) if plan.vocabulary.source == JOINT else None
+    listed = plan.vocabulary.public_words()
+    questions.adopt(listed or tuple(f"word{n}" for n in range(plan.vocabulary.max_words)))
+    state = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
+    terms = questions.make(TRAIN, state).terms
+    admitted(terms, profile, cohort)  # an unsound profile is refused here rather than billed
+    step = spend_of(terms, profile, cohort)
+    assert step is not None  # what is admitted under a budget is noised
+    return Bill(words, step, plan.training.rounds)
+
+
+def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
+    """The plan with the unit that the documents call for, and with the least noise that lasts for all rounds, if it asks for it."""
+    if plan.make_profile().budget is None:
+        return plan
+    if unit is not None and not plan.privacy.unit:
+        plan = replace(plan, privacy=replace(plan.privacy, unit=unit.value))
+    if plan.privacy.epsilon and not plan.privacy.noise:
+        plan = replace(plan, privacy=replace(plan.privacy, noise=_least_noise(plan, parties)))
+    return plan
+
+
+def _least_noise(plan: Plan, parties: int) -> float:
+    from securetm.accounting.calibration import noise_for
+
+    budget = plan.make_profile().budget
+    assert budget is not None
+
+    def spends(noise: float) -> list[Spend]:
+        return bill_of(replace(plan, privacy=replace(plan.privacy, noise=noise)), parties).spends()
+
+    found = noise_for(spends, budget.epsilon, budget.delta * LEDGER_SHARE, FINEST, COARSEST)
+    require(found < COARSEST, "[privacy]", "epsilon", budget.epsilon, "is too little for that many rounds")
+    return found
+
+
+LEDGER_SHARE = 0.9  # of delta, that a ledger gives to its first run
