@@ -13,6 +13,7 @@ from securetm.tables import require
 
 REPRODUCTIONS: Mapping[str, str] = {"additive-prodlda": "securetm.experiments.additive_prodlda:reproduce"}
 BENCHES: Mapping[str, str] = {
+    "dp": "securetm.experiments.bench_dp:bench",
     "federation": "securetm.experiments.bench_federation:bench",
     "he": "securetm.experiments.bench_he:bench",
     "prodlda": "securetm.experiments.bench_prodlda:bench",

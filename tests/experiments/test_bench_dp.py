@@ -1,0 +1,52 @@
+"""The measurement of a DP-SGD step runs whole on a small network, and what was committed keeps its bars."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm import experiments
+from securetm.contracts import Array
+from securetm.experiments import bench_dp
+from securetm.models.prodlda import ProdLDA
+
+COMMITTED = Path(experiments.__file__).parent / "results" / "bench-dp.json"
+
+
+def test_it_measures_ours_beside_opacus(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("opacus")
+    monkeypatch.setattr(bench_dp, "TURNS", 2)
+    monkeypatch.setattr(bench_dp, "measurable", lambda: False)  # processes of their own would each compile anew
+    told: list[tuple[int, int]] = []
+    result = bench_dp.bench(on_progress=lambda done, total: told.append((done, total)), words=80, batch=6)
+    assert told[-1] == (12, 12)
+    assert result["missing"] == ["peak memory: only on Linux"]
+    peers = [row["peer"] for row in result["rows"]]
+    assert peers == ["our own step without privacy"] * 3 + ["Opacus hooks", "Opacus ghost clipping"]
+    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["rows"])
+
+
+@pytest.mark.parametrize("name", bench_dp.STATIONS)
+def test_each_of_our_steps_is_what_its_name_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sums: list[Array] = []
+    advance = ProdLDA.advance
+    monkeypatch.setattr(ProdLDA, "advance", lambda *a, **k: (sums.append(a[2]["gradient"].copy()), advance(*a, **k))[1])
+    for _ in range(2):
+        bench_dp._ours(name, 80, 6)()
+    again = bool((sums[0] == sums[1]).all())
+    length = float(np.linalg.norm(sums[0]))
+    assert again == (name != bench_dp.NOISED)
+    assert (length <= 6 * bench_dp.RADIUS) == (name in (bench_dp.CLIPPED, bench_dp.ROUNDED))
+
+
+def test_the_committed_steps_keep_their_bars() -> None:
+    rows = json.loads(COMMITTED.read_text("utf-8"))["rows"]
+    clipped = [row for row in rows if "limit" in row and "noised" not in row["case"]]
+    assert len(clipped) == 4
+    assert all(row["of_limit"] <= 1 for row in clipped)
+    against_opacus = [row for row in rows if row["peer"].startswith("Opacus")]
+    assert len(against_opacus) == 4
+    assert all(row["ratio"] > 1 for row in against_opacus)
