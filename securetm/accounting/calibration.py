@@ -4,49 +4,88 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
-from securetm.accounting.composition import largest, within
+from scipy.optimize import brentq
+
+from securetm.accounting.composition import largest, quick_epsilon, total, within
 from securetm.accounting.events import positive, probability, rate, whole
 from securetm.accounting.spends import Spend
 from securetm.errors import OutOfReach
 
-PRECISION = 1e-3
-Choice = TypeVar("Choice", int, float)
+PRECISION = 1e-3  # of what is found, relative and always to the safe side
+_STRIDE = 0.1
+_STEEPEST = 30.0
+
+Make = Callable[[float], Sequence[Spend]]
 
 
-def noise_for(make: Callable[[float], Sequence[Spend]], epsilon: float, delta: float, low: float, high: float) -> float:
-    """The least noise between `low` and `high` whose spends stay within the budget, at most a thousandth too large."""
+def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float) -> float:
+    """The least noise between `low` and `high` whose spends stay within the budget, a thousandth too large at most."""
     low, high = positive("least noise", low), positive("largest noise", high)
-    if not _fits(make, high, epsilon, delta):
-        raise OutOfReach("noise", low, high, epsilon, delta)
-    if _fits(make, low, epsilon, delta):
-        return low
-    return _edge(lambda noise: _fits(make, noise, epsilon, delta), fits_at=high, fails_at=low)
+    return _furthest(make, positive("epsilon", epsilon), probability("delta", delta), "noise", high, low)
 
 
-def rate_for(make: Callable[[float], Sequence[Spend]], epsilon: float, delta: float, low: float, high: float = 1.0) -> float:
-    """The largest sampling rate between `low` and `high` whose spends stay within the budget, at most a thousandth too small."""
+def rate_for(make: Make, epsilon: float, delta: float, low: float, high: float = 1.0) -> float:
+    """The largest rate between `low` and `high` whose spends stay within the budget, a thousandth too small at most."""
     low, high = rate("least rate", low), rate("largest rate", high)
-    if not _fits(make, low, epsilon, delta):
-        raise OutOfReach("rate", low, high, epsilon, delta)
-    if _fits(make, high, epsilon, delta):
-        return high
-    return _edge(lambda part: _fits(make, part, epsilon, delta), fits_at=low, fails_at=high)
+    return _furthest(make, positive("epsilon", epsilon), probability("delta", delta), "rate", low, high)
 
 
 def count_for(make: Callable[[int], Sequence[Spend]], epsilon: float, delta: float, most: int) -> int:
     """The most rounds, steps or epochs up to `most` whose spends stay within the budget; 0 where not even one does."""
-    return largest(lambda count: _fits(make, count, epsilon, delta), whole("most", most))
+    budget = positive("epsilon", epsilon), probability("delta", delta)
+    return largest(lambda count: within(make(count), *budget), whole("most", most))
 
 
-def _fits(make: Callable[[Choice], Sequence[Spend]], choice: Choice, epsilon: float, delta: float) -> bool:
-    return within(make(choice), epsilon, probability("delta", delta))
+def _furthest(make: Make, epsilon: float, delta: float, what: str, safe: float, wanted: float) -> float:
+    """From `safe` towards `wanted` as far as the budget goes; what is returned was tried."""
+    if not within(make(safe), epsilon, delta):
+        raise OutOfReach(what, min(safe, wanted), max(safe, wanted), epsilon, delta)
+
+    def excess(place: float) -> float:
+        return _log_ratio(total(make(math.exp(place)), delta).epsilon, epsilon)
+
+    start, end = _rough_edge(make, epsilon, delta, math.log(safe), math.log(wanted)), math.log(wanted)
+    start, beyond = _stride(excess, start, end)
+    return math.exp(beyond if start == end else _edge(excess, start, beyond))
 
 
-def _edge(fits: Callable[[float], bool], fits_at: float, fails_at: float) -> float:
-    """Bisects the ratio; what is returned was tried and fits."""
-    while abs(math.log(fits_at / fails_at)) > PRECISION:
-        middle = math.sqrt(fits_at * fails_at)
-        fits_at, fails_at = (middle, fails_at) if fits(middle) else (fits_at, middle)
-    return fits_at
+def _rough_edge(make: Make, epsilon: float, delta: float, safe: float, wanted: float) -> float:
+    """How far it goes by the accountants that answer at once; the others reach at least as far."""
+
+    def excess(place: float) -> float:
+        return _log_ratio(quick_epsilon(make(math.exp(place)), delta), epsilon)
+
+    if excess(wanted) <= 0:
+        return wanted
+    return _edge(excess, safe, wanted) if excess(safe) <= 0 else safe
+
+
+def _stride(excess: Callable[[float], float], start: float, end: float) -> tuple[float, float]:
+    """The last place that fits and the first that does not, a stride apart; the end twice if even that fits."""
+    stride = math.copysign(_STRIDE, end - start)
+    while start != end:
+        beyond = end if abs(end - start) <= abs(stride) else start + stride
+        if excess(beyond) > 0:
+            return start, beyond
+        start, stride = beyond, 2 * stride
+    return end, end
+
+
+def _edge(excess: Callable[[float], float], fits: float, fails: float) -> float:
+    """Brent's method, then a step back to where it fits."""
+    root = brentq(excess, fits, fails, xtol=PRECISION / 8)
+    back = math.copysign(PRECISION / 4, fits - fails)
+    place = root
+    while excess(place) > 0:
+        place, back = place + back, 2 * back
+        if (place - fits) * (fits - fails) >= 0:
+            return fits
+    return float(place)
+
+
+def _log_ratio(found: float, epsilon: float) -> float:
+    """How far above the budget, on a scale where privacy curves are nearly straight; finite, as the search needs it."""
+    if found <= 0:
+        return -_STEEPEST
+    return min(math.log(found / epsilon), _STEEPEST) if found < math.inf else _STEEPEST

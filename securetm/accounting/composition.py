@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from securetm.accounting.bounds import PURE, bounds_of
+from securetm.accounting.bounds import PURE, RDP, bounds_of
 from securetm.accounting.events import not_negative, probability, whole
 from securetm.accounting.spends import Spend, leaves_of, slack_of
 
@@ -39,6 +39,12 @@ def by_accountant(spends: Sequence[Spend], delta: float) -> list[Total]:
         Total(with_slack(bound.epsilon, wanted, slack), wanted, bound.accountant) for bound in bounds_of(leaves_of(spends))
     ]
     return sorted(totals, key=lambda found: (found.epsilon, found.accountant != PURE))
+
+
+def quick_epsilon(spends: Sequence[Spend], delta: float) -> float:
+    """The least epsilon of those accountants that answer at once: never below `total`, and often near it."""
+    quick = [bound for bound in bounds_of(leaves_of(spends)) if bound.accountant in (RDP, PURE)]
+    return min(with_slack(bound.epsilon, delta, slack_of(spends)) for bound in quick)
 
 
 def delta_at(spends: Sequence[Spend], epsilon: float) -> float:
@@ -74,25 +80,31 @@ def with_slack(epsilon_of: Callable[[float], float], delta: float, slack: float)
     return math.inf
 
 
+def within(spends: Sequence[Spend], epsilon: float, delta: float) -> bool:
+    """Whether `total` stays within this budget; the cheap accountants are asked first."""
+    slack = slack_of(spends)
+    return any(with_slack(bound.epsilon, delta, slack) <= epsilon for bound in bounds_of(leaves_of(spends)))
+
+
 def affordable(before: Sequence[Spend], more: Spend, epsilon: float, delta: float, most: int) -> int:
     """How many answers like `more` fit on top of `before`, up to `most`."""
-    return _affordable(tuple(before), more.event, more.slack, float(epsilon), probability("delta", delta), whole("most", most))
+    budget = not_negative("epsilon", epsilon), probability("delta", delta)
+    return _affordable(tuple(before), Spend(more.event, more.slack), *budget, whole("most", most))
 
 
 @lru_cache(maxsize=256)
-def _affordable(before: tuple[Spend, ...], event: object, slack: float, epsilon: float, delta: float, most: int) -> int:
-    return largest(lambda count: within((*before, Spend(event, slack, count)), epsilon, delta), most)
-
-
-def within(spends: Sequence[Spend], epsilon: float, delta: float) -> bool:
-    """Whether any accountant proves these spends to be (epsilon, delta)-differentially private; the cheap ones are asked first."""
-    left = delta - slack_cost(slack_of(spends), epsilon)
-    return any(bound.delta(epsilon) <= left for bound in bounds_of(leaves_of(spends)))
+def _affordable(before: tuple[Spend, ...], more: Spend, epsilon: float, delta: float, most: int) -> int:
+    return largest(lambda count: within((*before, Spend(more.event, more.slack, count)), epsilon, delta), most)
 
 
 def largest(fits: Callable[[int], bool], most: int) -> int:
-    """The largest whole number up to `most` that fits, where all smaller ones fit, too; 0 where not even 1 does."""
-    low, high = 0, most + 1
+    """The largest whole number up to `most` that fits, where all smaller ones fit, too; 0 where not even 1 does.
+
+    It doubles from below, since a count that is far too large costs the most to try.
+    """
+    low, high = 0, min(1, most)
+    while high > low and fits(high):
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -18,9 +18,9 @@ from securetm.accounting.spends import Leaves
 def pure_epsilon(event: DpEvent) -> float:
     """The largest privacy loss that one answer can have at all."""
     if isinstance(event, LaplaceDpEvent):
-        return 1 / event.noise_multiplier
+        return 1 / float(event.noise_multiplier)
     if isinstance(event, DiscreteLaplaceDpEvent):
-        return event.noise_parameter * event.sensitivity
+        return float(event.noise_parameter) * int(event.sensitivity)
     if isinstance(event, RandomizedResponseDpEvent):  # one value for another, which is at least adding or removing it
         return math.log1p(event.num_buckets * (1 - event.noise_parameter) / event.noise_parameter)
     if isinstance(event, PoissonSampledDpEvent):

@@ -26,6 +26,8 @@ from securetm.errors import UnknownEvent
 from securetm.spending import SymmetricZCDpEvent
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
+_LARGEST_FRACTION = 12.0
+_LEAST_INTEGRATED = 0.05  # below, the integral takes too many steps, and the chord between whole orders serves
 ORDERS: Array = np.unique(
     np.concatenate(
         [
@@ -104,25 +106,25 @@ def _curve(event: DpEvent) -> Curve:
 
 def _pure(epsilon: float, orders: Array) -> Array:
     """The most that any answer of this pure epsilon can diverge: a coin that lies with probability 1 / (1 + e^epsilon)."""
-    return (np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(0, epsilon)) / (orders - 1)
+    most: Array = (np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(0, epsilon)) / (orders - 1)
+    return most
 
 
 def _laplace(epsilon: float, orders: Array) -> Array:
     """Mironov 2017, proposition 6."""
-    return epsilon + np.log1p((orders - 1) * np.expm1(epsilon * (1 - 2 * orders)) / (2 * orders - 1)) / (orders - 1)
+    exact: Array = epsilon + np.log1p((orders - 1) * np.expm1(epsilon * (1 - 2 * orders)) / (2 * orders - 1)) / (orders - 1)
+    return exact
 
 
 def _discrete_laplace(parameter: float, sensitivity: int, orders: Array) -> Array:
     """The sum of P^a Q^(1-a): below both centres, above both, and the geometric series between them."""
-    whole = math.log(math.tanh(parameter / 2)) - math.log(-math.expm1(-parameter))
-    ratio = -parameter * (2 * orders - 1)
-    below = np.full(len(orders), -parameter * sensitivity) + parameter * orders * sensitivity
-    above = -parameter * orders * sensitivity
+    ratio, single = -parameter * (2 * orders - 1), math.log(-math.expm1(-parameter))
+    below, above = parameter * sensitivity * (orders - 1), -parameter * sensitivity * orders
     with np.errstate(divide="ignore"):
-        series = (
-            ratio + np.log(-np.expm1(ratio * (sensitivity - 1))) - np.log(-np.expm1(ratio)) + math.log(-math.expm1(-parameter))
-        )
-    return (whole + special.logsumexp([below + 0.0, above, below + series], axis=0)) / (orders - 1)
+        between = below + ratio + np.log(-np.expm1(ratio * (sensitivity - 1))) - np.log(-np.expm1(ratio)) + single
+    parts = special.logsumexp([below, above, between], axis=0) + math.log(math.tanh(parameter / 2)) - single
+    exact: Array = parts / (orders - 1)
+    return exact
 
 
 def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
@@ -134,13 +136,29 @@ def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
     plain = _curve(event)(orders)
     with np.errstate(over="ignore"):
         mixed = np.logaddexp(math.log1p(-rate), math.log(rate) + (orders - 1) * plain) / (orders - 1)
-    least = np.minimum(plain, mixed)
+    least: Array = np.minimum(plain, mixed)
     pure = pure_epsilon(PoissonSampledDpEvent(rate, event))
     if pure < math.inf:
         least = np.minimum(least, _pure(pure, orders))
     within = orders <= _LARGEST_SAMPLED
     least[within] = np.minimum(least[within], _chords(event, rate, orders[within]))
+    if isinstance(event, GaussianDpEvent) and event.noise_multiplier >= _LEAST_INTEGRATED:
+        between = (orders % 1 != 0) & (orders <= _LARGEST_FRACTION)
+        least[between] = [_integral(event.noise_multiplier, rate, order) for order in orders[between].tolist()]
     return least
+
+
+def _integral(noise: float, rate: float, order: float) -> float:
+    """The sampled Gaussian's divergence at a broken order: the mean of (1 - rate + rate e^((2z - 1) / (2 noise^2)))^order.
+
+    The integrand is analytic within pi noise^2 of the real line and Gaussian beyond, so the trapezoidal rule at this step is
+    exact to double precision (Trefethen and Weideman 2014).
+    """
+    step = min(noise, noise**2) / 2
+    z = np.arange(-12 * noise, order + 12 * noise, step)
+    ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + (2 * z - 1) / (2 * noise**2))
+    density = -(z**2) / (2 * noise**2) - math.log(noise * math.sqrt(2 * math.pi))
+    return float(special.logsumexp(order * ratio + density) + math.log(step)) / (order - 1)
 
 
 def _chords(event: DpEvent, rate: float, orders: Array) -> Array:
@@ -148,7 +166,8 @@ def _chords(event: DpEvent, rate: float, orders: Array) -> Array:
     moments = {order: _log_moment(event, rate, order) for order in sorted({*low.tolist(), *high.tolist()})}
     share = orders - low
     below, above = (np.array([moments[order] for order in ends.tolist()]) for ends in (low, high))
-    return ((1 - share) * below + np.where(share > 0, share * above, 0.0)) / (orders - 1)
+    chords: Array = ((1 - share) * below + np.where(share > 0, share * above, 0.0)) / (orders - 1)
+    return chords
 
 
 def _log_moment(event: DpEvent, rate: float, order: int) -> float:

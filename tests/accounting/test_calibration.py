@@ -1,0 +1,85 @@
+"""The other way round: noise, rates and counts for a budget are found, fit, and could hardly be better."""
+
+import math
+
+import pytest
+from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
+
+from securetm.accounting.calibration import PRECISION, count_for, noise_for, rate_for
+from securetm.accounting.composition import total
+from securetm.accounting.spends import Spend
+from securetm.errors import ImpossibleNumber, OutOfReach
+from securetm.spending import SymmetricZCDpEvent
+
+DELTA = 1e-5
+
+
+def sampled(noise, rate=0.01, count=1_000):
+    return [Spend(PoissonSampledDpEvent(rate, GaussianDpEvent(noise)), count=count)]
+
+
+@pytest.mark.parametrize(
+    ("make", "epsilon"),
+    [
+        (sampled, 1.0),
+        (lambda noise: [Spend(GaussianDpEvent(noise))], 0.1),
+        (lambda noise: [Spend(LaplaceDpEvent(noise), 1e-12)], 2.0),
+        (lambda noise: [*sampled(4.0), Spend(SymmetricZCDpEvent(0.5 / noise**2, 0.0))], 3.0),
+    ],
+)
+def test_the_least_noise_fits_and_a_thousandth_less_does_not(make, epsilon):
+    noise = noise_for(make, epsilon, DELTA, 0.01, 1_000)
+    assert total(make(noise), DELTA).epsilon <= epsilon
+    assert total(make(noise * (1 - 1.1 * PRECISION)), DELTA).epsilon > epsilon
+
+
+def test_noise_for_epsilon_one_is_what_was_measured():
+    assert noise_for(sampled, 1.0, DELTA, 0.1, 100) == pytest.approx(1.415, rel=0.002)
+
+
+def test_pure_noise_is_found_without_delta():
+    assert noise_for(lambda noise: [Spend(LaplaceDpEvent(noise), count=4)], 2.0, 0.0, 0.1, 100) == pytest.approx(
+        2, rel=PRECISION
+    )
+
+
+def test_the_largest_rate_fits_and_a_thousandth_more_does_not():
+    rate = rate_for(lambda rate: sampled(1.0, rate), 1.0, DELTA, 1e-4)
+    assert total(sampled(1.0, rate), DELTA).epsilon <= 1.0 < total(sampled(1.0, rate * (1 + 1.1 * PRECISION)), DELTA).epsilon
+    assert rate_for(lambda rate: sampled(200.0, rate), 1.0, DELTA, 1e-4) == 1.0
+
+
+def test_the_most_rounds_fit_and_one_more_does_not():
+    count = count_for(lambda epochs: sampled(1.0, count=100 * epochs), 2.0, DELTA, 1_000)
+    assert (
+        total(sampled(1.0, count=100 * count), DELTA).epsilon
+        <= 2.0
+        < total(sampled(1.0, count=100 * count + 100), DELTA).epsilon
+    )
+    assert count_for(lambda epochs: sampled(0.2, count=100 * epochs), 2.0, DELTA, 1_000) == 0
+
+
+def test_a_budget_that_little_noise_meets_takes_little_noise():
+    assert noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 50.0, DELTA, 1.0, 10.0) == 1.0
+
+
+def test_a_budget_that_nothing_meets_is_named():
+    with pytest.raises(OutOfReach, match=r"no noise between 0\.1 and 2\.0"):
+        noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 0.01, DELTA, 0.1, 2.0)
+    with pytest.raises(OutOfReach, match="rate"):
+        rate_for(lambda rate: sampled(0.3, rate), 0.01, DELTA, 0.01)
+    with pytest.raises(OutOfReach):
+        noise_for(lambda noise: [Spend(GaussianDpEvent(noise), 1e-3)], 1.0, DELTA, 0.1, 2.0)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_ranges_and_budgets_that_are_none_are_refused(bad):
+    for ask in (
+        lambda: noise_for(sampled, 1.0, DELTA, bad, 10.0),
+        lambda: noise_for(sampled, 1.0, DELTA, 0.1, bad),
+        lambda: noise_for(sampled, bad, DELTA, 0.1, 10.0),
+        lambda: rate_for(lambda rate: sampled(1.0, rate), 1.0, DELTA, bad),
+        lambda: count_for(lambda count: sampled(1.0, count=count), bad, DELTA, 10),
+    ):
+        with pytest.raises(ImpossibleNumber):
+            ask()

@@ -1,0 +1,221 @@
+"""Composition: which accountant speaks, what slack costs, what still fits a budget, and settings that would never end."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+from dp_accounting.dp_event import (
+    DiscreteLaplaceDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    RandomizedResponseDpEvent,
+)
+
+from securetm.accounting.composition import affordable, by_accountant, delta_at, quick_epsilon, slack_cost, total, within
+from securetm.accounting.renyi import ORDERS, epsilon_at, renyi_curve
+from securetm.accounting.spends import Spend
+from securetm.errors import ImpossibleNumber
+from securetm.spending import SymmetricZCDpEvent
+
+DELTA = 1e-5
+STEP = Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)))
+
+
+def accountants(spends, delta=DELTA):
+    return {total.accountant for total in by_accountant(spends, delta)}
+
+
+def test_each_kind_of_event_is_bounded_by_whoever_can():
+    assert accountants([STEP]) == {"PLD", "RDP"}
+    assert accountants([Spend(LaplaceDpEvent(1.0))]) == {"PLD", "RDP", "pure"}
+    assert accountants([Spend(RandomizedResponseDpEvent(0.5, 3))]) == {"PLD", "RDP", "pure"}
+    assert accountants([Spend(SymmetricZCDpEvent(0.1, 0.0))]) == {"RDP"}
+    assert accountants([STEP, Spend(SymmetricZCDpEvent(0.1, 0.0))]) == {"RDP", "PLD + RDP"}
+
+
+def test_nothing_spent_is_nothing_lost_and_the_bare_answer_is_everything():
+    assert total([], DELTA).epsilon == total([], 0.0).epsilon == 0.0
+    assert total([Spend(NoOpDpEvent()), Spend(STEP.event, count=0)], 0.0).epsilon == 0.0
+    assert total([STEP, Spend(NonPrivateDpEvent())], DELTA).epsilon == math.inf
+    assert delta_at([Spend(PoissonSampledDpEvent(0.5, NonPrivateDpEvent()))], 9.0) == 1.0
+
+
+def test_without_delta_pure_epsilons_add_up_and_others_are_infinite():
+    spends = [
+        Spend(LaplaceDpEvent(2.0), count=3),
+        Spend(DiscreteLaplaceDpEvent(0.25, 2)),
+        Spend(RandomizedResponseDpEvent(0.5, 2)),
+    ]
+    assert total(spends, 0.0).epsilon == pytest.approx(1.5 + 0.5 + math.log(3))
+    assert total(spends, 0.0).accountant == "pure"
+    sampled = [Spend(PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0)))]
+    assert total(sampled, 0.0).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(1)))
+    assert total([STEP], 0.0).epsilon == math.inf
+
+
+def test_a_delta_where_the_transforms_are_only_rounding_is_left_to_the_divergences():
+    spends = [Spend(STEP.event, count=1_000)]
+    assert total(spends, 1e-13).accountant == "RDP"
+    assert math.isfinite(total(spends, 1e-30).epsilon)
+
+
+def test_composed_gaussians_are_never_below_the_closed_form_at_any_delta():
+    from scipy.special import log_ndtr, ndtr
+
+    noise = 1.0
+    for exponent in range(3, 16):
+        found = total([Spend(PoissonSampledDpEvent(1.0, GaussianDpEvent(30.0)), count=900)], 10.0**-exponent).epsilon
+        exact = ndtr(0.5 / noise - noise * found) - math.exp(found + log_ndtr(-0.5 / noise - noise * found))
+        assert exact <= 10.0**-exponent
+
+
+def test_more_is_never_less():
+    figures = [
+        total([Spend(STEP.event, count=count), Spend(LaplaceDpEvent(3.0))], DELTA).epsilon for count in (1, 10, 100, 1_000)
+    ]
+    assert figures == sorted(figures)
+    by_delta = [total([Spend(STEP.event, count=100)], 10.0**-exponent).epsilon for exponent in range(1, 12)]
+    assert by_delta == sorted(by_delta)
+
+
+def test_the_best_of_a_mixture_is_no_worse_than_either_way():
+    spends = [Spend(LaplaceDpEvent(0.25)), Spend(SymmetricZCDpEvent(0.02, 0.0))]
+    both = {found.accountant: found.epsilon for found in by_accountant(spends, DELTA)}
+    assert total(spends, DELTA).epsilon == min(both.values())
+    separately = total(spends[:1], DELTA / 2).epsilon + total(spends[1:], DELTA / 2).epsilon
+    assert both["PLD + RDP"] <= separately * (1 + 1e-12)
+
+
+def test_slack_is_taken_from_delta_with_what_its_distance_costs():
+    bare, slack = [Spend(STEP.event, count=1_000)], 1e-10
+    spends = [Spend(STEP.event, slack, 1_000)]
+    found = total(spends, DELTA).epsilon
+    left = DELTA - 1_000 * slack * (1 + math.exp(found))
+    assert found >= total(bare, left).epsilon
+    assert found == pytest.approx(total(bare, left).epsilon, rel=1e-5, abs=1e-5)
+    assert delta_at(spends, 2.0) == pytest.approx(delta_at(bare, 2.0) + 1e-7 * (1 + math.exp(2.0)))
+
+
+def test_slack_beyond_delta_leaves_nothing():
+    assert total([Spend(STEP.event, 1e-5)], DELTA).epsilon == math.inf
+    assert total([Spend(LaplaceDpEvent(1.0), 1e-9)], 0.0).epsilon == math.inf
+    assert affordable([], Spend(STEP.event, 1e-5), 3.0, DELTA, 10) == 0
+    assert slack_cost(1e-300, 1e6) == math.inf
+
+
+def test_a_slack_whose_cost_grows_faster_than_epsilon_ends():
+    assert total([Spend(LaplaceDpEvent(0.02), 1e-16)], DELTA).epsilon in (math.inf, pytest.approx(50.0, rel=0.1))
+
+
+@pytest.mark.parametrize(
+    ("before", "more"),
+    [
+        ((), STEP),
+        ((Spend(LaplaceDpEvent(2.0)),), STEP),
+        ((Spend(STEP.event, count=500),), Spend(PoissonSampledDpEvent(0.01, SymmetricZCDpEvent(0.4, 0.01)), 1e-10)),
+    ],
+)
+def test_exactly_what_is_affordable_fits(before, more):
+    most = affordable(before, more, 2.0, DELTA, 100_000)
+    assert 0 < most < 100_000
+    assert total([*before, Spend(more.event, more.slack, most)], DELTA).epsilon <= 2.0
+    assert total([*before, Spend(more.event, more.slack, most + 1)], DELTA).epsilon > 2.0
+    assert affordable(before, more, 2.0, DELTA, most // 2) == most // 2
+
+
+def test_what_does_not_fit_is_not_affordable():
+    assert affordable([Spend(LaplaceDpEvent(0.4))], STEP, 2.0, DELTA, 10) == 0
+    assert affordable([], Spend(NonPrivateDpEvent()), 2.0, DELTA, 10) == 0
+    assert affordable([], STEP, 2.0, DELTA, 0) == 0
+    assert affordable([], Spend(NoOpDpEvent()), 0.0, 0.0, 1_000) == 1_000
+    assert affordable([], Spend(LaplaceDpEvent(2.0)), 2.0, 0.0, 100) == 4
+
+
+def test_a_question_asked_again_is_answered_from_memory():
+    import time
+
+    asked = []
+    for _ in range(2):
+        start = time.perf_counter()
+        affordable((Spend(LaplaceDpEvent(5.0)),), STEP, 1.5, DELTA, 50_000)
+        asked.append(time.perf_counter() - start)
+    assert asked[1] < asked[0] / 10
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1.0, math.nan, math.inf, "0.1"])
+def test_a_delta_that_is_none_is_refused(bad):
+    for ask in (lambda: total([STEP], bad), lambda: affordable([], STEP, 1.0, bad, 1), lambda: by_accountant([], bad)):
+        with pytest.raises(ImpossibleNumber, match="delta"):
+            ask()
+
+
+def test_an_epsilon_or_a_most_that_is_none_is_refused():
+    for epsilon, most in ((-1.0, 3), (math.nan, 3), (1.0, -1), (1.0, 2.5)):
+        with pytest.raises(ImpossibleNumber):
+            affordable([], STEP, epsilon, DELTA, most)
+
+
+@pytest.mark.parametrize(
+    "spends",
+    [
+        [Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1e-3)), count=1_000)],
+        [Spend(GaussianDpEvent(1e-6))],
+        [Spend(LaplaceDpEvent(1e-5)), STEP],
+        [Spend(PoissonSampledDpEvent(1e-9, GaussianDpEvent(1e-2)), count=10**9)],
+        [Spend(PoissonSampledDpEvent(0.5, SymmetricZCDpEvent(1e9, 1e9)), count=10**6)],
+        [Spend(DiscreteLaplaceDpEvent(700.0, 10**6))],
+        [Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0 + noise / 1_000)), count=3) for noise in range(50)],
+    ],
+)
+def test_extreme_settings_end_in_a_sound_figure_of_a_named_accountant(spends):
+    found = by_accountant(spends, DELTA)
+    assert found[0].accountant in {"RDP", "pure", "PLD"}
+    assert found[0].epsilon > 0
+    assert all(not math.isnan(one.epsilon) for one in found)
+
+
+def test_many_distinct_gaussians_are_one_and_quick():
+    spends = [Spend(GaussianDpEvent(20.0 + place)) for place in range(300)]
+    noise = sum((20.0 + place) ** -2 for place in range(300)) ** -0.5
+    assert total(spends, DELTA).epsilon == pytest.approx(total([Spend(GaussianDpEvent(noise))], DELTA).epsilon)
+    assert total(spends, DELTA).accountant == "PLD"
+
+
+def test_the_quick_figure_is_never_below_the_best():
+    for spends in ([STEP], [Spend(LaplaceDpEvent(1.0), count=7)], [STEP, Spend(SymmetricZCDpEvent(0.3, 0.1), 1e-12)]):
+        assert quick_epsilon(spends, DELTA) >= total(spends, DELTA).epsilon
+        assert within(spends, total(spends, DELTA).epsilon, DELTA)
+
+
+def test_the_curve_of_divergences_adds_up_and_turns_into_epsilon():
+    one, many = renyi_curve([STEP]), renyi_curve([Spend(STEP.event, count=40), Spend(GaussianDpEvent(2.0))])
+    assert many == pytest.approx(40 * one + ORDERS / 8)
+    least = min(epsilon_at(order, rdp, DELTA) for order, rdp in zip(ORDERS, many, strict=True))
+    assert least == pytest.approx(quick_epsilon([Spend(STEP.event, count=40), Spend(GaussianDpEvent(2.0))], DELTA))
+    assert epsilon_at(2.0, 0.0, 0.0) == 0.0
+    assert epsilon_at(2.0, 0.1, 0.0) == math.inf
+
+
+def test_divergences_grow_with_the_order_and_never_fall_below_zero():
+    events = [
+        PoissonSampledDpEvent(1e-4, GaussianDpEvent(5.0)),
+        PoissonSampledDpEvent(0.3, GaussianDpEvent(0.04)),
+        PoissonSampledDpEvent(0.01, SymmetricZCDpEvent(0.1, 0.02)),
+        PoissonSampledDpEvent(0.2, LaplaceDpEvent(0.5)),
+        DiscreteLaplaceDpEvent(0.5, 4),
+        DiscreteLaplaceDpEvent(1e-6, 1),
+        LaplaceDpEvent(1e4),
+    ]
+    for event in events:
+        curve = renyi_curve([Spend(event)])
+        assert (curve >= 0).all(), event
+        assert (curve[1:] >= curve[:-1] * (1 - 1e-9) - 1e-12).all(), event
+
+
+def test_the_package_itself_imports_no_accountant():
+    code = "import sys, securetm.accounting, securetm.errors; sys.exit(any('dp_accounting' in name for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
