@@ -2,8 +2,8 @@
 
 One coordinate that carries the whole l1 bound is the worst case: noise that hides a shift of a + b in one coordinate hides
 shifts of a and b in two at least as well. With r = exp(-1/scale), the privacy loss of a shift by k is k - 2 min(Y, k) steps,
-where P(Y >= j) = r^j / (1 + r). Divide the tail of min(Y, a) + min(Y', b) by that of min(Y, a + b): the ratio starts at 1, rises
-above it and falls below it once. Likelihood ratios of equal mean whose tails cross once are ordered as Blackwell asks.
+where P(Y >= j) = r^j / (1 + r). Divide the tail of min(Y, a) + min(Y', b) by that of min(Y, a + b): the ratio starts at 1,
+rises above it and falls below it once. Likelihood ratios of equal mean whose tails cross once are ordered as Blackwell asks.
 """
 
 from __future__ import annotations

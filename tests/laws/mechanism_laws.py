@@ -257,9 +257,11 @@ class MechanismLaws:
         if not adds_noise(mechanism, admitted):
             assert admitted.deviation == before.deviation or admitted.noised is before.noised
             return
-        noise = self.noise(mechanism, admitted, cohort)
-        stated = type(self).distribution(replace(admitted, deviation=stated_deviation(mechanism, admitted)))
+        noise, deviation = self.noise(mechanism, admitted, cohort), stated_deviation(mechanism, admitted)
+        stated = type(self).distribution(replace(admitted, deviation=deviation))
         assert misfit(noise, stated) <= 1, "the noise is not what the terms state"
+        room = 7 * np.sqrt(5 / len(noise))  # seven standard errors of a variance, as wide as Laplace noise makes them
+        assert abs((noise**2).mean() / deviation**2 - 1) <= room, "the noise is not what the terms state"
         assert misfit(np.trunc(noise / 2) if admitted.domain is Domain.INTEGER else noise / 2, stated) > 1, "half of it passes"
 
     def noise(self, mechanism: Mechanism, admitted: Terms, cohort: Cohort = COHORT) -> Array:

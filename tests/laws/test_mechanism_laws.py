@@ -1,4 +1,4 @@
-"""The toy mechanisms pass the laws, and each law catches the fault it is there for."""
+"""The toy mechanisms pass the laws, and each law catches the fault it is there for, in toys and in the real mechanisms."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import INF, Array, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.contracts import INF, Answer, Array, Cohort, Desk, Mechanism, Noised, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import BadSetting
-from securetm.mechanisms.sampling import ShuffledBatches
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, discrete_laplace, each_terms, integer_terms
+from securetm.mechanisms.central_noise import CentralNoise
+from securetm.mechanisms.clipping import BoundedCounts, Clip, at_most
+from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
+from securetm.mechanisms.noise_shares import NoiseShares
+from securetm.mechanisms.quantising import FixedPoint
+from securetm.mechanisms.rotating import Rotation
+from securetm.mechanisms.samplers import Sampler, discrete_gaussian, rounded_gaussian, skellam
+from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
+from tests.laws import mechanism_laws
+from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, discrete_laplace, each_terms, integer_terms
 from tests.laws.toy_mechanisms import ToyClip, ToyIntegerNoise, cumulative, deviation, scale_of, two_sided_geometric
 
 REAL = replace(integer_terms(), domain=each_terms().domain)
@@ -166,11 +175,120 @@ class WithReplacement(ToyClip):
         return documents.select(np.zeros(len(documents), dtype=np.int64))
 
 
+@dataclass(frozen=True)
+class RateOnPaper(PoissonSample):
+    """States a sampling rate and takes every document."""
+
+    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+        return documents
+
+
+@dataclass(frozen=True)
+class SharedSeed(PoissonSample):
+    """Draws at the right rate, the same documents every time."""
+
+    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+        return super().on_documents(documents, terms, replace(desk, entropy=Seeded(bytes(32), unsafe=True)))
+
+
+@dataclass(frozen=True)
+class CountsByPlace(BoundedCounts):
+    """Chooses what to keep of a row by where the row stands: one row less, and all others change."""
+
+    def on_rows(self, rows: Any, terms: Terms) -> Any:
+        dense = np.array(rows.toarray() if not isinstance(rows, np.ndarray) else rows)
+        rolled = np.array([np.roll(at_most(np.roll(row, i)[None], self.most, self.each)[0], -i) for i, row in enumerate(dense)])
+        return rolled.reshape(dense.shape)
+
+
+@dataclass(frozen=True)
+class ExactGrid(FixedPoint):
+    """Forgets that rounding moves a row, so the noise after it is scaled to the length from before."""
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        admitted = super().admit(terms, cohort)
+        return replace(admitted, l1=terms.l1 / admitted.grid, l2=terms.l2 / admitted.grid, linf=terms.linf / admitted.grid)
+
+
+@dataclass(frozen=True)
+class HalfTheGaussian(GaussianNoise):
+    """Draws half of what it states."""
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        return vector + rounded_gaussian(self.noise_multiplier * terms.l2 / 2).draw(desk.entropy, len(vector))
+
+
+@dataclass(frozen=True)
+class ATenthLess(GaussianNoise):
+    """Draws a tenth less than it states."""
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        return vector + rounded_gaussian(0.9 * self.noise_multiplier * terms.l2).draw(desk.entropy, len(vector))
+
+
+@dataclass(frozen=True)
+class HalfTheDose(CentralNoise):
+    """Noises the total half as much as it states."""
+
+    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        return CentralNoise(self.noise_multiplier / 2).on_answer(answer, terms, desk)
+
+
+@dataclass(frozen=True)
+class BoastfulNoise(GaussianNoise):
+    """Noise as stated, and an event of twice as much."""
+
+    def event(self, terms: Terms, cohort: Cohort) -> Any:
+        return GaussianNoise(2 * self.noise_multiplier).event(terms, cohort)
+
+
+@dataclass(frozen=True)
+class SampledOnPaper(DiscreteLaplaceNoise):
+    """An event as if units were sampled ten times as rarely."""
+
+    def event(self, terms: Terms, cohort: Cohort) -> Any:
+        return super().event(replace(terms, sampling=terms.sampling / 10 if terms.sampling < 1 else 1), cohort)
+
+
+@dataclass(frozen=True)
+class SharesOfAll(NoiseShares):
+    """Sizes shares as if nobody dropped out or colluded."""
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        everybody = replace(desk.cohort, threshold=len(desk.cohort.members), colluding=0)
+        return super().on_vector(vector, terms, replace(desk, cohort=everybody))
+
+
+@dataclass(frozen=True)
+class SpentForAll(NoiseShares):
+    """Shares of the right size, and an event that counts those of the colluding too."""
+
+    def event(self, terms: Terms, cohort: Cohort) -> Any:
+        more = len(cohort.members) / (cohort.threshold - cohort.colluding)
+        return NoiseShares(self.noise_multiplier * more**0.5).event(terms, cohort)
+
+
+@dataclass(frozen=True)
+class CarelessSlack(GaussianNoise):
+    """Says that its answers often fall outside of its event."""
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:
+        return float("inf")
+
+
 class IntegerNoiseLaws(MechanismLaws):
     distribution = staticmethod(discrete_laplace)
 
 
-LAWS = IntegerNoiseLaws()
+class GaussianLaws(MechanismLaws):
+    distribution = staticmethod(mechanism_laws.rounded_gaussian)
+
+
+class ShareLaws(MechanismLaws):
+    distribution = staticmethod(mechanism_laws.discrete_gaussian)
+
+
+LAWS, GAUSSIAN, SHARES = IntegerNoiseLaws(), GaussianLaws(), ShareLaws()
 
 
 @pytest.mark.parametrize(
@@ -185,11 +303,38 @@ LAWS = IntegerNoiseLaws()
         (LAWS.test_noise_is_fresh, RepeatedNoise(), BOUNDED),
         (LAWS.test_a_bound_is_never_loosened, Loosened(5.0), BOUNDED),
         (LAWS.test_noise_has_an_event_and_a_claim, NoEvent(), BOUNDED),
+        (LAWS.test_each_row_is_bounded_by_itself, ClipsTheBatch(), REAL),
+        (LAWS.test_each_row_is_bounded_by_itself, CountsByPlace(3), integer_terms()),
+        (LAWS.test_the_stated_sampling_is_applied, RateOnPaper(0.2), REAL),
+        (LAWS.test_the_stated_sampling_is_applied, SharedSeed(0.2), REAL),
+        (LAWS.test_bound, InTurn((Clip(0.8), ExactGrid(steps=2))), REAL),
+        (LAWS.test_bound, InTurn((Clip(0.8), Rotation(), ExactGrid(steps=2))), REAL),
+        (GAUSSIAN.test_honesty, HalfTheGaussian(2.0), BOUNDED),
+        (GAUSSIAN.test_honesty, ATenthLess(2.0), BOUNDED),
+        (GAUSSIAN.test_honesty, HalfTheDose(2.0), BOUNDED),
+        (GAUSSIAN.test_the_event_spends_no_less_than_the_noise_hides, BoastfulNoise(2.0), BOUNDED),
+        (GAUSSIAN.test_slack_is_a_probability, CarelessSlack(2.0), BOUNDED),
+        (LAWS.test_the_event_claims_no_more_amplification_than_the_sampling_gives, SampledOnPaper(1.0), BOUNDED),
+        (SHARES.test_honesty_when_parties_drop_out_and_collude, SharesOfAll(3.0), BOUNDED),
+        (SHARES.test_the_event_spends_no_less_than_the_noise_hides, SpentForAll(3.0), BOUNDED),
     ],
 )
 def test_the_law_catches_the_mutant(law: Any, mutant: Mechanism, before: Terms) -> None:
     with pytest.raises(AssertionError):
         law(mutant, before)
+
+
+@pytest.mark.parametrize(
+    ("law", "sampler", "stated"),
+    [(rounded_gaussian, 5.0, 5.0**2 + 1 / 12), (discrete_gaussian, 5.0, 25.0), (skellam, 25.0, 25.0)],
+)
+def test_the_laws_know_their_distributions(law: Any, sampler: float, stated: float) -> None:
+    """Each sampler fits its own law, and a deviation a fifth off fits none."""
+    drawn: Sampler = law(sampler)
+    noise = drawn.draw(OperatingSystem(), mechanism_laws.SAMPLES).astype(float)
+    own = getattr(mechanism_laws, law.__wrapped__.__name__)
+    for factor, fits in ((1.0, True), (1.2, False), (0.8, False)):
+        assert (mechanism_laws.misfit(noise, own(replace(BOUNDED, deviation=factor * stated**0.5))) <= 1) is fits
 
 
 def test_the_stated_deviation_counts() -> None:

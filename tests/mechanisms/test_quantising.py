@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer, Block, Cohort, Desk, Domain, Noised, Terms
+from securetm.contracts import Answer, Block, Cohort, Desk, Domain, Mechanism, Noised, Terms, Unit
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite
+from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite, RangeTooSmall
+from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.quantising import CLAMPED, Clamped, FixedPoint
-from tests.laws.mechanism_laws import EmptyCupboard
+from tests.laws.mechanism_laws import EmptyCupboard, InTurn, MechanismLaws, integer_terms
 
 COHORT = Cohort(b"r" * 32, 0, ("a", "b", "c", "d", "e"))
 REAL = Terms((Block("values", (1000,)),))
@@ -82,3 +86,81 @@ def test_noise_may_not_come_before_rounding() -> None:
 def test_settings_are_checked(setting: dict[str, object]) -> None:
     with pytest.raises(BadSetting):
         FixedPoint(**setting)  # type: ignore[arg-type]
+
+
+# ---- under a clip ------------------------------------------------------------------------------------------------------
+
+
+class TestClipThenGrid(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return InTurn((Clip(0.8), FixedPoint(steps=4)))
+
+
+class TestClipThenGridByCoins(MechanismLaws):
+    """Coins of its own for each sum: a coordinate then moves by less than two steps more than the row does."""
+
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return InTurn((Clip(0.8), FixedPoint(steps=4, rounding="stochastic")))
+
+
+class TestGridOfCounts(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return InTurn((BoundedCounts(5), FixedPoint(headroom=0.5)))
+
+    @pytest.fixture
+    def before(self) -> Terms:
+        return integer_terms()
+
+
+def clipped(**changes: Any) -> Terms:
+    return Clip(2.0).admit(replace(REAL, **changes), COHORT)
+
+
+def test_the_grid_follows_the_clip_and_counts_its_own_rounding() -> None:
+    terms = FixedPoint().admit(clipped(), COHORT)
+    assert terms.domain is Domain.INTEGER
+    assert terms.grid == pytest.approx(2.0 / (256 * 1000**0.5))
+    assert terms.l2 == pytest.approx((256 + 2) * 1000**0.5)
+    assert terms.linf == pytest.approx(256 * 1000**0.5 + 2)
+    assert terms.l1 == pytest.approx(256 * 1000 + 2 * 1000)
+    assert terms.reach * len(COHORT.members) < 2**31
+
+
+def test_rounding_takes_less_than_a_percent_of_the_noise() -> None:
+    terms = FixedPoint().admit(clipped(layout=(Block("values", (1_000_000,)),)), COHORT)
+    assert terms.l2 * terms.grid / 2.0 < 1.01
+    assert terms.reach * terms.grid > 256 * 2.0  # and a batch of 256 rows is never clamped, however it points
+
+
+def test_headroom_is_left_for_noise() -> None:
+    full, roomy = (FixedPoint(headroom=headroom).admit(clipped(), COHORT) for headroom in (0.0, 0.25))
+    assert roomy.reach == pytest.approx(0.75 * full.reach, rel=1e-6)
+    assert roomy.grid == full.grid
+
+
+def test_a_ring_too_narrow_for_the_grid_is_refused_with_what_to_change() -> None:
+    wide = clipped(layout=(Block("values", (1_000_000,)),))
+    with pytest.raises(RangeTooSmall, match="32 rows of this question") as refused:
+        FixedPoint(steps=1e5).admit(wide, COHORT)
+    assert "steps" in refused.value.advice()
+    assert FixedPoint(steps=1e5, ring=64).admit(wide, COHORT).bits == 64
+    assert FixedPoint(steps=1e4, crowd=1).admit(wide, COHORT).bits == 32
+    assert FixedPoint(steps=1e4).admit(replace(wide, unit=Unit.PARTY), COHORT).bits == 32
+
+
+def test_whole_noise_on_whole_numbers_passes_and_the_rest_is_refused() -> None:
+    whole = Terms(REAL.layout, domain=Domain.INTEGER, noised=Noised.WHOLE, deviation=2.0)
+    admitted = FixedPoint().admit(whole, COHORT)
+    assert (admitted.noised, admitted.deviation, admitted.grid) == (Noised.WHOLE, 2.0, 0.0)
+    for terms in (replace(whole, domain=Domain.REAL), replace(whole, noised=Noised.SHARE)):
+        with pytest.raises(NoiseBeforeRounding):
+            FixedPoint().admit(terms, COHORT)
+
+
+@pytest.mark.parametrize("setting", [{"headroom": 1.0}, {"headroom": -0.1}, {"steps": 0.5}, {"steps": np.inf}, {"crowd": 0}])
+def test_settings_of_the_clipped_grid_are_checked(setting: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting):
+        FixedPoint(**setting)

@@ -1,0 +1,84 @@
+"""A random rotation of real vectors before they are put on a grid, and its inverse after. It hides nothing: all know it.
+
+It helps where a few coordinates of a sum are much larger than the rest: rotated, they are all about as large, so fewer values
+are clamped and a coarser grid will do (fewer bits). Where the ring is wide enough for the sum as it is, it only costs time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import shake_256
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Needs, Noised, Terms
+from securetm.errors import NoiseBeforeRounding
+from securetm.tally import blocks_of
+
+
+@dataclass(frozen=True)
+class Rotation(Mechanism):
+    """Signs that follow from the round's public name, then a Walsh-Hadamard transform, in blocks of powers of two.
+
+    Lengths stay as they are, so it belongs between the clip and the grid. What one coordinate may hold does change: up to the
+    whole length of a row.
+    """
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - all parties turn alike
+        """The same length, spread over all coordinates."""
+        if not _turns(terms):
+            return terms
+        if terms.noised is not Noised.NOT:
+            raise NoiseBeforeRounding()
+        reach = INF if terms.reach == INF else terms.reach * terms.size**0.5
+        return replace(terms, linf=terms.l2, l1=terms.l2 * terms.size**0.5, reach=reach)
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        """Run by a party, on its sum: turning a sum is summing turned rows."""
+        if not _turns(terms):
+            return vector
+        turned = np.asarray(vector, dtype=np.float64) * _signs(desk.cohort.round_id, len(vector))
+        _transform(turned)
+        return turned
+
+    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        """Run by whoever opened the sum: the same transform turns back, and then the signs."""
+        if answer.total is None or not (_turns(terms) or terms.grid > 0):  # whole numbers of real origin were turned
+            return answer
+        flat: Any = np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in answer.total.values()])
+        _transform(flat)
+        flat *= _signs(desk.cohort.round_id, len(flat))
+        return replace(answer, total=blocks_of(flat, replace(terms, ragged=False)))
+
+
+def _turns(terms: Terms) -> bool:
+    return terms.domain is Domain.REAL and terms.needs is Needs.SUM and not terms.ragged
+
+
+@lru_cache(maxsize=2)
+def _signs(name: bytes, size: int) -> Array:
+    """A public coin for each coordinate, from the round's name."""
+    bits = np.unpackbits(np.frombuffer(shake_256(b"rotation " + name).digest(-(-size // 8)), dtype=np.uint8))[:size]
+    return 1.0 - 2.0 * bits
+
+
+@njit(cache=True)
+def _transform(values: Array) -> None:
+    """In place: the largest block of 2^k values first, then the rest likewise. Each block keeps its length."""
+    start = 0
+    while start < len(values):
+        size = 1
+        while 2 * size <= len(values) - start:
+            size *= 2
+        half = 1
+        while half < size:
+            for first in range(start, start + size, 2 * half):
+                for i in range(first, first + half):
+                    left, right = values[i], values[i + half]
+                    values[i], values[i + half] = left + right, left - right
+            half *= 2
+        values[start : start + size] /= np.sqrt(size)
+        start += size

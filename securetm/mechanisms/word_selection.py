@@ -1,0 +1,106 @@
+"""Which of its words a party may name: those that enough documents use, counted with noise. It covers no other question.
+
+A public list of words needs none of this; words that only parties know are themselves a secret of their documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, erfc, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from securetm.contracts import INF, Array, Claim, Cohort, Desk, Domain, Mechanism, Noised, Rows, Terms, Unit
+from securetm.errors import BadSetting, NoiseNeedsIntegers
+from securetm.mechanisms.clipping import at_most
+from securetm.mechanisms.noising import check_positive, claims_against, sampled
+from securetm.mechanisms.samplers import Sampler, rounded_gaussian
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+
+@dataclass(frozen=True)
+class WordSelection(Mechanism):
+    """Names a word with its noised number of documents, if that number is above a threshold.
+
+    A document (or a person, with all documents together) counts for at most `words_per_document` words, once each. The proof
+    compares a party's documents with and without one of them. Words that both know are counted by the Gaussian mechanism,
+    whose bound is sqrt(`words_per_document`). The others stand in that document alone, so each has a true count of 1, and
+    there are at most `words_per_document`: the threshold lets one of them through with a chance of at most `miss`. The pair is
+    thus no worse than a Gaussian answer together with an event that goes wrong with that chance, which `slack` states.
+    """
+
+    words_per_document: int
+    noise_multiplier: float
+    miss: float
+
+    def __post_init__(self) -> None:
+        check_positive(self, "noise_multiplier", self.noise_multiplier)
+        if not 1 <= self.words_per_document < 1 << 31:
+            raise BadSetting("WordSelection", "words_per_document", str(self.words_per_document), "must be at least 1")
+        if not 0 < self.miss < 0.5:
+            raise BadSetting("WordSelection", "miss", str(self.miss), "must lie between 0 and 1/2")
+
+    @property
+    def threshold(self) -> int:
+        """Noised counts above this are named: the smallest for which words of one document alone hardly ever are."""
+        sigma = self._sigma
+        least = max(1, ceil(0.5 - sigma * NormalDist().inv_cdf(self.miss / self.words_per_document)) - 1)
+        while self.words_per_document * erfc((least - 0.5) / (sigma * sqrt(2))) / 2 > self.miss:  # P(1 + noise > least)
+            least += 1
+        return least
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party selects by itself
+        """What is named afterwards is public as far as this mechanism's event goes; other questions pass."""
+        if not terms.names_words:
+            return terms
+        if terms.domain is not Domain.INTEGER:
+            raise NoiseNeedsIntegers(type(self).__name__)
+        unit = Unit.PERSON if terms.unit is Unit.PERSON else Unit.DOCUMENT
+        done = replace(terms, names_words=False, noised=Noised.WHOLE, deviation=self._noise.deviation, unit=unit)
+        return replace(done, l1=INF, l2=INF, linf=INF)  # nothing is left for another noise to cover, and none is added
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """A party counts on nobody else's noise, so it holds whoever works together."""
+        others = len(cohort.members) - 1
+        return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+        """One Gaussian answer for terms whose words were selected here."""
+        from dp_accounting import GaussianDpEvent
+
+        return sampled(GaussianDpEvent(self.noise_multiplier), terms) if self._selected(terms) else None
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+        """A word of one document alone let through, and how far its words' noise may be from the ideal one.
+
+        The noise of all other words is the same with and without the document, so what it lacks tells nothing.
+        """
+        return self.miss + self.words_per_document * self._noise.slack if self._selected(terms) else 0.0
+
+    def on_rows(self, rows: Rows, terms: Terms) -> Rows:
+        """Run by a party: each owner's row with at most so many words, once each."""
+        return at_most(rows, self.words_per_document, 1) if terms.names_words else rows
+
+    def on_named(self, sums: Array, terms: Terms, desk: Desk) -> Array:
+        """Run by a party: noised counts of the words that may be named, 0 for the others, and for words it has not."""
+        if not terms.names_words:
+            return sums
+        noised = np.asarray(sums, dtype=np.int64) + self._noise.draw(desk.entropy, len(sums))
+        named: Array = np.where((np.asarray(sums) > 0) & (noised > self.threshold), noised, 0)
+        return named
+
+    @property
+    def _sigma(self) -> float:
+        return self.noise_multiplier * sqrt(self.words_per_document)
+
+    @property
+    def _noise(self) -> Sampler:
+        return rounded_gaussian(self._sigma)
+
+    def _selected(self, terms: Terms) -> bool:
+        """No other mechanism leaves whole noise on a vector that nothing bounds."""
+        return terms.noised is Noised.WHOLE and terms.l1 == terms.l2 == terms.linf == INF

@@ -1,0 +1,127 @@
+"""Words of one document alone are not named, and words of many are. The true count of a word is never shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import erfc, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from dp_accounting import GaussianDpEvent
+from scipy import sparse
+
+from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
+from securetm.errors import BadSetting, NoiseNeedsIntegers
+from securetm.mechanisms.central_noise import CentralNoise
+from securetm.mechanisms.clipping import BoundedCounts, Clip
+from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
+from securetm.mechanisms.noise_shares import NoiseShares
+from securetm.mechanisms.quantising import FixedPoint
+from securetm.mechanisms.word_selection import WordSelection
+from tests.laws.mechanism_laws import CHANCE, COHORT, InTurn, MechanismLaws, desk
+from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
+
+NAMES = replace(COUNTS, names_words=True, data_only=True)
+SELECTION = WordSelection(words_per_document=5, noise_multiplier=2.0, miss=0.01)
+
+
+class TestWordSelectionOfOtherQuestions(MechanismLaws):
+    @pytest.fixture
+    def mechanism(self) -> Mechanism:
+        return SELECTION
+
+    @pytest.fixture
+    def before(self) -> Terms:
+        return BOUNDED
+
+
+@pytest.mark.parametrize(
+    ("asked", "protected"), [(Unit.DOCUMENT, Unit.DOCUMENT), (Unit.PARTY, Unit.DOCUMENT), (Unit.PERSON, Unit.PERSON)]
+)
+def test_the_terms_say_that_nothing_private_is_left(asked: Unit, protected: Unit) -> None:
+    admitted = SELECTION.admit(replace(NAMES, unit=asked), COHORT)
+    assert (admitted.names_words, admitted.noised, admitted.unit) == (False, Noised.WHOLE, protected)
+    assert admitted.l1 == admitted.l2 == admitted.linf == INF
+    assert admitted.deviation == pytest.approx(sqrt(2.0**2 * 5 + 1 / 12), rel=1e-6)
+    assert SELECTION.event(admitted, COHORT) == GaussianDpEvent(2.0)
+    assert 0.01 <= SELECTION.slack(admitted, COHORT) < 0.01 + 1e-15
+
+
+@pytest.mark.parametrize("terms", [REAL, COUNTS, BOUNDED, replace(BOUNDED, noised=Noised.WHOLE)])
+def test_other_questions_pass(terms: Terms) -> None:
+    rows, sums = np.full((2, 11), 3), np.arange(11)
+    assert SELECTION.admit(terms, COHORT) == terms
+    assert SELECTION.on_rows(rows, terms) is rows
+    assert SELECTION.on_named(sums, terms, desk()) is sums
+
+
+def test_nothing_is_spent_on_questions_that_name_no_words() -> None:
+    for terms in (REAL, BOUNDED, GaussianNoise(1.0).admit(BOUNDED, COHORT)):
+        assert SELECTION.event(terms, COHORT) is None
+        assert SELECTION.slack(terms, COHORT) == 0
+
+
+def test_words_are_counted_in_whole_numbers() -> None:
+    with pytest.raises(NoiseNeedsIntegers):
+        SELECTION.admit(replace(REAL, names_words=True), COHORT)
+
+
+def test_only_one_part_of_a_profile_spends_on_the_words() -> None:
+    others: list[Any] = [Clip(1.0), BoundedCounts(3), FixedPoint(), GaussianNoise(1.0)]
+    others += [NoiseShares(1.0), CentralNoise(1.0), DiscreteLaplaceNoise(1.0)]
+    met = InTurn((SELECTION, *others)).stations(NAMES)
+    spent = [type(part).__name__ for part, _, after in met if part.event(after, COHORT) is not None]
+    assert spent == ["WordSelection"]
+    named, here = np.arange(11), desk()
+    for part, _, after in met:
+        np.testing.assert_array_equal(part.on_vector(named, after, here), named)
+
+
+def test_a_document_counts_for_so_many_words_once_each() -> None:
+    rows = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (50, 30)))
+    kept = SELECTION.on_rows(rows, NAMES).toarray()
+    assert kept.max() == 1
+    np.testing.assert_array_equal(kept.sum(axis=1), np.minimum((rows.toarray() > 0).sum(axis=1), 5))
+
+
+@pytest.mark.parametrize(("words", "noise", "miss"), [(1, 0.3, 0.4), (5, 2.0, 0.01), (50, 8.0, 1e-7), (400, 1.0, 1e-12)])
+def test_the_threshold_is_the_smallest_that_keeps_the_promise(words: int, noise: float, miss: float) -> None:
+    selection = WordSelection(words, noise, miss)
+
+    def through(threshold: int) -> float:
+        return words * erfc((threshold - 0.5) / (noise * sqrt(words) * sqrt(2))) / 2
+
+    assert through(selection.threshold) <= miss
+    assert selection.threshold == 1 or through(selection.threshold - 1) > miss
+
+
+def test_a_document_alone_is_named_as_rarely_as_promised_and_no_rarer_than_needed() -> None:
+    trials = 40_000
+    sums = SELECTION.on_named(np.ones(5 * trials, dtype=np.int64), NAMES, desk())  # 5 words of one document, many times
+    missed = (sums.reshape(trials, 5) > 0).any(axis=1).mean()
+    room = np.sqrt(3 * 0.01 * np.log(2 / CHANCE) / trials)  # Chernoff
+    assert missed <= 0.01 + room
+    assert missed > 0.004
+
+
+def test_words_of_many_documents_are_named_with_noise() -> None:
+    truth = np.full(4000, 200)
+    named = SELECTION.on_named(truth, NAMES, desk())
+    assert (named > SELECTION.threshold).all()
+    assert abs((named - truth).std() / sqrt(20) - 1) < 0.1
+    assert np.any(named != SELECTION.on_named(truth, NAMES, desk()))
+
+
+def test_a_word_that_nobody_uses_is_never_named() -> None:
+    loose = WordSelection(5, 30.0, 0.4)
+    named = loose.on_named(np.tile([0, 300], 5000), NAMES, desk())
+    assert not named[::2].any()
+    assert (named >= 0).all()
+
+
+@pytest.mark.parametrize("settings", [(0, 1.0, 0.1), (5, 0.0, 0.1), (5, 1.0, 0.0), (5, 1.0, 0.5), (5, 1.0, float("nan"))])
+def test_settings_are_checked(settings: tuple[Any, ...]) -> None:
+    with pytest.raises(BadSetting):
+        WordSelection(*settings)
