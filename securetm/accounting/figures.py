@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from securetm.accounting.composition import by_accountant, total
-from securetm.accounting.spends import Spend
+from securetm.accounting.spends import Spend, slack_of
 from securetm.accounting.statement import (
     FALSE_POSITIVES,
     ByAccountant,
@@ -22,6 +22,7 @@ from securetm.accounting.statement import (
     upward,
 )
 from securetm.accounting.tradeoff import best_true_positive_rate
+from securetm.errors import NoEpsilonHolds
 
 POINTS = 8  # of a curve: each is a composition of its own
 Spends = tuple[Spend, ...]
@@ -46,11 +47,15 @@ class Progress(Protocol):
         ...
 
 
-def figures(title: str, promise: Promise, spends: Spends, delta: float, **more: Any) -> Sheet:
-    """The sheet of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence."""
-    proved = [row for row in by_accountant(spends, delta) if row.epsilon < math.inf]
-    rows = tuple(ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved)
-    best = total(spends, delta)
+def figures(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> Sheet:
+    """The sheet of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence.
+
+    `share` of delta is what they may use of it.
+    """
+    proved = [row for row in by_accountant(spends, share * delta) if row.epsilon < math.inf]
+    if not proved:
+        raise NoEpsilonHolds(promise.unit, f"{delta:.3g}", f"{slack_of(spends):.3g}")
+    best = proved[0]
     large = sentence_large(best.epsilon, promise.unit)
     return Sheet(
         title=title,
@@ -59,7 +64,7 @@ def figures(title: str, promise: Promise, spends: Spends, delta: float, **more: 
         unit=promise.unit,
         accountant=best.accountant,
         statement=sentence(promise, best.epsilon, delta),
-        by_accountant=rows,
+        by_accountant=tuple(ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved),
         true_positives=best_true_positive_rate(spends, FALSE_POSITIVES),
         warnings=(*more.pop("warnings", ()), *((large,) if large else ())),
         **more,

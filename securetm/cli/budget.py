@@ -159,6 +159,23 @@ def compare(
     _tell(lambda progress: budget_parties.compare(comparing, _of_shares, progress), html, json)
 
 
+def profile(
+    name: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")],
+    documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
+    rounds: Annotated[int, typer.Option(help="Training rounds.")] = 100,
+    vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
+    parties: Parties = 5,
+    html: Html = None,
+    json: Json = False,
+) -> None:
+    """Says what a run under a profile spends, and how many rounds its budget lasts."""
+    from securetm.accounting import budget_profile
+    from securetm.cli.budget_profile import billed
+
+    bill = billed(name, parties, rounds, vocabulary_size, documents)
+    _tell(lambda progress: budget_profile.from_bill(bill, progress), html, json)
+
+
 def ledger(
     file: Annotated[Path, typer.Argument(help="A party's ledger; it is read and left as it is.")],
     html: Html = None,
@@ -246,6 +263,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "laplace": (laplace, "Noise on word occurrences, and what it is worth."),
     "distributed": (distributed, "Shares of noise; the price of dropout and collusion."),
     "compare": (compare, "Central, local and distributed noise side by side."),
+    "profile": (profile, "What a run under a profile spends."),
     "ledger": (ledger, "What a party's ledger holds."),
 }
 _EXAMPLES = {
@@ -254,5 +272,6 @@ _EXAMPLES = {
     "laplace": "securetm budget laplace --epsilon-per-word 8 --words 60",
     "distributed": "securetm budget distributed --parties 5 --threshold 4 --noise 1 --rate 0.01 --rounds 500 --delta 1e-6",
     "compare": "securetm budget compare --documents 18748 --batch 256 --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
-    "ledger": "securetm budget ledger ledgers/north.sqlite",
+    "profile": "securetm budget profile dp-distributed --rounds 200 --documents 500000",
+    "ledger": "securetm budget ledger north.ledger",
 }

@@ -37,3 +37,13 @@ class NothingSpent(Misuse):
     name: str
     reason: str
     hint = "there is nothing to compute; `securetm explain {name}` says what it protects by other means"
+
+
+@dataclass(eq=False)
+class NoEpsilonHolds(Misuse):
+    """no epsilon per {unit} holds at delta = {delta}: an answer may fall outside of its bound with probability {slack}"""
+
+    unit: str
+    delta: str
+    slack: str
+    hint = "that chance counts e^epsilon times: take a larger delta, fewer rounds, or a profile that cuts rarer tails (`miss`)"

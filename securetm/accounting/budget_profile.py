@@ -1,0 +1,116 @@
+"""What a run under a profile spends: the words, the rounds, and how many rounds its budget lasts. It reads no profile itself.
+
+Who reads it hands over the spends as the profile's own parts account for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dp_accounting import PoissonSampledDpEvent
+
+from securetm.accounting.calibration import count_for
+from securetm.accounting.composition import total
+from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.ledger_filter import ALONE
+from securetm.accounting.spends import Spend
+from securetm.accounting.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
+from securetm.contracts import Budget
+
+MOST_ROUNDS = 10**6
+
+
+@dataclass(frozen=True)
+class Billed:
+    """A run under a profile, in public numbers."""
+
+    profile: str
+    budget: Budget
+    words: Spend | None  # of the vocabulary, if it is not public
+    round: Spend
+    rounds: int
+    against: str
+    assumptions: tuple[str, ...]
+    settings: Mapping[str, Any]
+    documents: int | None = None
+
+    def spends(self, rounds: float) -> Spends:
+        """The words once, and so many rounds."""
+        return (*((self.words,) if self.words else ()), *((replace(self.round, count=round(rounds)),) if rounds else ()))
+
+
+def from_bill(billed: Billed, progress: Progress) -> Sheet:
+    """The sheet of one run under a profile."""
+    unit, budget = billed.budget.unit.value, billed.budget
+    sheet = figures(
+        f"Profile {billed.profile}, {billed.rounds:,} rounds",
+        Promise(unit, billed.against, f"any one {unit} was in a party's corpus", (*_drawn(billed), *billed.assumptions)),
+        billed.spends(billed.rounds),
+        budget.delta,
+        share=ALONE,
+        sampling="poisson" if isinstance(billed.round.event, PoissonSampledDpEvent) else "none",
+        settings={"profile": billed.profile, "rounds": billed.rounds, **billed.settings, "documents": billed.documents},
+    )
+    lasts = count_for(lambda rounds: billed.spends(rounds), budget.epsilon, ALONE * budget.delta, MOST_ROUNDS)
+    warnings = (sentence_delta(budget.delta, billed.documents) if billed.documents else None, _stops(billed, sheet, lasts))
+    return replace(
+        sheet,
+        warnings=(*filter(None, warnings), *sheet.warnings),
+        tables=(_parts(billed, sheet, lasts),),
+        notes=(_SHARE, replaced(sheet.epsilon, sheet.delta, unit)),
+        plots=(_by_round(billed, sheet, progress),),
+        found={"budget": {"epsilon": budget.epsilon, "delta": budget.delta, "lasts_rounds": lasts}},
+    )
+
+
+_SHARE = "Computed at nine tenths of delta, as a party's ledger does: the last tenth is kept for further runs over the same documents."
+
+
+def _drawn(billed: Billed) -> tuple[str, ...]:
+    event = billed.round.event
+    if not isinstance(event, PoissonSampledDpEvent):
+        return ()
+    return (
+        f"a document joins each round by a coin of its own (with probability {event.sampling_probability:.4g}) that "
+        "nobody else learns",
+    )
+
+
+def _stops(billed: Billed, sheet: Sheet, lasts: int) -> str | None:
+    if sheet.epsilon <= billed.budget.epsilon:
+        return None
+    if lasts == 0:
+        return "The budget does not last for a single round: the ledger refuses the run."
+    return (
+        f"The budget, epsilon = {upward(billed.budget.epsilon)} per {sheet.unit}, lasts for {lasts:,} rounds: the "
+        "ledger ends the run there, "
+        f"before the {billed.rounds:,} rounds asked for."
+    )
+
+
+def _parts(billed: Billed, sheet: Sheet, lasts: int) -> Table:
+    at = ALONE * billed.budget.delta
+    words = [("the words alone", 1, total((billed.words,), at).epsilon)] if billed.words else []
+    rows = (
+        *words,
+        ("words and rounds" if words else "rounds", billed.rounds, sheet.epsilon),
+        ("the budget", lasts, billed.budget.epsilon),
+    )
+    most = "; the budget allows a million rounds and more" if lasts == MOST_ROUNDS else ""
+    return Table(
+        "What it is spent on",
+        ("", "rounds", f"epsilon per {sheet.unit}"),
+        rows,
+        f"The budget lasts so many rounds{most}.",
+    )
+
+
+def _by_round(billed: Billed, sheet: Sheet, progress: Progress) -> Plot:
+    along, unit = places(billed.rounds, whole=True), sheet.unit
+    spent = curve("spent", billed.spends, along, ALONE * billed.budget.delta, progress)
+    limit = Line("budget", ((0.0, billed.budget.epsilon), (float(billed.rounds), billed.budget.epsilon)))
+    return Plot(
+        "epsilon against rounds", "rounds", f"epsilon per {unit}", (spent, limit), (float(billed.rounds), sheet.epsilon)
+    )

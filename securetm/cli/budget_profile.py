@@ -1,0 +1,84 @@
+"""From a profile's name to the numbers that the budget calculator needs: what its parts spend, and whom they protect "
+"against."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from securetm.accounting.budget_profile import Billed
+from securetm.accounting.sense import MOST_DOCUMENTS, check_count
+from securetm.errors import NothingSpent
+from securetm.federation.paying import bill_of
+from securetm.mechanisms.noising import PRIVATE
+from securetm.plans import plan_from_tables
+from securetm.profiles import cohort_of
+
+if TYPE_CHECKING:
+    from securetm.contracts import Budget, Cohort, Profile
+
+_TOLD = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
+
+
+def billed(name: str, parties: int, rounds: int, words: int, documents: int | None) -> Billed:
+    """What a run under the profile of that name spends, round by round."""
+    check_count("--rounds", rounds, 10**6, "rounds")
+    check_count("--parties", parties, 100_000, "parties")
+    check_count("--vocabulary-size", words, 1_000_000, "words")
+    if documents is not None:
+        check_count("--documents", documents, MOST_DOCUMENTS, "documents")
+    plan = plan_from_tables({"profile": name, "vocabulary": {"max_words": words}}, "the calculator")
+    profile = plan.make_profile()
+    if profile.budget is None:
+        raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
+    bill = bill_of(plan, parties)
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties))))
+    return Billed(
+        profile.name,
+        profile.budget,
+        bill.words,
+        bill.round,
+        rounds,
+        _against(profile, cohort, profile.budget),
+        _assumptions(profile, cohort),
+        {"parties": len(cohort.members), "vocabulary_size": words},
+        documents,
+    )
+
+
+def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
+    """Only those against whom every part that adds noise claims privacy, with as many helpers as the weakest part bears."""
+    noising = [
+        claims
+        for claims in (mechanism.claims(cohort) for mechanism in profile.mechanisms)
+        if any(c.what == PRIVATE for c in claims)
+    ]
+    told = []
+    for who, named in _TOLD.items():
+        each = [
+            max((c.colluding for c in claims if (c.what, c.against, c.unit) == (PRIVATE, who, budget.unit)), default=-1)
+            for claims in noising
+        ]
+        if each and min(each) >= 0:
+            told.append(
+                named
+                + (
+                    f" with {min(each)} colluding parties"
+                    if min(each) > 1
+                    else " with one colluding party"
+                    if min(each)
+                    else ""
+                )
+            )
+    return " or ".join(told)
+
+
+def _assumptions(profile: Profile, cohort: Cohort) -> tuple[str, ...]:
+    """Who must be honest, by who adds the noise."""
+    if any(getattr(mechanism, "by_opener", False) for mechanism in profile.mechanisms):
+        return ("whoever opens the sums adds the noise and keeps both to itself",)
+    if any(type(mechanism).__name__ == "NoiseShares" for mechanism in profile.mechanisms):
+        return (
+            f"nothing is opened but sums over at least {cohort.threshold} of the {len(cohort.members)} parties",
+            f"all parties but {cohort.colluding} add their shares of the noise as agreed",
+        )
+    return ("the unit's own party adds the noise as agreed",)
