@@ -1,0 +1,270 @@
+"""A party's own record of what it spent: it can afford an answer, enters it, and only then sends it. It never leaves the party.
+
+One file per corpus, through all runs, profiles and attempts. Others see its head and countersign it, and so a ledger that was
+rolled back is found out. `ledger_filter` says what is counted how, protocols/privacy_ledger.md what the file withstands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from securetm.accounting.composition import Total, total
+from securetm.accounting.ledger_accounts import BUDGET, OPENED, SPENT, Accounts, as_text
+from securetm.accounting.ledger_chain import Content, Entry
+from securetm.accounting.ledger_file import VERSION, LedgerFile
+from securetm.accounting.ledger_filter import ALONE, orders_for
+from securetm.accounting.spends import Spend
+from securetm.contracts import Budget
+from securetm.errors import (
+    BudgetExhausted,
+    LedgerOfAnother,
+    LedgerRolledBack,
+    LedgerTampered,
+    RunChanged,
+    SecuretmError,
+    UnitsDiffer,
+)
+from securetm.tables import require
+
+MOST = 1_000_000  # answers that `remaining` looks ahead
+
+
+@dataclass(frozen=True)
+class RunSpent:
+    """One run's part of the ledger: what it spent by itself, as if it were the only one."""
+
+    run: str
+    profile: str
+    digest: str  # of the profile
+    began: str
+    entries: int
+    answers: int
+    total: Total
+
+
+class Ledger:
+    """The ledger of one party over one corpus. One thread at a time; any number of processes may share the file."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
+        self._accounts = Accounts()
+        self._spent: tuple[int, Total] | None = None
+        with self._closed_if_refused():
+            self._catch_up()
+            for peer, number, head, _ in self._file.witnesses():
+                del peer
+                self.check_against(number, head)
+
+    @staticmethod
+    def open(path: Path, owner: str, budget: Budget, corpus: str = "") -> Ledger:
+        """The owner's ledger, whole and checked; a new one if there is none. Another budget than before becomes an entry."""
+        require(0 < budget.epsilon < float("inf"), "the ledger's budget", "epsilon", budget.epsilon, "is no number above 0")
+        require(0 <= budget.delta < 1, "the ledger's budget", "delta", budget.delta, "is no probability below 1")
+        opening = {"kind": OPENED, "version": VERSION, "party": owner, "corpus": corpus, "orders": orders_for(budget)}
+        ledger = Ledger(LedgerFile.write(path, {**opening, **_written(budget), "time": _now()}))
+        with ledger._closed_if_refused():
+            ledger._admit(owner, corpus, budget)
+        return ledger
+
+    @staticmethod
+    def read(path: Path) -> Ledger:
+        """The ledger in that file to look at: checked as a whole, and left as it is."""
+        return Ledger(LedgerFile.read(path))
+
+    # ---- who and what
+
+    @property
+    def owner(self) -> str:
+        """Whose ledger it is."""
+        return self._accounts.owner
+
+    @property
+    def corpus(self) -> str:
+        """Over which documents."""
+        return self._accounts.corpus
+
+    @property
+    def budget(self) -> Budget:
+        """The budget in force."""
+        return self._accounts.budget
+
+    @property
+    def identity(self) -> bytes:
+        """Which ledger this is: the digest of its opening, which no other ledger has."""
+        opened = self._file.head_at(1)
+        assert opened is not None  # every ledger begins with its opening
+        return opened
+
+    # ---- afford, record, send
+
+    def afford(self, run: str, spend: Spend, planned: int = 1) -> None:
+        """Refuses by name, before anything happens, what would exceed the budget with all that was entered so far."""
+        self._catch_up()
+        self._check_affordable(run, spend, planned)
+
+    def record(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
+        """Enters what is about to be sent, whether or not it fits; on disk when it returns."""
+        with self._file.appending():
+            self._catch_up()
+            self._append(run, spend, about)
+        self._catch_up()
+
+    def charge(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
+        """Afford and record as one: of two processes, only one gets the last that is left. On disk when it returns.
+
+        `about` says what is answered: profile, digest (of the profile), unit, question, serial. A crash after this and before
+        sending counts as spent.
+        """
+        with self._file.appending():
+            self._catch_up()
+            self._check_affordable(run, spend, 1)
+            self._append(run, spend, about)
+        self._catch_up()
+
+    # ---- what was spent
+
+    def spent(self) -> Total:
+        """Everything, by the rule for one run or for many."""
+        self._catch_up()
+        if self._spent is None or self._spent[0] != self._file.number:
+            self._spent = self._file.number, self._accounts.spent()
+        return self._spent[1]
+
+    def remaining(self, run: str, spend: Spend, most: int = MOST) -> int:
+        """How many more such answers this run could give, up to `most`."""
+        self._catch_up()
+        return self._accounts.room(run, replace(spend, count=1), most)
+
+    def runs(self) -> list[RunSpent]:
+        """Every run in the order they began; each total is at the share of delta that a single run has."""
+        self._catch_up()
+        delta = ALONE * self.budget.delta
+        return [
+            RunSpent(a.run, a.profile, a.digest, a.began, a.entries, a.answers.total(), total(a.spends(), delta))
+            for a in self._accounts.runs.values()
+        ]
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry as it was made."""
+        self._catch_up()
+        return self._file.entries()
+
+    # ---- what others may see of it
+
+    @property
+    def head(self) -> tuple[int, bytes]:
+        """How many entries there are, and the digest that commits to them all."""
+        self._catch_up()
+        return self._file.number, self._file.head
+
+    def links(self, since: int) -> tuple[bytes, ...]:
+        """Digests of later contents: whoever knows the head at `since` gets to the present one by `ledger_chain.follow`."""
+        self._catch_up()
+        return self._file.digests(since)
+
+    def witness(self, number: int, head: bytes, signatures: Mapping[str, bytes]) -> None:
+        """Keeps that peers signed this head of ours; whose signature is good was checked by the caller."""
+        self.check_against(number, head)
+        self._file.keep_witnesses(number, head, signatures)
+
+    def witnessed(self) -> int:
+        """How many peers countersigned the present head."""
+        present = self.head
+        return sum((number, head) == present for _, number, head, _ in self._file.witnesses())
+
+    def check_against(self, number: int, head: bytes) -> None:
+        """Refuses a ledger that lacks the entries to which peers signed this head."""
+        self._catch_up()
+        if self._file.head_at(number) != head:
+            raise LedgerRolledBack(str(self._file.path), self._file.number, number)
+
+    def close(self) -> None:
+        """Closes the file; everything is in it already."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _catch_up(self) -> None:
+        """Reads what was entered since, by this process or another, and nothing twice."""
+        for entry in self._file.news():
+            try:
+                self._accounts.take(entry)
+            except (SecuretmError, KeyError, TypeError, ValueError) as problem:
+                name = type(problem).__name__
+                raise LedgerTampered(
+                    str(self._file.path), entry.number, f"entry {entry.number} says nothing ({name})"
+                ) from problem
+
+    def _admit(self, owner: str, corpus: str, budget: Budget) -> None:
+        path, now = str(self._file.path), self.budget
+        if (self.owner, self.corpus) != (owner, corpus):
+            raise LedgerOfAnother(path, _whose(self.owner, self.corpus), _whose(owner, corpus))
+        if now.unit is not budget.unit:
+            raise UnitsDiffer(path, now.unit.value, budget.unit.value)
+        if now != budget:
+            self._change_budget(budget)
+
+    def _change_budget(self, budget: Budget) -> None:
+        with self._file.appending():
+            self._catch_up()
+            before = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
+            self._file.append({"kind": BUDGET, "before": before, **_written(budget), "time": _now()})
+        self._catch_up()
+
+    def _check_affordable(self, run: str, spend: Spend, planned: int) -> None:
+        kind, count = replace(spend, count=1), spend.count * planned
+        require(count > 0, "a charge", "count", count, "is no answer at all")
+        if self._accounts.fits(run, kind, count):
+            return
+        spent, would = self._accounts.spent(), self._accounts.spent(run, kind, count)
+        budget = self.budget
+        raise BudgetExhausted(run, planned, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
+
+    def _append(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
+        unit = self.budget.unit.value
+        if about.get("unit", unit) != unit:
+            raise UnitsDiffer(str(self._file.path), unit, str(about["unit"]))
+        self._check_profile(run, about)
+        what = {"event": as_text(spend.event), "slack": spend.slack, "count": spend.count}
+        self._file.append({"kind": SPENT, "run": run, **what, "unit": unit, "about": dict(about), "time": _now()})
+
+    def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
+        """What a run spends is only fixed in advance while its profile is."""
+        began = self._accounts.runs.get(run)
+        now = str(about.get("profile", "")), str(about.get("digest", ""))
+        if began and (began.profile, began.digest) != now:
+            raise RunChanged(run, _profile(began.profile, began.digest), _profile(*now))
+
+    @contextmanager
+    def _closed_if_refused(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+
+def _written(budget: Budget) -> Content:
+    return {"unit": budget.unit.value, "epsilon": budget.epsilon, "delta": budget.delta}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _whose(owner: str, corpus: str) -> str:
+    return f"{owner} over {corpus}" if corpus else owner
+
+
+def _profile(name: str, digest: str) -> str:
+    return f"{name} ({digest[:12]})" if digest else name or "no profile"

@@ -1,0 +1,137 @@
+"""What the entries of a ledger add up to, run by run, and whether more still fits. It reads no file, and trusts the entries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from securetm.accounting.composition import Total, affordable, largest, total
+from securetm.accounting.ledger_chain import Content, Entry
+from securetm.accounting.ledger_filter import ALONE, Cost, Orders, cost_of, filter_epsilon, nothing
+from securetm.accounting.spends import Spend, event_as_text, event_from_text
+from securetm.contracts import Budget, Unit
+
+OPENED, BUDGET, SPENT = "opened", "budget", "spent"
+_AHEAD = 64  # answers that a first look ahead covers; each further look covers as many again as were given
+
+as_text = lru_cache(maxsize=256)(event_as_text)
+_from_text = lru_cache(maxsize=256)(event_from_text)
+
+
+@dataclass
+class RunAccount:
+    """One run: under which profile it began, and how many answers of each kind it gave."""
+
+    run: str
+    profile: str
+    digest: str
+    began: str
+    entries: int = 0
+    answers: Counter[Spend] = field(default_factory=Counter)
+
+    def spends(self, more: Counter[Spend] | None = None) -> list[Spend]:
+        """Everything it spent, and `more` on top."""
+        return [replace(kind, count=count) for kind, count in (self.answers + (more or Counter())).items()]
+
+
+class Accounts:
+    """All runs of one ledger against its budget."""
+
+    def __init__(self) -> None:
+        self.owner = self.corpus = ""
+        self.budget = Budget(Unit.DOCUMENT, 0.0, 0.0)
+        self.orders: Orders = ()
+        self.runs: dict[str, RunAccount] = {}
+        self._cost = nothing(())  # of all entries of all runs, for the filter
+        self._ahead: Counter[Spend] = Counter()  # answers that fit one run, all together, on top of what it gave
+
+    def take(self, entry: Entry) -> None:
+        """One more entry."""
+        _TAKEN[entry.content["kind"]](self, entry.content)
+
+    def fits(self, run: str, kind: Spend, count: int) -> bool:
+        """Whether so many more answers of this kind stay within the budget."""
+        if self._others(run):
+            return self._filtered(self._cost.plus(cost_of(kind, self.orders), count)) <= self.budget.epsilon
+        return self._ahead[kind] >= count or self._look_ahead(run, kind, count)
+
+    def room(self, run: str, kind: Spend, most: int) -> int:
+        """How many more answers of this kind fit, up to `most`."""
+        if self._others(run):
+            return largest(lambda count: self.fits(run, kind, count), most)
+        return self._affordable(self._spends(run), kind, most)
+
+    def spent(self, run: str = "", kind: Spend | None = None, count: int = 0) -> Total:
+        """What is spent in all, if `run` gives so many more answers of this kind."""
+        more = Counter({kind: count}) if kind else Counter()
+        if len(self.runs.keys() | ({run} if kind else set())) < 2:
+            alone = total(self._spends(run or next(iter(self.runs), ""), more), ALONE * self.budget.delta)
+            return replace(alone, delta=self.budget.delta)
+        cost = self._cost.plus(cost_of(kind, self.orders), count) if kind else self._cost
+        return Total(self._filtered(cost), self.budget.delta, f"Renyi filter at orders {', '.join(map(str, self.orders))}")
+
+    def _others(self, run: str) -> bool:
+        return any(name != run for name in self.runs)
+
+    def _filtered(self, cost: Cost) -> float:
+        return filter_epsilon(cost, self.orders, self.budget)
+
+    def _spends(self, run: str, more: Counter[Spend] | None = None) -> list[Spend]:
+        return self.runs[run].spends(more) if run in self.runs else RunAccount("", "", "", "").spends(more)
+
+    def _look_ahead(self, run: str, kind: Spend, count: int) -> bool:
+        """Composing takes a second, an answer may not: what is found to fit is remembered, for several kinds together."""
+        others = Counter({held: n for held, n in self._ahead.items() if held != kind and n})
+        given = self.runs[run].answers[kind] if run in self.runs else 0
+        found = self._most(run, others, kind, max(count, given, _AHEAD))
+        if found < count and others:  # kinds that take turns near the end of the budget leave each other half
+            others.clear()
+            found = self._most(run, others, kind, max(count, given, _AHEAD))
+            found = max(count, found // 2) if found >= count else found
+        if found >= count:
+            self._ahead = others
+            self._ahead[kind] = found
+        return found >= count
+
+    def _most(self, run: str, held: Counter[Spend], kind: Spend, most: int) -> int:
+        """How many fit beside what is held for other kinds; that all of them do is asked first, for it is likely."""
+        but_one = tuple(self._spends(run, held + Counter({kind: most - 1})))
+        if self._affordable(but_one, kind, 1):
+            return most
+        return self._affordable(tuple(self._spends(run, held)), kind, most)
+
+    def _affordable(self, before: Sequence[Spend], kind: Spend, most: int) -> int:
+        return affordable(before, kind, self.budget.epsilon, ALONE * self.budget.delta, most)
+
+    def _opened(self, content: Content) -> None:
+        self.owner, self.corpus = str(content["party"]), str(content["corpus"])
+        self.orders = tuple(int(order) for order in content["orders"])
+        self._cost = nothing(self.orders)
+        self._set_budget(content)
+
+    def _set_budget(self, content: Content) -> None:
+        self.budget = Budget(Unit(content["unit"]), float(content["epsilon"]), float(content["delta"]))
+        self._ahead.clear()
+
+    def _spent(self, content: Content) -> None:
+        kind = Spend(_from_text(content["event"]), content["slack"])
+        count = int(content["count"])
+        account = self.runs.setdefault(content["run"], _account_of(content))
+        account.entries += 1
+        account.answers[kind] += count
+        self._cost = self._cost.plus(cost_of(kind, self.orders), count)
+        if self._ahead[kind] >= count:
+            self._ahead[kind] -= count
+        else:  # another process gave it, and nobody looked ahead for that
+            self._ahead.clear()
+
+
+def _account_of(content: Content) -> RunAccount:
+    about: Any = content["about"]
+    return RunAccount(content["run"], str(about.get("profile", "")), str(about.get("digest", "")), str(content["time"]))
+
+
+_TAKEN = {OPENED: Accounts._opened, BUDGET: Accounts._set_budget, SPENT: Accounts._spent}

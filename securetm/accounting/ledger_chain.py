@@ -1,0 +1,57 @@
+"""How a ledger's entries hang together: each head is a digest of the one before and of what was entered. It keeps no file.
+
+A head commits to everything before it. Whoever knows an older head checks with nothing but digests that a newer one extends it,
+and learns no entry: every content carries 16 random bytes, so that a digest cannot be found by trying contents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from securetm.entropy import OperatingSystem
+
+BEGINNING = bytes(32)  # the head before the first entry
+_CONTENT, _HEAD = b"securetm ledger content\n", b"securetm ledger head\n"  # no digest of one kind is one of the other
+
+Content = Mapping[str, Any]
+
+
+def canonical(content: Content) -> str:
+    """The one way to write a content: JSON with sorted names and no spaces; numbers that are not finite are refused."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def salted(content: Content) -> dict[str, Any]:
+    """The content with its own random bytes."""
+    return {**content, "salt": OperatingSystem().bytes(16).hex()}
+
+
+def digest(written: bytes) -> bytes:
+    """The digest of one content as it is written."""
+    return hashlib.sha256(_CONTENT + written).digest()
+
+
+def extend(head: bytes, content_digest: bytes) -> bytes:
+    """The head after one more entry."""
+    return hashlib.sha256(_HEAD + head + content_digest).digest()
+
+
+def follow(head: bytes, content_digests: Iterable[bytes]) -> bytes:
+    """The head that an older head leads to; a peer compares it with the head it is shown."""
+    for content_digest in content_digests:
+        head = extend(head, content_digest)
+    return head
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger, whose place in the chain was checked."""
+
+    number: int  # from 1
+    head: bytes
+    digest: bytes
+    content: Content

@@ -1,0 +1,300 @@
+"""The ledger's SQLite file: entries go in at the end and come out checked. It knows neither what is spent nor any budget.
+
+A write-ahead log that is synced at each commit: an entry survives a killed process and a loss of power once `appending` is
+left, for the price of one sync. A new file is whole before it gets its name: an empty file is damage, never a new ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from securetm.accounting.ledger_chain import BEGINNING, Content, Entry, canonical, digest, extend, salted
+from securetm.errors import (
+    LedgerBusy,
+    LedgerDamaged,
+    LedgerRolledBack,
+    LedgerTampered,
+    LedgerUnreadable,
+    LedgerUnwritten,
+    SecuretmError,
+)
+
+VERSION = 1
+WAIT = 60.0  # seconds for another process to finish its entry
+_SQLITE = b"SQLite format 3\x00"
+_NOT_NEXT = "NEW.number IS NOT (SELECT ifnull(max(number), 0) + 1 FROM entries)"
+_ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger is only written at its end'); END"
+_TABLES = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, previous BLOB NOT NULL, content TEXT NOT NULL, head BLOB NOT NULL)",
+    "CREATE TABLE witnesses (peer TEXT PRIMARY KEY, number INTEGER NOT NULL, head BLOB NOT NULL, signature BLOB NOT NULL)",
+    f"CREATE TRIGGER entries_stay BEFORE DELETE ON entries {_ABORT}",
+    f"CREATE TRIGGER entries_stay_as_they_are BEFORE UPDATE ON entries {_ABORT}",
+    # REPLACE would remove a row without asking the trigger on DELETE
+    f"CREATE TRIGGER entries_go_to_the_end BEFORE INSERT ON entries WHEN {_NOT_NEXT} {_ABORT}",
+)
+
+
+class LedgerFile:
+    """One open file and how far its chain was checked. One thread at a time; any number of processes."""
+
+    def __init__(self, path: Path, opened: sqlite3.Connection, *, writable: bool) -> None:
+        self.path = path
+        self.writable = writable
+        self.number, self.head = 0, BEGINNING  # up to here the chain was checked
+        self._opened = opened
+
+    @staticmethod
+    def write(path: Path, first: Content) -> LedgerFile:
+        """Opens the file for new entries; creates it with its first entry if there is none."""
+        if not path.exists():
+            _create(path, first)
+        _check_readable(path)
+        file = LedgerFile(path, _connect(path, "mode=rw"), writable=True)
+        with file._closed_if_refused():
+            file._begin()
+            with file._named():
+                file._opened.execute("PRAGMA journal_mode=WAL")
+            with file.appending(), file._named():  # where nothing can be written, that is said now, not at the first answer
+                file._opened.execute(f"PRAGMA user_version = {VERSION}")
+        return file
+
+    @staticmethod
+    def read(path: Path) -> LedgerFile:
+        """Opens the file to look at it. Nothing is created or changed beside or in it."""
+        _check_readable(path)
+        file = _opened_to_read(path)
+        with file._closed_if_refused():
+            file._begin()
+        return file
+
+    def news(self) -> list[Entry]:
+        """Entries that were not read before, each checked against the chain; what was read before must still be there."""
+        with self._named():
+            rows = self._opened.execute(_ENTRIES, (self.number,)).fetchall()
+        if self.number and (not rows or rows[0][0] != self.number or rows[0][3] != self.head):
+            raise LedgerRolledBack(str(self.path), self._count(), self.number)
+        found = []
+        for row in rows[1 if self.number else 0 :]:
+            found.append(self._checked(row))
+            self.number, self.head = found[-1].number, found[-1].head
+        return found
+
+    @contextmanager
+    def appending(self) -> Iterator[None]:
+        """Holds the file against other writers; what is appended meanwhile is on disk when this is left, or not at all."""
+        if not self.writable:
+            raise LedgerUnwritten(str(self.path), "it was opened for reading only")
+        with self._named():
+            self._opened.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._named():
+                self._opened.execute("COMMIT")
+        finally:
+            if self._opened.in_transaction:
+                self._opened.execute("ROLLBACK")
+
+    def append(self, content: Content) -> None:
+        """One more entry at the end; only while `appending`, and after `news`. It comes back with the next `news`."""
+        with self._named():
+            self._opened.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", _row(self.number, self.head, content))
+
+    def digests(self, since: int) -> tuple[bytes, ...]:
+        """The digest of every content after that entry, which lead from its head to the present one."""
+        with self._named():
+            rows = self._opened.execute(_ENTRIES, (since + 1,)).fetchall()
+        return tuple(digest(bytes(row[2])) for row in rows if row[0] <= self.number)
+
+    def entries(self) -> Iterator[Entry]:
+        """Everything that was checked, from the beginning."""
+        with self._named():
+            rows = self._opened.execute(_ENTRIES, (1,)).fetchall()
+        return (Entry(row[0], row[3], digest(row[2]), json.loads(row[2])) for row in rows if row[0] <= self.number)
+
+    def head_at(self, number: int) -> bytes | None:
+        """The head after that entry, if there is one."""
+        if number == 0:
+            return BEGINNING
+        with self._named():
+            rows = self._opened.execute("SELECT head FROM entries WHERE number = ?", (number,)).fetchall()
+        return bytes(rows[0][0]) if rows else None
+
+    def keep_witnesses(self, number: int, head: bytes, signatures: Mapping[str, bytes]) -> None:
+        """Keeps who signed that head; of each peer the latest."""
+        rows = [(peer, number, head, signature) for peer, signature in sorted(signatures.items())]
+        with self.appending(), self._named():
+            self._opened.executemany("INSERT OR REPLACE INTO witnesses VALUES (?, ?, ?, ?)", rows)
+
+    def witnesses(self) -> list[tuple[str, int, bytes, bytes]]:
+        """Peer, number, head and signature of everything that was countersigned."""
+        with self._named():
+            return self._opened.execute("SELECT peer, number, head, signature FROM witnesses ORDER BY peer").fetchall()
+
+    def close(self) -> None:
+        """Closes the file; nothing waits to be written."""
+        self._opened.close()
+
+    def _begin(self) -> None:
+        with self._named():
+            found = self._opened.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
+            version = self._opened.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            raise LedgerUnreadable(str(self.path), f"a later securetm wrote it (version {version}, here {VERSION})")
+        if sorted(str(row[0]) for row in found) != sorted(_TABLES):
+            raise LedgerTampered(
+                str(self.path), 0, "its tables are not those of a ledger, or what keeps entries from change is gone"
+            )
+
+    def _count(self) -> int:
+        with self._named():
+            return int(self._opened.execute("SELECT count(*) FROM entries").fetchone()[0])
+
+    def _checked(self, row: tuple[Any, ...]) -> Entry:
+        number, previous, written, head = row
+        if number != self.number + 1:
+            raise self._tampered(self.number + 1, "is missing")
+        if previous != self.head:
+            raise self._tampered(number, "does not follow the one before it")
+        if not isinstance(written, bytes) or head != extend(self.head, digest(written)):
+            raise self._tampered(number, "is not what was entered")
+        try:
+            return Entry(number, head, digest(written), json.loads(written))
+        except ValueError:
+            raise self._tampered(number, "cannot be read") from None
+
+    def _tampered(self, number: int, problem: str) -> LedgerTampered:
+        return LedgerTampered(str(self.path), number, f"entry {number} {problem}")
+
+    @contextmanager
+    def _closed_if_refused(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as problem:
+            raise _letter(self.path, problem) from problem
+
+
+_ENTRIES = "SELECT number, previous, CAST(content AS BLOB), head FROM entries WHERE number >= ? ORDER BY number"
+
+
+def _row(number: int, head: bytes, content: Content) -> tuple[int, bytes, str, bytes]:
+    written = canonical(salted(content))
+    return number + 1, head, written, extend(head, digest(written.encode()))
+
+
+def _create(path: Path, first: Content) -> None:
+    """Writes a whole ledger beside the name and then links it there: never half of one, never over another's."""
+    if path.with_name(path.name + "-wal").exists():
+        raise LedgerDamaged(str(path), f"the file is gone, and entries in {path.name}-wal are left of it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as beside:
+            _write_new(Path(beside) / path.name, first)
+            os.link(Path(beside) / path.name, path)
+        _sync(path.parent)
+    except FileExistsError:
+        return  # another process was faster: its ledger is opened in a moment
+    except OSError as problem:
+        raise LedgerUnwritten(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def _write_new(path: Path, first: Content) -> None:
+    opened = _connect(path, "mode=rwc")
+    try:
+        opened.execute("PRAGMA journal_mode=WAL")
+        opened.execute("BEGIN")
+        for table in _TABLES:
+            opened.execute(table)
+        opened.execute(f"PRAGMA user_version = {VERSION}")
+        opened.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", _row(0, BEGINNING, first))
+        opened.execute("COMMIT")
+    except sqlite3.Error as problem:
+        raise _letter(path, problem) from problem
+    finally:
+        opened.close()  # which moves the write-ahead log into the file
+    path.chmod(0o600)  # and what SQLite puts beside it is nobody else's either
+    _sync(path)
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise LedgerUnreadable(str(path), "it is a folder")
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(len(_SQLITE))
+    except OSError as problem:
+        raise LedgerUnreadable(str(path), problem.strerror or type(problem).__name__) from problem
+    if start != _SQLITE:
+        raise LedgerDamaged(str(path), "it is not a ledger" if start else "it is empty, and a ledger never is")
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    opened = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", WAIT, isolation_level=None, check_same_thread=False, uri=True)
+    try:
+        opened.execute("PRAGMA synchronous=FULL")
+        opened.execute("PRAGMA fullfsync=ON")  # where a sync leaves data in the disk's own memory otherwise
+    except sqlite3.Error as problem:
+        opened.close()
+        raise _letter(path, problem) from problem
+    return opened
+
+
+class _Copy(LedgerFile):
+    """A ledger that came without its writer's lock file: looked at as a copy, since SQLite would write beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        for name in (path.name, path.name + "-wal"):
+            shutil.copyfile(path.with_name(name), Path(self._folder.name) / name)
+        super().__init__(path, _connect(Path(self._folder.name) / path.name, "mode=rw"), writable=False)
+
+    def close(self) -> None:
+        """Closes the copy and removes it."""
+        super().close()
+        self._folder.cleanup()
+
+
+def _opened_to_read(path: Path) -> LedgerFile:
+    log = path.with_name(path.name + "-wal")
+    if path.with_name(path.name + "-shm").exists():  # somebody writes, or was killed: both leave what tells how to read
+        file = LedgerFile(path, _connect(path, "mode=ro"), writable=False)
+    elif log.exists() and log.stat().st_size:
+        file = _Copy(path)
+    else:
+        file = LedgerFile(path, _connect(path, "immutable=1"), writable=False)
+    return file
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
+def _letter(path: Path, problem: sqlite3.Error) -> SecuretmError:
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # the rest says where in SQLite
+    if code == sqlite3.SQLITE_BUSY:
+        return LedgerBusy(str(path), WAIT)
+    if code in _UNWRITTEN:
+        return LedgerUnwritten(str(path), str(problem))
+    return LedgerDamaged(str(path), str(problem))

@@ -1,0 +1,109 @@
+"""What a party's ledger refuses, and what is wrong with a ledger that cannot be believed. It never names a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse, SecuretmError
+
+
+@dataclass(eq=False)
+class BudgetExhausted(SecuretmError):
+    """{run} stops: of epsilon {epsilon:.4g} per {unit}, {spent:.4g} is spent, and {planned} more would make {would:.4g}"""
+
+    run: str
+    planned: int
+    unit: str
+    spent: float
+    would: float
+    epsilon: float
+    delta: float
+    hint = "nothing was sent for it; keep the model as it is, or agree on a larger budget, which is entered in the ledger"
+
+
+@dataclass(eq=False)
+class UnitsDiffer(Misuse):
+    """{path} counts what is spent of each {ledger}, and this would spend of each {other}"""
+
+    path: str
+    ledger: str
+    other: str
+    hint = "give each unit a ledger of its own: budgets of different units stand side by side and are never added"
+
+
+@dataclass(eq=False)
+class LedgerOfAnother(Misuse):
+    """{path} is the ledger of {owner}, not of {asked}"""
+
+    path: str
+    owner: str
+    asked: str
+    hint = "give {asked} its own ledger; what {owner} spent is no business of others"
+
+
+@dataclass(eq=False)
+class RunChanged(Misuse):
+    """{run} began under {before}, and would go on under {now}"""
+
+    run: str
+    before: str
+    now: str
+    hint = "a run keeps its profile, because that fixes in advance what it spends; begin another run"
+
+
+@dataclass(eq=False)
+class LedgerTampered(SecuretmError):
+    """{path} was changed from outside: {problem}"""
+
+    path: str
+    entry: int
+    problem: str
+    hint = "answer nothing with it: restore the latest copy that was not changed, or take the budget as spent"
+
+
+@dataclass(eq=False)
+class LedgerRolledBack(SecuretmError):
+    """{path} holds {have} entries and not the history that was shown to others when it held {seen}"""
+
+    path: str
+    have: int
+    seen: int
+    hint = (
+        "it is an older copy, or was cut off or written anew: restore the copy with {seen} entries, or take the budget as spent"
+    )
+
+
+@dataclass(eq=False)
+class LedgerDamaged(SecuretmError):
+    """{path} cannot be read as a ledger: {problem}"""
+
+    path: str
+    problem: str
+    hint = "restore it from a copy; without one, take the budget as spent, for nobody knows what was sent"
+
+
+@dataclass(eq=False)
+class LedgerUnreadable(Misuse):
+    """{path} cannot be opened as a ledger: {problem}"""
+
+    path: str
+    problem: str
+    hint = "give the path of the ledger's file, and check that it may be read"
+
+
+@dataclass(eq=False)
+class LedgerUnwritten(SecuretmError):
+    """nothing could be entered in {path}: {problem}"""
+
+    path: str
+    problem: str
+    hint = "free space on the disk or allow writing, then go on: what was entered before is safe, and nothing was sent"
+
+
+@dataclass(eq=False)
+class LedgerBusy(SecuretmError):
+    """another process has been writing to {path} for {seconds:g} seconds"""
+
+    path: str
+    seconds: float
+    hint = "wait for it, or end it; what it entered stays"

@@ -1,0 +1,135 @@
+"""Run by tests in a process of its own: children that charge a ledger and are killed, run out of disk, or compete. No test.
+
+Arguments: what to do, a folder, numbers. One process forks all children, because importing costs more than all they do. A child
+writes a byte into a pipe for every answer it would have sent, after the ledger let it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from dp_accounting import GaussianDpEvent
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.spends import Spend
+from securetm.contracts import Budget, Unit
+from securetm.errors import BudgetExhausted, LedgerUnwritten
+
+BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
+ANSWER = Spend(GaussianDpEvent(30.0), 1e-12)
+
+
+def in_child(work: Callable[[Callable[[], None]], None]) -> tuple[int, int]:
+    """Forks; the child works. Gives the pipe's end and the child's id."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(theirs)
+        return ours, child
+    try:
+        work(lambda: os.write(theirs, b".") and None)
+    finally:
+        os._exit(0)
+
+
+def sent_by(ours: int, child: int) -> int:
+    """Waits for the child; how many answers it sent."""
+    with os.fdopen(ours, "rb") as pipe:
+        sent = len(pipe.read())
+    os.waitpid(child, 0)
+    return sent
+
+
+def countdown(moments: int) -> Callable[[], int]:
+    left = moments
+
+    def count() -> int:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    return count
+
+
+def killed_at_line(path: Path, moments: int, send: Callable[[], None]) -> None:
+    """Dies before the given line of the ledger's own code: while it is created, opened, asked, written to."""
+    count = countdown(moments)
+
+    def trace(frame: FrameType, what: str, value: Any) -> Any:
+        if "ledger" not in frame.f_code.co_filename:
+            return None
+        if what == "line":
+            count()
+        return trace
+
+    sys.settrace(trace)
+    charge_for_ever(Ledger.open(path, "alice", BUDGET), send)
+
+
+def killed_at_step(path: Path, moments: int, send: Callable[[], None]) -> None:
+    """Dies in the middle of what SQLite does."""
+    ledger = Ledger.open(path, "alice", BUDGET)
+    ledger._file._opened.set_progress_handler(countdown(moments), 1)
+    charge_for_ever(ledger, send)
+
+
+def charge_for_ever(ledger: Ledger, send: Callable[[], None], run: str = "a run") -> None:
+    while True:
+        ledger.charge(run, ANSWER, {"profile": "dp-local", "unit": "document"})
+        send()
+
+
+def compete(path: Path, run: str, all_began: Barrier, send: Callable[[], None]) -> None:
+    ledger = Ledger.open(path, "alice", BUDGET)
+    ledger.charge(run, ANSWER, {"profile": "dp-local", "unit": "document"})
+    send()
+    all_began.wait()
+    try:
+        charge_for_ever(ledger, send, run)
+    except BudgetExhausted:
+        ledger.close()
+
+
+def fill(path: Path, room: int, send: Callable[[], None]) -> None:
+    """Charges until the log may not grow any more, then once more when it may again."""
+    ledger = Ledger.open(path, "alice", BUDGET)
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, most[1]))
+    try:
+        charge_for_ever(ledger, send)
+    except LedgerUnwritten:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+        ledger.charge("a run", ANSWER, {"profile": "dp-local", "unit": "document"})
+        send()
+
+
+def main() -> None:
+    what, folder, numbers = sys.argv[1], Path(sys.argv[2]), list(map(int, sys.argv[3:]))
+    done: list[int] = []
+    if what == "line":
+        done = [sent_by(*in_child(lambda send, n=n: killed_at_line(folder / f"{n}", n, send))) for n in numbers]
+    elif what == "step":
+        done = [sent_by(*in_child(lambda send, n=n: killed_at_step(folder / f"{n}", n, send))) for n in numbers]
+    elif what == "full":
+        done = [sent_by(*in_child(lambda send, n=n: fill(folder / f"{n}", n, send))) for n in numbers]
+    else:
+        all_began = get_context("fork").Barrier(len(numbers))
+        children = [in_child(lambda send, n=n: compete(folder / "both", f"run {n}", all_began, send)) for n in numbers]
+        done = [sent_by(*child) for child in children]
+    print(json.dumps(done))
+
+
+if __name__ == "__main__":
+    main()

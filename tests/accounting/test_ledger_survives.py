@@ -1,0 +1,116 @@
+"""The ledger's file through killed processes, full disks and several writers; what was sent is always in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from securetm.accounting.ledger import Ledger
+from securetm.errors import BudgetExhausted, LedgerUnwritten
+
+from .charging import ANSWER, BUDGET
+
+SCRIPT = Path(__file__).with_name("charging.py")
+
+
+def charged(what: str, folder: Path, *numbers: int) -> list[int]:
+    """How many answers each child sent."""
+    command = [sys.executable, "-m", "tests.accounting.charging", what, str(folder), *map(str, numbers)]
+    root = SCRIPT.parent.parent.parent
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=root)
+    return list(json.loads(done.stdout))
+
+
+def spent_entries(path: Path) -> int:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        return sum(run.entries for run in ledger.runs())
+
+
+@pytest.mark.parametrize("moment", ["line", "step"])
+def test_a_killed_party_has_entered_what_it_sent_and_at_most_one_answer_more(moment: str, tmp_path: Path) -> None:
+    moments = [1, 9, 30, 61, 95, 120, 150, 190, 230, 280, 340, 411, 503, 777, 1001, 1500]
+    sent = charged(moment, tmp_path, *moments)
+    assert sent[-1] > 3
+    for moment_of_death, answers in zip(moments, sent, strict=True):
+        assert answers <= spent_entries(tmp_path / f"{moment_of_death}") <= answers + 1
+
+
+def test_a_killed_writer_leaves_a_ledger_that_can_be_read_without_being_touched(tmp_path: Path) -> None:
+    (sent,) = charged("step", tmp_path, 1500)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert "1500-wal" in before
+    with Ledger.read(tmp_path / "1500") as ledger:
+        assert ledger.runs()[0].entries >= sent
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert before.keys() == after.keys()
+    assert all(before[name] == after[name] for name in before if not name.endswith("-shm"))
+
+
+def test_entries_that_lie_in_the_log_beside_a_copied_file_are_read_too(tmp_path: Path) -> None:
+    (sent,) = charged("step", tmp_path, 1500)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("1500", "1500-wal"):
+        shutil.copy(tmp_path / name, copy / name)
+    with Ledger.read(copy / "1500") as ledger:
+        assert ledger.runs()[0].entries >= sent
+    assert sorted(path.name for path in copy.iterdir()) == ["1500", "1500-wal"]
+
+
+@pytest.mark.parametrize("runs", [(1, 2), (1, 1)], ids=["two runs", "one run"])
+def test_two_processes_never_overspend_together(runs: tuple[int, int], tmp_path: Path) -> None:
+    sent = charged("compete", tmp_path, *runs)
+    assert sum(sent) > max(sent) > 1
+    with Ledger.open(tmp_path / "both", "alice", BUDGET) as ledger:
+        assert sum(run.entries for run in ledger.runs()) == sum(sent)
+        assert 0.9 * BUDGET.epsilon < ledger.spent().epsilon <= BUDGET.epsilon
+        with pytest.raises(BudgetExhausted):
+            ledger.afford("run 1", ANSWER)
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    (sent,) = charged("full", tmp_path, 200_000)
+    assert sent > 3  # and the last of them after there was room again
+    assert spent_entries(tmp_path / "200000") == sent
+
+
+def test_a_database_without_room_refuses_the_answer(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger", "alice", BUDGET) as ledger:
+        ledger.charge("a run", ANSWER, {})
+        ledger._file._opened.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(LedgerUnwritten, match="full"):
+            ledger.charge("a run", ANSWER, {"question": "x" * 10_000})
+        entered = ledger.runs()[0].entries
+        ledger._file._opened.execute("PRAGMA max_page_count = 100000")
+        ledger.charge("a run", ANSWER, {})
+        assert ledger.runs()[0].entries == entered + 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "ledger", "alice", BUDGET).close()
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(LedgerUnwritten):
+            Ledger.open(tmp_path / "ledger", "alice", BUDGET)
+        with pytest.raises(LedgerUnwritten):
+            Ledger.open(tmp_path / "another", "alice", BUDGET)
+        with Ledger.read(tmp_path / "ledger") as ledger:
+            assert ledger.head[0] == 1
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_readers_see_what_a_writer_enters_and_cannot_enter_anything(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger", "alice", BUDGET) as writer, Ledger.read(tmp_path / "ledger") as reader:
+        writer.charge("a run", ANSWER, {})
+        assert reader.head == writer.head
+        with pytest.raises(LedgerUnwritten, match="reading only"):
+            reader.charge("a run", ANSWER, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger"]

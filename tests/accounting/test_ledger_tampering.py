@@ -1,0 +1,292 @@
+"""Whatever is done to a ledger's file behind its back is found and named: what was changed, where, and what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_chain import BEGINNING, canonical, digest, extend, follow
+from securetm.errors import LedgerDamaged, LedgerRolledBack, LedgerTampered, LedgerUnreadable, SecuretmError
+
+from .charging import ANSWER, BUDGET
+
+ENTRIES = 8
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "alice.ledger"
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        for serial in range(ENTRIES - 1):
+            ledger.charge("a run", ANSWER, {"profile": "dp-local", "question": "train", "serial": serial})
+    return path
+
+
+def behind_its_back(path: Path, *commands: str) -> None:
+    """What somebody with the file can do: take away what keeps entries from change, change them, and put it back."""
+    with sqlite3.connect(path) as opened:
+        kept = opened.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in kept:
+            opened.execute(f"DROP TRIGGER {name}")
+        for command in commands:
+            opened.execute(command)
+        for _, sql in kept:
+            opened.execute(sql)
+    opened.close()
+
+
+def test_the_file_itself_refuses_changes(path: Path) -> None:
+    opened = sqlite3.connect(path)
+    for command in (
+        "UPDATE entries SET content = '{}' WHERE number = 3",
+        "DELETE FROM entries WHERE number = 8",
+        "INSERT OR REPLACE INTO entries SELECT 3, previous, '{}', head FROM entries WHERE number = 3",
+        "INSERT INTO entries SELECT 20, previous, content, head FROM entries WHERE number = 3",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="only written at its end"):
+            opened.execute(command)
+    opened.close()
+
+
+SWAP = """UPDATE entries SET content = (SELECT content FROM entries WHERE number = 4),
+    head = (SELECT head FROM entries WHERE number = 4) WHERE number = 3"""
+
+
+@pytest.mark.parametrize(
+    ("command", "entry"),
+    [
+        ("UPDATE entries SET content = replace(content, '\"count\":1', '\"count\":0') WHERE number = 5", 5),
+        ("UPDATE entries SET content = replace(content, '3.0', '9.0') WHERE number = 1", 1),
+        ("UPDATE entries SET content = CAST(content AS BLOB) || ' ' WHERE number = 8", 8),
+        ("UPDATE entries SET content = x'ff' WHERE number = 2", 2),
+        ("UPDATE entries SET head = zeroblob(32) WHERE number = 6", 6),
+        ("UPDATE entries SET head = 'text' WHERE number = 6", 6),
+        ("UPDATE entries SET previous = zeroblob(32) WHERE number = 6", 6),
+        ("DELETE FROM entries WHERE number = 1", 1),
+        ("DELETE FROM entries WHERE number = 4", 4),
+        ("UPDATE entries SET number = number - 1 WHERE number > (DELETED)", 4),
+        (SWAP, 3),
+        ("INSERT INTO entries SELECT 9, head, content, head FROM entries WHERE number = 8", 9),
+    ],
+)
+def test_changed_removed_and_reordered_entries_are_found_at_their_number(path: Path, command: str, entry: int) -> None:
+    commands = [command]
+    if "(DELETED)" in command:  # one taken out and the rest moved up
+        commands = ["DELETE FROM entries WHERE number = 4", command.replace("(DELETED)", "4")]
+    behind_its_back(path, *commands)
+    for look in (lambda: Ledger.open(path, "alice", BUDGET), lambda: Ledger.read(path)):
+        with pytest.raises(LedgerTampered) as found:
+            look()
+        assert found.value.entry == entry
+        assert str(path) in str(found.value)
+
+
+def test_a_missing_trigger_is_found(path: Path) -> None:
+    with sqlite3.connect(path) as opened:
+        opened.execute("DROP TRIGGER entries_stay")
+    opened.close()
+    with pytest.raises(LedgerTampered, match="keeps entries from change"):
+        Ledger.read(path)
+
+
+def test_every_byte_of_every_content_counts(path: Path) -> None:
+    whole = path.read_bytes()
+    with Ledger.read(path) as ledger:
+        written = [canonical(entry.content).encode() for entry in ledger.entries()]
+    for number in (1, 5, ENTRIES):
+        at = whole.index(written[number - 1])
+        for place in range(at, at + len(written[number - 1])):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            with pytest.raises(LedgerTampered) as found:
+                Ledger.read(path)
+            assert found.value.entry == number
+
+
+def test_a_flipped_byte_anywhere_changes_no_entry_unnoticed(path: Path) -> None:
+    whole = path.read_bytes()
+    with Ledger.read(path) as ledger:
+        told = list(ledger.entries())
+    refused = 0
+    for place in range(0, len(whole), 17):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            with Ledger.read(path) as ledger:
+                entries = list(ledger.entries())
+        except (LedgerDamaged, LedgerTampered, LedgerRolledBack, LedgerUnreadable):
+            refused += 1
+            continue
+        assert entries == told[: len(entries)]  # the end alone can go unnoticed here; a head that others saw finds it
+    assert refused > 100
+
+
+def cut(path: Path) -> None:
+    with path.open("r+b") as stream:
+        stream.truncate(path.stat().st_size - 5000)
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def words(path: Path) -> None:
+    path.write_text("all is well, nothing was spent")
+
+
+def another_database(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as opened:
+        opened.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY)")
+    opened.close()
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def only_the_log(path: Path) -> None:
+    path.rename(path.with_name(path.name + "-wal"))
+
+
+def a_later_version(path: Path) -> None:
+    with sqlite3.connect(path) as opened:
+        opened.execute("PRAGMA user_version = 7")
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("what", "letter"),
+    [
+        (cut, LedgerDamaged),
+        (emptied, LedgerDamaged),
+        (words, LedgerDamaged),
+        (another_database, LedgerTampered),
+        (a_folder, LedgerUnreadable),
+        (only_the_log, LedgerDamaged),
+        (a_later_version, LedgerUnreadable),
+    ],
+)
+def test_what_is_no_ledger_any_more_is_never_taken_for_a_new_one(
+    path: Path, what: Callable[[Path], None], letter: type[SecuretmError]
+) -> None:
+    what(path)
+    before = {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()}
+    with pytest.raises(letter) as found:
+        Ledger.open(path, "alice", BUDGET)
+    assert str(path) in str(found.value)
+    assert found.value.advice()
+    assert {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()} == before
+
+
+def test_reading_creates_nothing(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnreadable, match="No such file"):
+        Ledger.read(tmp_path / "ledger")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_named(path: Path) -> None:
+    path.chmod(0)
+    with pytest.raises(LedgerUnreadable, match="ermission"):
+        Ledger.open(path, "alice", BUDGET)
+
+
+# ---- what only others can find out
+
+
+def test_an_end_cut_off_is_found_by_a_head_that_others_saw(path: Path) -> None:
+    with Ledger.read(path) as ledger:
+        number, head = ledger.head
+    behind_its_back(path, f"DELETE FROM entries WHERE number = {number}")
+    with Ledger.read(path) as ledger, pytest.raises(LedgerRolledBack) as found:
+        ledger.check_against(number, head)
+    assert (found.value.have, found.value.seen) == (ENTRIES - 1, ENTRIES)
+
+
+def test_an_older_copy_is_found_even_when_it_went_on(path: Path) -> None:
+    shutil.copy(path, path.with_name("older"))
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        ledger.charge("a run", ANSWER, {"profile": "dp-local"})
+        seen = ledger.head
+    with Ledger.open(path.with_name("older"), "alice", BUDGET) as older:
+        for _ in range(3):
+            older.charge("a run", ANSWER, {"profile": "dp-local"})
+        with pytest.raises(LedgerRolledBack):
+            older.check_against(*seen)
+
+
+def test_a_ledger_written_anew_is_found(path: Path) -> None:
+    with Ledger.read(path) as ledger:
+        seen = ledger.head
+    path.unlink()
+    with Ledger.open(path, "alice", BUDGET) as anew, pytest.raises(LedgerRolledBack):
+        anew.check_against(*seen)
+
+
+def test_signatures_in_the_file_find_an_end_cut_off(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        ledger.witness(*ledger.head, {"bob": b"his", "carol": b"hers"})
+        assert ledger.witnessed() == 2
+        ledger.charge("a run", ANSWER, {"profile": "dp-local"})
+        assert ledger.witnessed() == 0
+        ledger.witness(*ledger.head, {"bob": b"his"})
+        assert ledger.witnessed() == 1
+    behind_its_back(path, "DELETE FROM entries WHERE number > 5")
+    with pytest.raises(LedgerRolledBack):
+        Ledger.read(path)
+
+
+def test_no_witness_is_kept_for_a_head_that_is_not_ours(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        with pytest.raises(LedgerRolledBack):
+            ledger.witness(ENTRIES, bytes(32), {"bob": b"his"})
+        with pytest.raises(LedgerRolledBack):
+            ledger.witness(ENTRIES + 1, ledger.head[1], {"bob": b"his"})
+        assert ledger.witnessed() == 0
+
+
+def test_entries_that_vanish_while_the_ledger_is_open_stop_it(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        behind_its_back(path, "DELETE FROM entries WHERE number > 5")
+        with pytest.raises(LedgerRolledBack):
+            ledger.charge("a run", ANSWER, {"profile": "dp-local"})
+
+
+def test_others_follow_the_head_with_digests_alone(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        number, head = ledger.head
+        assert ledger.links(number) == ()
+        for _ in range(3):
+            ledger.charge("a run", ANSWER, {"profile": "dp-local"})
+        links = ledger.links(number)
+        assert len(links) == 3
+        assert follow(head, links) == ledger.head[1]
+        assert follow(BEGINNING, ledger.links(0)) == ledger.head[1]
+        assert follow(head, links[1:]) != ledger.head[1]
+
+
+def test_equal_answers_have_unlike_digests(path: Path) -> None:
+    with Ledger.read(path) as ledger:
+        assert len(set(ledger.links(0))) == ENTRIES
+
+
+def test_the_chain_is_what_its_page_says(path: Path) -> None:
+    head = bytes(32)
+    with sqlite3.connect(path) as opened:
+        rows = opened.execute("SELECT number, previous, content, head FROM entries ORDER BY number").fetchall()
+    opened.close()
+    assert [row[0] for row in rows] == list(range(1, ENTRIES + 1))
+    for _, previous, content, stored in rows:
+        content_digest = hashlib.sha256(b"securetm ledger content\n" + content.encode()).digest()
+        assert previous == head
+        head = hashlib.sha256(b"securetm ledger head\n" + head + content_digest).digest()
+        assert (stored, content) == (head, canonical(json.loads(content)))
+        assert head == extend(previous, digest(content.encode()))
