@@ -281,6 +281,13 @@ class MechanismLaws:
         if adds_noise(mechanism, admitted):
             assert np.any(self.noise(mechanism, admitted) != self.noise(mechanism, admitted))
 
+    def test_the_reach_has_room_for_the_noise(self, mechanism: Mechanism, before: Terms) -> None:
+        """Beyond its reach a vector would be cut where it is sealed, and cut noise is not the noise that is accounted."""
+        admitted = mechanism.admit(many(replace(before, reach=9.0)), COHORT)
+        if admitted.noised not in (Noised.NOT, before.noised):
+            sent = mechanism.on_vector(SumTally(admitted).vector(), admitted, desk())
+            assert admitted.reach >= 9.0 + 2 * np.abs(sent).max()
+
     def test_noise_has_an_event_and_a_claim(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(before, COHORT)
         if adds_noise(mechanism, admitted):

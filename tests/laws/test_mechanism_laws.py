@@ -219,6 +219,14 @@ class HalfTheGaussian(GaussianNoise):
 
 
 @dataclass(frozen=True)
+class NoRoom(GaussianNoise):
+    """Forgets that noise makes a vector larger."""
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        return replace(super().admit(terms, cohort), reach=terms.reach)
+
+
+@dataclass(frozen=True)
 class ATenthLess(GaussianNoise):
     """Draws a tenth less than it states."""
 
@@ -313,6 +321,7 @@ LAWS, GAUSSIAN, SHARES = IntegerNoiseLaws(), GaussianLaws(), ShareLaws()
         (GAUSSIAN.test_honesty, ATenthLess(2.0), BOUNDED),
         (GAUSSIAN.test_honesty, HalfTheDose(2.0), BOUNDED),
         (GAUSSIAN.test_the_event_spends_no_less_than_the_noise_hides, BoastfulNoise(2.0), BOUNDED),
+        (GAUSSIAN.test_the_reach_has_room_for_the_noise, NoRoom(2.0), BOUNDED),
         (GAUSSIAN.test_slack_is_a_probability, CarelessSlack(2.0), BOUNDED),
         (LAWS.test_the_event_claims_no_more_amplification_than_the_sampling_gives, SampledOnPaper(1.0), BOUNDED),
         (SHARES.test_honesty_when_parties_drop_out_and_collude, SharesOfAll(3.0), BOUNDED),

@@ -52,7 +52,8 @@ class ToyIntegerNoise(Mechanism):
             or terms.noised is not Noised.NOT
         ):
             raise BadSetting("ToyIntegerNoise", "terms", "this query", "must be a noiseless integer sum with a bound on l1")
-        return replace(terms, noised=Noised.WHOLE, deviation=deviation(self.scale(terms)))
+        reach = terms.reach - cumulative(self.scale(terms))[1]
+        return replace(terms, noised=Noised.WHOLE, deviation=deviation(self.scale(terms)), reach=reach)
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         return frozenset({Claim("the answer is differentially private", "coordinator", len(cohort.members) - 1)})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Block, Desk, Terms, Unit
+from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
 from securetm.mechanisms.sampling import PoissonSample
 from tests.laws.mechanism_laws import COHORT, MechanismLaws, desk
@@ -60,6 +61,12 @@ def test_nobody_may_be_chosen_and_everybody_is_at_rate_one() -> None:
     assert len(PoissonSample(2.0**-70).on_documents(DOCUMENTS, ASKS, desk())) == 0
     assert len(PoissonSample(1.0).on_documents(DOCUMENTS, ASKS, desk())) == 4000
     assert len(PoissonSample(0.5).on_documents(some_documents(0, seed=0), ASKS, desk())) == 0
+
+
+def test_a_batch_may_be_empty() -> None:
+    corpus = Corpus.from_strings(["one document", "another document"])
+    nobody = PoissonSample(2.0**-60).on_documents(corpus, ASKS, desk())
+    assert (len(nobody), nobody.counts.shape) == (0, (0, len(corpus.vocabulary)))
 
 
 class Words:

@@ -20,6 +20,7 @@ from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.word_selection import WordSelection
+from securetm.tally import SumTally
 from tests.laws.mechanism_laws import CHANCE, COHORT, InTurn, MechanismLaws, desk
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 
@@ -104,6 +105,24 @@ def test_a_document_alone_is_named_as_rarely_as_promised_and_no_rarer_than_neede
     room = np.sqrt(3 * 0.01 * np.log(2 / CHANCE) / trials)  # Chernoff
     assert missed <= 0.01 + room
     assert missed > 0.004
+
+
+@pytest.mark.parametrize("unit", [Unit.DOCUMENT, Unit.PERSON])
+def test_through_the_door_a_person_counts_once_for_all_documents(unit: Unit) -> None:
+    asked = replace(NAMES, unit=unit)
+    whose = np.arange(3000) // 300  # ten persons, and each says the same three words in each of 300 documents
+    rows = sparse.csr_array(np.tile([4, 1, 0, 2], (3000, 1)))
+    tally = SumTally(
+        asked,
+        on_rows=lambda poured: SELECTION.on_rows(poured, asked),
+        on_named=lambda sums: SELECTION.on_named(sums, asked, desk()),
+        persons=whose,
+    )
+    named = tally.named(rows, np.arange(3000))
+    truth = 10 if unit is Unit.PERSON else 3000
+    assert named[2] == 0
+    assert (np.abs(named[[0, 1, 3]] - truth) < 7 * sqrt(20)).all() or unit is Unit.PERSON
+    assert (named < truth + 7 * sqrt(20)).all()
 
 
 def test_words_of_many_documents_are_named_with_noise() -> None:
