@@ -74,3 +74,20 @@ class NotFinite(Refused):
 
     count: int
     hint = "training diverged: lower the learning rate; nothing was sent"
+
+
+@dataclass(eq=False)
+class CouplesDocuments(Unsound):
+    """in {where}, one document's part of the answer depends on the documents beside it: {kind}"""
+
+    where: str
+    kind: str
+    hint = "normalise each document by itself (layer normalisation instead of batch normalisation): no clip bounds the others"
+
+
+@dataclass(eq=False)
+class NoProbe(Misuse):
+    """nothing says what {module} takes as input, so it cannot be tried whether it couples documents"""
+
+    module: str
+    hint = "give check_module a few inputs, one row per document"

@@ -1,0 +1,294 @@
+"""Refuses what couples documents: a clip per document bounds a sum only if no document changes another's gradient.
+
+It tries networks and models on made-up documents and reads none of anybody's. What it accepts has passed the trials, which is
+no proof; what it refuses has failed one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.modules.instancenorm import _InstanceNorm
+
+from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
+from securetm.errors import CouplesDocuments, NoProbe
+from securetm.tally import SumTally
+
+Inputs = tuple[Tensor, ...]
+
+ROWS = 16
+_OUTLIER = 100.0  # what takes a place is this much larger than what it replaces, so that a maximum moves too
+_ROUNDS = 200.0  # units of the last place that two ways to the same number may differ by, of the largest one beside it
+
+# ---- networks ------------------------------------------------------------------------------------------------------------
+
+
+def check_module(module: nn.Module, inputs: Inputs | None = None) -> None:
+    """Raises CouplesDocuments where the rows of a batch meet, or where anything is kept from one batch to the next.
+
+    `inputs` are a few rows as the module takes them, one per document; left out, the first linear layer says their width.
+    The trials run on a copy in training mode; the module and the global random state stay as they were.
+    """
+    _check_kinds(module)
+    tried = copy.deepcopy(module).train()
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        torch.manual_seed(1)
+        batch = _batch(tried, inputs)
+        _check_memory(tried, batch)
+        _check_outputs(tried, batch)
+        _check_gradients(tried, batch)
+        _check_size(tried, batch)
+
+
+def _check_kinds(module: nn.Module) -> None:
+    for path, part in module.named_modules():
+        if isinstance(part, _BatchNorm):
+            raise CouplesDocuments(_where(module, path), f"{type(part).__name__} normalises over the documents of a batch")
+        if isinstance(part, _InstanceNorm) and part.track_running_stats:
+            raise CouplesDocuments(_where(module, path), f"{type(part).__name__} keeps running statistics of documents")
+
+
+def _check_memory(module: nn.Module, batch: Inputs) -> None:
+    """Neither a buffer nor anything else may be left behind by a batch."""
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    first = _run(module, batch)[0]
+    _run(module, _replaced(batch, range(len(batch[0]))))
+    for name, buffer in module.named_buffers():
+        if not torch.equal(before[name], buffer):
+            raise CouplesDocuments(_where(module, name), "a buffer changes while it learns, and stays for later documents")
+    if not _same(first, _run(module, batch)[0]):
+        raise CouplesDocuments(_where(module, ""), "something of earlier documents stays in it")
+
+
+def _check_outputs(module: nn.Module, batch: Inputs) -> None:
+    """Row i may not move when another row is replaced; randomness is drawn alike, so it stays with its row."""
+    whole, parts = _run(module, batch)
+    if len(whole) != len(batch[0]):
+        raise CouplesDocuments(_where(module, ""), f"it gives {len(whole)} rows for {len(batch[0])} documents")
+    for place in (0, len(whole) // 2, len(whole) - 1):
+        others = [i for i in range(len(whole)) if i != place]
+        moved, moved_parts = _run(module, _replaced(batch, [place]))
+        if not _same(whole[others], moved[others]):
+            raise CouplesDocuments(_first(module, parts, moved_parts, others), "its rows change when another row does")
+
+
+def _check_gradients(module: nn.Module, batch: Inputs) -> None:
+    """The gradient of a sum must be the sum of what each row's loss gives among other rows than its own."""
+    rows = range(len(batch[0]))
+    together = _gradient(module, batch, list(rows))
+    apart = [_gradient(module, _replaced(batch, [j for j in rows if j != i]), [i]) for i in rows]
+    for name, whole in together.items():
+        each = torch.stack([one[name] for one in apart])
+        # Sums in another order differ by rounding, of the largest terms and not of the sum.
+        if not _same(whole.flatten(), each.sum(dim=0).flatten(), each.abs().sum(dim=0).max()):
+            raise CouplesDocuments(_where(module, name), "its gradient is not the sum of the documents' own gradients")
+
+
+def _check_size(module: nn.Module, batch: Inputs) -> None:
+    """Nor may a row depend on how many there are. Noise is switched off for this: another size draws other noise."""
+    with _held_still(module, batch):
+        half = tuple(x[: len(x) // 2] for x in batch)
+        whole, fewer = _run(module, batch)[0], _run(module, half)[0]
+        if len(fewer) != len(half[0]) or not _same(whole[: len(fewer)], fewer):
+            raise CouplesDocuments(_where(module, ""), "its rows depend on how many there are")
+
+
+@contextmanager
+def _held_still(module: nn.Module, batch: Inputs) -> Iterator[None]:
+    """The module without its own noise: first without dropout, and if that is not all, as when it does not learn."""
+    ways: list[Callable[[], object]] = [
+        module.train,
+        lambda: [part.eval() for part in module.modules() if isinstance(part, _DropoutNd)],
+        module.eval,
+    ]
+    try:
+        for way in ways:
+            way()
+            if torch.equal(_run(module, batch, seed=2)[0], _run(module, batch, seed=3)[0]):
+                yield
+                return
+        raise CouplesDocuments(_where(module, ""), "its noise cannot be switched off to see whether their number matters")
+    finally:
+        module.train()
+
+
+def _batch(module: nn.Module, inputs: Inputs | None) -> Inputs:
+    if inputs is not None:
+        if len(inputs[0]) < 2:
+            raise NoProbe(type(module).__name__)
+        return inputs
+    wide = next((part for part in module.modules() if isinstance(part, nn.Linear)), None)
+    if wide is None:
+        raise NoProbe(type(module).__name__)
+    return (torch.randn(ROWS, wide.in_features, dtype=wide.weight.dtype, device=wide.weight.device),)
+
+
+def _replaced(batch: Inputs, places: Any) -> Inputs:
+    """The batch with other rows in these places: outliers of both signs, or, where inputs are whole numbers, other rows."""
+    out = []
+    for one in batch:
+        changed, chosen = one.clone(), list(places)
+        if one.is_floating_point():
+            # As large in one way as in the other: counts stay counts where none was below zero.
+            other = _OUTLIER * torch.randn_like(one[chosen]) * one.abs().max().clamp(min=0.01)
+            changed[chosen] = other.abs() if bool((one >= 0).all()) else other
+        else:
+            changed[chosen] = one.roll(1, 0)[chosen]
+        out.append(changed)
+    return tuple(out)
+
+
+def _run(module: nn.Module, batch: Inputs, seed: int = 2) -> tuple[Tensor, dict[str, Tensor]]:
+    """The output, one flat row per document, and that of every part inside in the order in which parts are done."""
+    parts: dict[str, Tensor] = {}
+
+    def keep(name: str) -> Callable[..., None]:
+        return lambda _module, _inputs, out: parts.__setitem__(name, out.detach()) if isinstance(out, Tensor) else None
+
+    hooks = [part.register_forward_hook(keep(name)) for name, part in module.named_modules()]
+    try:
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            return _rows(module(*batch)), parts
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _rows(out: Any) -> Tensor:
+    if isinstance(out, Tensor):
+        return out.reshape(len(out), -1) if out.ndim else out.reshape(1, 1)
+    return torch.cat([_rows(one) for one in out], dim=1)
+
+
+def _gradient(module: nn.Module, batch: Inputs, of: list[int]) -> dict[str, Tensor]:
+    """The gradient of a fixed mixture of these rows' outputs, by parameter."""
+    learned = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+    torch.manual_seed(2)
+    out = _rows(module(*batch))
+    mixture = torch.cos(torch.arange(out.shape[1], dtype=out.dtype, device=out.device))  # no symmetry that hides a term
+    loss = (out[of] @ mixture).sum()
+    if not learned or not loss.requires_grad:
+        return {}
+    found = torch.autograd.grad(loss, list(learned.values()), allow_unused=True)
+    return {name: one for name, one in zip(learned, found, strict=True) if one is not None}
+
+
+def _same(one: Tensor, two: Tensor, scale: Tensor | None = None) -> bool:
+    """Equal but for rounding, of each row's largest value or of `scale`; what is not finite must be so in both."""
+    if one.shape != two.shape:
+        return False
+    if not one.is_floating_point():
+        return bool(torch.equal(one, two))
+    size = torch.maximum(one.abs(), two.abs()).nan_to_num(0.0, 0.0, 0.0)
+    largest = (size.amax(dim=-1, keepdim=True) if size.ndim > 1 else size) if scale is None else scale
+    close = (one - two).abs() <= _ROUNDS * torch.finfo(one.dtype).eps * largest
+    return bool((close | (one == two) | (one.isnan() & two.isnan())).all())
+
+
+def _first(module: nn.Module, before: dict[str, Tensor], after: dict[str, Tensor], rows: list[int]) -> str:
+    """The first part, innermost first, whose rows moved."""
+    for name, out in before.items():
+        kept = out.ndim and len(out) > max(rows)
+        if kept and not _same(_rows(out)[rows], _rows(after[name])[rows]):
+            return _where(module, name)
+    return _where(module, "")
+
+
+def _where(module: nn.Module, path: str) -> str:
+    return f"{type(module).__name__}.{path}" if path else type(module).__name__
+
+
+# ---- models --------------------------------------------------------------------------------------------------------------
+
+_WORDS = 30
+_PARTS = ((0, 2), (2, 6), (6, 12))  # two at least, as some models refuse a single document
+
+
+def check_additive(model: TopicModel) -> None:
+    """Raises CouplesDocuments unless a fresh model's answer about some documents is the sum of its answers about parts of them.
+
+    Questions to each party by itself, and answers that are one row of a whole party, are no sums over documents: they pass.
+    """
+    documents = _made_up()
+    query = model.query(model.start(documents.vocabulary, np.random.default_rng(0)))
+    if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
+        return
+    for radius in (INF, 1.0):
+        whole = _answer(query, documents, radius)
+        apart = np.array([_answer(query, documents.select(np.arange(*part)), radius) for part in _PARTS])
+        _compare(type(model).__name__, whole, apart.sum(axis=0), np.abs(apart).sum(axis=0))
+
+
+def _compare(model: str, whole: Array, apart: Array, terms: Array) -> None:
+    unit = np.finfo(whole.dtype).eps if np.issubdtype(whole.dtype, np.floating) else 0.0
+    # Rounding follows the largest terms: what is far below them in one coordinate may be all rounding.
+    if not (np.abs(whole - apart) <= _ROUNDS * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))).all():
+        raise CouplesDocuments(model, "the answer about all documents is not the sum of the answers about parts of them")
+
+
+def _answer(query: Query, documents: Any, radius: float) -> Array:
+    tally = SumTally(query.terms, radius=radius, persons=documents.persons)
+    query.answer(documents, tally, {}, np.random.default_rng(0))
+    return np.asarray(tally.vector())
+
+
+@dataclass(frozen=True)
+class _MadeUp:
+    """Documents of nobody (contracts.Documents), with everything that a model may ask of them."""
+
+    each: tuple[Array, ...]  # word ids in reading order
+    keys: Array
+    persons: Array
+    vocabulary: tuple[str, ...] = field(default=tuple(f"word {v}" for v in range(_WORDS)))
+
+    @property
+    def counts(self) -> Any:
+        return sparse.csr_array(np.array([np.bincount(one, minlength=_WORDS) for one in self.each]).astype(np.int32))
+
+    @property
+    def tokens(self) -> Array:
+        return np.concatenate(self.each).astype(np.int32)
+
+    @property
+    def token_ends(self) -> Array:
+        return np.cumsum([len(one) for one in self.each])
+
+    @property
+    def sentence_ends(self) -> Array:
+        return self.token_ends
+
+    @property
+    def embeddings(self) -> Array:
+        found: Array = self.counts.toarray() @ np.random.default_rng(3).normal(0, 1, (_WORDS, 16))
+        return found
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def select(self, rows: Array) -> Self:
+        """These documents only."""
+        return type(self)(tuple(self.each[i] for i in rows), self.keys[rows], self.persons[rows])
+
+    def halves(self, seed: int) -> tuple[Self, Self]:  # noqa: ARG002 - every second word
+        """Words to see and words to predict."""
+        seen, unseen = (tuple(one[first::2] for one in self.each) for first in (0, 1))
+        return type(self)(seen, self.keys, self.persons), type(self)(unseen, self.keys, self.persons)
+
+
+def _made_up() -> _MadeUp:
+    """Short ones, long ones and one of a single word; each of its own person."""
+    rng = np.random.default_rng(0)
+    lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10)
+    each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)
+    return _MadeUp(each, rng.integers(0, 2**64, len(each), dtype=np.uint64), np.arange(len(each)))
