@@ -53,7 +53,7 @@ def from_bill(billed: Billed, progress: Progress) -> Sheet:
         sampling="poisson" if isinstance(billed.round.event, PoissonSampledDpEvent) else "none",
         settings={"profile": billed.profile, "rounds": billed.rounds, **billed.settings, "documents": billed.documents},
     )
-    lasts = count_for(lambda rounds: billed.spends(rounds), budget.epsilon, ALONE * budget.delta, MOST_ROUNDS)
+    lasts = _lasting(billed, progress)
     warnings = (sentence_delta(budget.delta, billed.documents) if billed.documents else None, _stops(billed, sheet, lasts))
     return replace(
         sheet,
@@ -65,17 +65,29 @@ def from_bill(billed: Billed, progress: Progress) -> Sheet:
     )
 
 
-_SHARE = "Computed at nine tenths of delta, as a party's ledger does: the last tenth is kept for further runs over the same documents."
+def _lasting(billed: Billed, progress: Progress) -> int:
+    """How many rounds the ledger would let it go on."""
+    progress.stage("rounds that the budget lasts", MOST_ROUNDS.bit_length())
+    tried = iter(range(1, 2 * MOST_ROUNDS.bit_length()))
+
+    def spends(rounds: int) -> Spends:
+        progress.step(next(tried))
+        return billed.spends(rounds)
+
+    return count_for(spends, billed.budget.epsilon, ALONE * billed.budget.delta, MOST_ROUNDS)
+
+
+_SHARE = (
+    "Computed at nine tenths of delta, as a party's ledger does: the rest is kept for further runs over the same documents."
+)
 
 
 def _drawn(billed: Billed) -> tuple[str, ...]:
     event = billed.round.event
     if not isinstance(event, PoissonSampledDpEvent):
         return ()
-    return (
-        f"a document joins each round by a coin of its own (with probability {event.sampling_probability:.4g}) that "
-        "nobody else learns",
-    )
+    coin = f"a coin of its own (with probability {event.sampling_probability:.4g}) that nobody else learns"
+    return (f"a document joins each round by {coin}",)
 
 
 def _stops(billed: Billed, sheet: Sheet, lasts: int) -> str | None:

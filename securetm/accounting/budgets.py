@@ -139,8 +139,8 @@ def _about(training: Training, epsilon: float) -> tuple[str | None, ...]:
     )
     return (
         replaced(epsilon, training.delta, "document"),
-        f"A person who wrote k documents is protected k times less (epsilon = {upward(epsilon)} k per person): name "
-        "persons in the corpus, "
+        "This counts documents: a person who wrote k of them is protected by k times this epsilon only. Name persons "
+        "in the corpus, "
         "and count rows per person, if documents are not independent people.",
         covered,
     )
