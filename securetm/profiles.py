@@ -28,7 +28,7 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import NoiseByParties, NotFound, NotNoised, PublicBatches, WordsNotSelected
+from securetm.errors import NoiseByParties, NotFound, NotNoised, PublicBatches, SharesInTheClear, WordsNotSelected
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
@@ -155,6 +155,8 @@ def _check_paid(terms: Terms, profile: Profile) -> None:
         raise NoiseByParties()
     if terms.noised is Noised.NOT and not at_opener:
         raise NotNoised()
+    if terms.noised is Noised.SHARE and profile.aggregation.channel != "sealed":
+        raise SharesInTheClear()
 
 
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:

@@ -10,7 +10,7 @@ from dp_accounting import ZCDpEvent
 
 
 @attrs.define(frozen=True, slots=False)
-class SymmetricZCDpEvent(ZCDpEvent):
+class SymmetricZCDpEvent(ZCDpEvent):  # type: ignore[misc]  # dp_accounting ships no types
     """Renyi divergence at most xi + rho x order, by noise on whole numbers that is added and symmetric about zero.
 
     The symmetry is what makes the divergence of a Poisson-sampled answer from an unsampled one the larger of both directions

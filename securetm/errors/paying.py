@@ -31,6 +31,12 @@ class NoiseByParties(Unsound):
     hint = "add the noise at the parties: kind = \"gaussian\" or \"noise_shares\""
 
 
+class SharesInTheClear(Unsound):
+    """each party adds a share of the noise only, and here every party's answer is seen by itself"""
+
+    hint = "add the shares under masked or encrypted sums, or let each party add all the noise: kind = \"gaussian\""
+
+
 @dataclass(eq=False)
 class NotPaidFor(Refused):
     """the question {name!r} has no share in the privacy budget"""

@@ -281,8 +281,8 @@ class Party:
             return
         spend = spend_of(terms, self.profile, cohort)
         assert spend is not None  # what was admitted under a budget is noised
-        about = {"profile": self.profile.name, "question": ask.question, "serial": ask.serial, "unit": self.plan.unit.value}
-        self._purse.charge(self.run, spend, {**about, "digest": self.profile.digest.hex()})
+        who = {"profile": self.profile.name, "digest": self.profile.digest.hex(), "unit": self.plan.unit.value}
+        self._purse.charge(self.run, spend, {**who, "question": ask.question, "serial": ask.serial})
 
     def _begin(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
         self._open_round = (name, exchange)
@@ -321,8 +321,8 @@ class Party:
         budget = self.profile.budget
         if budget is None or len(documents) == 0:
             return
-        persons = budget.unit is Unit.PERSON and documents.persons is not None
-        units = len(np.unique(documents.persons)) if persons else len(documents)
+        by_person = documents.persons if budget.unit is Unit.PERSON else None
+        units = len(documents) if by_person is None else len(np.unique(by_person))
         if budget.delta * units >= 1:
             raise DeltaTooLarge(self.name, budget.delta, units, budget.unit.value)
 

@@ -14,6 +14,7 @@ import numpy as np
 from securetm.accounting.spends import Spend
 from securetm.contracts import Cohort, Profile, Terms, Unit
 from securetm.federation.questions import JOINT, TRAIN, Questions
+from securetm.models.isolation import check_additive
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
 from securetm.tables import require
@@ -25,7 +26,7 @@ FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
 
 def spend_of(terms: Terms, profile: Profile, cohort: Cohort) -> Spend | None:
-    """What one answer under these terms costs each unit of a party's documents; the event is that of the part that adds noise."""
+    """What one answer under these terms costs each unit of a party's documents, by the part that adds the noise."""
     events: list[DpEvent] = []
     slack = 0.0
     for mechanism in profile.mechanisms:
@@ -75,9 +76,10 @@ def bill_of(plan: Plan, parties: int) -> Bill:
 
 
 def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
-    """The plan with the unit that the documents call for, and with the least noise that lasts for all rounds, if it asks for it."""
+    """The plan with the unit that the documents call for and, where it asks for it, the least noise that lasts all rounds."""
     if plan.make_profile().budget is None:
         return plan
+    check_additive(plan.make_model())
     if unit is not None and not plan.privacy.unit:
         plan = replace(plan, privacy=replace(plan.privacy, unit=unit.value))
     if plan.privacy.epsilon and not plan.privacy.noise:

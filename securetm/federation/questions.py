@@ -49,13 +49,8 @@ class Questions:
         return self.plan.make_profile().budget is not None
 
     def _made(self, name: str, state: State) -> Query:
-        if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE):
-            raise UnknownQuestion(name)
-        if name in _UNION_ONLY and self.plan.vocabulary.source != "union":
-            raise UnknownQuestion(name)
-        if self.paid and name not in (JOINT, TRAIN):
-            raise NotPaidFor(name)
-        if name == JOINT and self.plan.vocabulary.source == JOINT:
+        self._check_asked(name)
+        if name == JOINT:
             return WordSketch(self.plan.vocabulary.most_candidates, counted=not self.paid)
         if name == WORDS:
             return WordList(MOST_WORD_BYTES)
@@ -68,6 +63,15 @@ class Questions:
             return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), topics))
         weights = self._checked_weights(state)
         return self.model.query(weights) if name == TRAIN else HeldOut(self.model, weights)
+
+    def _check_asked(self, name: str) -> None:
+        """Only what the plan speaks of may be asked, and under a budget only what it was made for."""
+        source = self.plan.vocabulary.source
+        wanted = "union" if name in _UNION_ONLY else JOINT if name == JOINT else source
+        if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE) or source != wanted:
+            raise UnknownQuestion(name)
+        if self.paid and name not in (JOINT, TRAIN):
+            raise NotPaidFor(name)
 
     def _checked_weights(self, state: State) -> State:
         """The state, if it has the names, shapes and types that the plan's model has, and finite values."""

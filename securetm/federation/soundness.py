@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Profile
-from securetm.errors import TooFewForProfile, Unsound
+from securetm.errors import CouplesDocuments, TooFewForProfile, Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.models.isolation import check_additive
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
 from securetm.threats import Gap, read_threat_model
@@ -28,7 +29,7 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
         tables = {"profile": profile, "model": {"name": model}}
         public = Plan(profile=profile, model=ModelChoice(model), vocabulary=VocabularyChoice("file", "words.txt"))
         plan = public if source == "file" else plan_from_tables(tables, "the check")
-        found += refused_questions(plan, chosen, parties)
+        found += [*_coupled(plan, chosen), *refused_questions(plan, chosen, parties)]
     return [asdict(gap) for gap in found]
 
 
@@ -37,6 +38,17 @@ def _too_few(profile: Profile, parties: int) -> list[Gap]:
         return []
     few = TooFewForProfile(parties, profile.minimum_parties, profile.name)
     return [Gap("a round can take place", "", str(few), few.advice())]
+
+
+def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
+    """A clip bounds one document's part of a sum only if no other part depends on that document."""
+    if profile.budget is None:
+        return []
+    try:
+        check_additive(plan.make_model())
+    except CouplesDocuments as coupled:
+        return [Gap("a budget covers the model's answers", "", str(coupled), coupled.advice())]
+    return []
 
 
 def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, Documents, Domain, Memory, Tally, Terms, Unit
+from securetm.contracts import Answer, Array, Block, Documents, Domain, Memory, Tally, Terms
 from securetm.errors import NotAnswered, SketchTooSmall
 from securetm.models.questions import MOST_WORDS, present, sendable
 

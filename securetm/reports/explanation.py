@@ -25,7 +25,7 @@ _SELECTED = "words that enough documents of a party use, with noised counts, not
 _BOUNDED = (
     "what many documents have in common: noise hides any one document or person, not what a party's documents are about",
     "how many rounds there were, who took part and when, and how often each ledger was charged",
-    "more about a document than stated here if its person has documents with several parties, or if documents are copies of each other",
+    "more of a person who has documents with several parties, or of a document that has copies",
 )
 _STILL = (
     "a sum hides who, not what: a word that a single document of all parties uses is in the total, and words that occur in "
@@ -132,6 +132,7 @@ def _spent(profile: Profile) -> str:
         return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
     budget = profile.budget
     return (
-        f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at delta = "
-        f"{budget.delta:g}, by adding or removing one; each party's own ledger counts it, and training stops before it is exceeded"
+        f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
+        f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "
+        "it is exceeded"
     )

@@ -1,0 +1,52 @@
+"""What the tests of private runs share: a public list of words, plans with a budget, and a party with its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from securetm.accounting.ledger import Ledger
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.federation.identities import public_identity
+from securetm.federation.party import Party
+from securetm.federation.store import COMMON, Drawer, PartyStore
+from securetm.plans import Plan
+
+from .conftest import FIVE, SHARED, small_plan
+
+PUBLIC = tuple(sorted({*SHARED, *(word for subject in FIVE.values() for word in subject)}))
+
+
+def public_words(folder: Path) -> str:
+    """A file of words that are nobody's secret."""
+    path = folder / "words.txt"
+    path.write_text("\n".join(PUBLIC), "utf-8")
+    return str(path)
+
+
+def private_plan(folder: Path, profile: str, **more: Any) -> Plan:
+    """A small plan under a profile with a budget."""
+    return small_plan(profile=profile, vocabulary__source="file", vocabulary__file=public_words(folder), **more)
+
+
+def stores(names: Mapping[str, Corpus], folder: Path) -> tuple[dict[str, PartyStore], dict[str, bytes]]:
+    """Each party's own store, and everybody's public identity."""
+    made = {name: PartyStore(folder / name) for name in names}
+    return made, {name: public_identity(store, OperatingSystem()) for name, store in made.items()}
+
+
+def paying_parties(plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> dict[str, Party]:
+    """Real parties, each with a ledger of its own."""
+    own, keys = stores(corpora, folder)
+    profile = plan.make_profile()
+    assert profile.budget is not None
+    made = {}
+    for name, corpus in corpora.items():
+        ledger = Ledger.open(folder / f"{name}.ledger", name, profile.budget)
+        others = Drawer(folder / f"{name}.others", COMMON)
+        made[name] = Party(
+            name, tuple(corpora), plan, profile, corpus, own[name], OperatingSystem(), keys, ledger, others, "a run"
+        )
+    return made

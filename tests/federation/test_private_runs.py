@@ -1,0 +1,263 @@
+"""Runs under a privacy budget: what leaves a party, what is refused, what is spent, and when training ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.accounting.ledger import Ledger
+from securetm.aggregation.vectors import unpack_vector
+from securetm.contracts import Unit
+from securetm.corpus.corpus import Corpus
+from securetm.errors import DeltaTooLarge, NoPersons, VocabularyNotAllowed
+from securetm.federation import wire
+from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.simulation import execute
+from securetm.federation.transcript import Transcript
+
+from .conftest import FIVE, small_plan, texts
+from .played import Played
+from .private import PUBLIC, paying_parties, private_plan
+
+PRIVATE = ("dp-local", "dp-distributed", "dp-central")
+SCRIPT = Path(__file__).with_name("killed_run.py")
+
+
+def ran(folder: Path, profile: str, corpora: Mapping[str, Corpus], *, record: bool = False, **more: Any) -> Any:
+    plan = private_plan(folder, profile, **more)
+    made = begin(folder / "run", plan, corpora, with_content=record)
+    return made, execute(made, Unwatched())
+
+
+# ---- what leaves a party -------------------------------------------------------------------------------------------
+
+
+def shape_of(folder: RunFolder) -> list[tuple[Any, ...]]:
+    """Every message without its content: who said how much to whom, in order."""
+    transcript = Transcript(folder.path / "transcript")
+    rows = transcript.rows("SELECT serial, channel, sender, receiver, bytes FROM messages ORDER BY at")
+    transcript.close()
+    return rows
+
+
+@pytest.mark.parametrize("profile", PRIVATE)
+def test_the_form_of_a_run_says_nothing_of_the_documents(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Other documents, and more of them: the same messages of the same lengths in the same order."""
+    other = {name: Corpus.from_strings(texts(FIVE["south"], 130, 99), name=name) for name in five}
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one, _ = ran(tmp_path / "a", profile, five, training__rounds=4)
+    two, _ = ran(tmp_path / "b", profile, other, training__rounds=4)
+    assert shape_of(one) == shape_of(two)
+
+
+def test_nothing_but_noised_answers_and_public_facts_leaves_a_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """An auditor reads every byte: consent, ledger heads and signatures of promised sizes, and vectors full of noise."""
+    folder, _ = ran(tmp_path, "dp-local", five, record=True, training__rounds=6)
+    played = Played(folder.plan, folder.members)
+    played.adopt(PUBLIC)
+    terms = played.terms("train", played.fresh())
+    transcript = Transcript(folder.path / "transcript")
+    rows = transcript.rows("SELECT channel, sender, receiver, content FROM messages ORDER BY at")
+    transcript.close()
+    pending: dict[str, wire.Body] = {}
+    answers = []
+    for channel, sender, receiver, content in rows:
+        if channel == "request":
+            pending[receiver] = wire.unpack_request(content)[1]
+        elif channel == "answer":
+            answers += said(pending.pop(sender), wire.unpack_reply(content, sender)[1], content, terms, sender)
+    assert len(answers) == 6 * len(five)
+    for vector in answers:
+        assert np.issubdtype(vector.dtype, np.integer)
+        assert vector.std() > 0.9 * terms.deviation
+        assert np.mean(vector == 0) < 0.01  # a coordinate of an exact gradient is often nought
+
+
+def said(request: wire.Body, outcome: wire.Outcome, content: bytes, terms: Any, sender: str) -> list[Any]:
+    """The answer in a reply, after everything else in it was found to be of the one form that it may have."""
+    assert isinstance(outcome, wire.Accepted)
+    assert len(outcome.head) == 4 + 8 + 32 + 32 + 64  # whose ledger, how long, which, where; and a signature
+    if isinstance(request, wire.Witness):
+        assert [len(parcel) for parcel in outcome.parcels] == [4 + 4 + 8 + 32 + 32 + 64] * len(request.heads)
+        return []
+    if not isinstance(request, wire.Ask):
+        assert outcome.parcels == ()
+        return []
+    assert request.question == "train"
+    (vector,) = outcome.parcels
+    assert wire.pack_reply(wire_session(content), outcome) == content  # there is no field that nobody looked at
+    blocks = unpack_vector(vector, terms, sender)
+    return [np.concatenate([block.ravel() for block in blocks.values()])]
+
+
+def wire_session(content: bytes) -> bytes:
+    return wire.unpack_reply(content, "somebody")[0]
+
+
+@pytest.mark.parametrize("question", ["coherence", "held_out", "frequencies", "words", "joint"])
+def test_what_no_budget_was_made_for_is_refused_by_name(question: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = private_plan(tmp_path, "dp-local")
+    party = paying_parties(plan, five, tmp_path)["north"]
+    open_plan = small_plan(vocabulary__source="union" if question in ("words", "frequencies") else "")
+    played, free = Played(plan, tuple(five)), Played(open_plan, tuple(five))
+    settle(played, party)
+    free.adopt(PUBLIC)
+    state = {"top": np.arange(6).reshape(2, 3)} if question == "coherence" else free.fresh() if question == "held_out" else {}
+    terms_free = wire.Ask(question, 0, 1, tuple(five), bytes(32), state)
+    before = party.ledger.head if party.ledger else None
+    assert played.send(party, terms_free) in (wire.Refusal("NotPaidFor"), wire.Refusal("UnknownQuestion"))
+    assert party.ledger is not None
+    assert party.ledger.head == before
+    party.close()
+
+
+def settle(played: Played, party: Any) -> None:
+    for body in (played.invite(), played.adopt(PUBLIC)):
+        assert isinstance(played.send(party, body), wire.Accepted)
+
+
+def test_a_hostile_model_cannot_make_a_party_say_more_than_noise(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Weights at which every gradient overflows: a refusal would depend on the documents, so there is none."""
+    folder, _ = ran(tmp_path, "dp-local", five, training__rounds=1)
+    plan = folder.plan
+    parties = paying_parties(plan, five, tmp_path / "again")
+    played = Played(plan, tuple(five))
+    heads = {}
+    for name, party in parties.items():
+        outcome = played.send(party, played.invite())
+        assert isinstance(outcome, wire.Accepted)
+        heads[name] = outcome.head
+        assert isinstance(played.send(party, played.adopt(PUBLIC)), wire.Accepted)
+    signed = []
+    for name, party in parties.items():
+        if name != "north":
+            outcome = played.send(party, wire.Witness((heads["north"],)))
+            assert isinstance(outcome, wire.Accepted)
+            signed += outcome.parcels
+    hostile = {n: np.full_like(a, 1e38) if n == "weights" else a for n, a in played.fresh().items()}
+    ask = replace(played.ask("train", hostile), witnesses=tuple(signed))
+    outcome = played.send(parties["north"], ask)
+    assert isinstance(outcome, wire.Accepted)
+    terms = played.terms("train", hostile)
+    vector = np.concatenate([b.ravel() for b in unpack_vector(outcome.parcels[0], terms, "north").values()])
+    assert np.abs(vector).max() < 12 * terms.deviation + 60 * terms.l2
+    for party in parties.values():
+        party.close()
+
+
+# ---- what is spent -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PRIVATE)
+def test_a_budget_of_three_lasts_for_the_rounds_and_is_not_exceeded(
+    profile: str, five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    _, result = ran(tmp_path, profile, five, privacy__epsilon=3.0, training__rounds=12)
+    assert (result["rounds"], result["stopped"]) == (12, "rounds")
+    for spent in result["spent"]:
+        assert 2.7 < spent["epsilon"] <= 3.0
+        assert (spent["unit"], spent["delta"]) == ("document", 1e-5)
+
+
+def test_training_stops_before_the_round_that_would_exceed_the_budget(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    settings = {"privacy__epsilon": 3.0, "privacy__noise": 0.8, "training__rounds": 500}
+    folder, result = ran(tmp_path, "dp-central", five, **settings)
+    assert result["stopped"] == "budget"
+    assert 5 < result["rounds"] < 500
+    assert all(2.7 < spent["epsilon"] <= 3.0 for spent in result["spent"])
+    assert len(result["topics"]) == 3  # the model so far is kept
+    ledger = Ledger.read(folder.ledger("north"))
+    assert sum(entry.content["kind"] == "spent" for entry in ledger.entries()) == result["rounds"]
+    ledger.close()
+
+
+def test_the_next_run_over_the_same_documents_finds_the_budget_spent(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
+    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0)
+    result = execute(begin(tmp_path / "another", plan, five), Unwatched())
+    assert (result["rounds"], result["stopped"]) == (0, "budget")
+    assert all(spent["epsilon"] == 0 and 2.7 < spent["all_runs"] <= 3.0 for spent in result["spent"])
+
+
+@pytest.mark.parametrize("moments", [1, 5])
+def test_a_killed_run_does_not_forget_what_it_spent(moments: int, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    stored = tmp_path / "corpora"
+    stored.mkdir()
+    for name, corpus in five.items():
+        corpus.save(stored / f"{name}.npz")
+    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0, privacy__noise=0.9, training__rounds=8)
+    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "begin", "round", str(moments), str(stored), settings]
+    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    folder = reopen(tmp_path / "run")
+    before = charges(folder)
+    assert all(count >= moments for count in before.values())
+    result = execute(folder, Unwatched())
+    after = charges(folder)
+    assert all(after[name] - before[name] >= result["rounds"] - moments for name in after)
+    assert all(spent["epsilon"] <= 3.0 for spent in result["spent"])
+
+
+def charges(folder: RunFolder) -> dict[str, int]:
+    found = {}
+    for name in folder.members:
+        ledger = Ledger.read(folder.ledger(name))
+        found[name] = sum(entry.content["kind"] == "spent" for entry in ledger.entries())
+        ledger.close()
+    return found
+
+
+# ---- who is protected ----------------------------------------------------------------------------------------------
+
+
+def test_persons_are_the_unit_where_the_documents_name_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    persons = {name: replace(corpus, persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
+    folder, result = ran(tmp_path, "dp-local", persons, training__rounds=3)
+    assert folder.plan.unit is Unit.PERSON
+    assert {spent["unit"] for spent in result["spent"]} == {"person"}
+
+
+def test_a_party_whose_documents_name_nobody_cannot_promise_persons_anything(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = private_plan(tmp_path, "dp-local", privacy__unit="person")
+    with pytest.raises(NoPersons):
+        execute(begin(tmp_path / "run", plan, five), Unwatched())
+
+
+def test_a_delta_that_would_publish_a_document_whole_is_refused(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = private_plan(tmp_path, "dp-local", privacy__delta=0.05)
+    with pytest.raises(DeltaTooLarge):
+        execute(begin(tmp_path / "run", plan, five), Unwatched())
+
+
+def test_a_vocabulary_of_the_parties_words_is_refused(five: Mapping[str, Corpus]) -> None:
+    with pytest.raises(VocabularyNotAllowed):
+        small_plan(profile="dp-local", vocabulary__source="union")
+
+
+def test_words_are_named_only_where_many_documents_use_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Six hundred documents of one party share its words; one of them has a word that nobody else uses."""
+    said = [*texts(FIVE["south"], 600, 1), "court zyzzyva judge"]
+    many = {name: Corpus.from_strings(said, name=name) for name in five}
+    plan = small_plan(profile="dp-distributed", training__rounds=2)
+    folder = begin(tmp_path / "run", plan, many)
+    result = execute(folder, Unwatched())
+    words = (folder.coordinator / "vocabulary.txt").read_text().split("\n")
+    assert "court" in words
+    assert "zyzzyva" not in words
+    ledger = Ledger.read(folder.ledger("north"))
+    asked = [entry.content["about"]["question"] for entry in ledger.entries() if entry.content["kind"] == "spent"]
+    ledger.close()
+    assert asked == ["joint", "train", "train"]
+    assert result["rounds"] == 2

@@ -1,0 +1,130 @@
+"""Ledgers that peers countersign: an older copy, a fresh one and a forged head are found out before anything more is spent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import LedgerReplaced, LedgerRolledBack
+from securetm.federation import wire
+from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.party import Party
+from securetm.federation.simulation import execute
+from securetm.plans import Plan
+
+from .played import Played, refusals
+from .private import PUBLIC, paying_parties, private_plan
+
+
+class Session:
+    """Parties with ledgers, and a coordinator that can leave out, change or repeat what they sign."""
+
+    def __init__(self, plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> None:
+        self.parties = paying_parties(plan, corpora, folder)
+        self.played = Played(plan, tuple(corpora))
+        self.heads: dict[str, bytes] = {}
+        for name in self.parties:
+            self.accepted(name, self.played.invite())
+            self.accepted(name, self.played.adopt(PUBLIC))
+
+    def accepted(self, name: str, body: wire.Body) -> wire.Accepted:
+        outcome = self.played.send(self.parties[name], body)
+        assert isinstance(outcome, wire.Accepted)
+        self.heads[name] = outcome.head
+        return outcome
+
+    def signed_of(self, owner: str) -> tuple[bytes, ...]:
+        """What all others sign of that ledger."""
+        others = [name for name in self.parties if name != owner]
+        return tuple(self.accepted(name, wire.Witness((self.heads[owner],))).parcels[0] for name in others)
+
+    def ask(self, name: str, witnesses: tuple[bytes, ...]) -> wire.Outcome:
+        question = replace(self.played.ask("train", self.played.fresh()), witnesses=witnesses)
+        outcome = self.played.send(self.parties[name], question)
+        if isinstance(outcome, wire.Accepted):
+            self.heads[name] = outcome.head
+        return outcome
+
+    def party(self, name: str) -> Party:
+        return self.parties[name]
+
+    def close(self) -> None:
+        for party in self.parties.values():
+            party.close()
+
+
+@pytest.fixture
+def session(five: Mapping[str, Corpus], tmp_path: Path) -> Session:
+    return Session(private_plan(tmp_path, "dp-local"), five, tmp_path)
+
+
+def test_a_party_spends_only_where_the_others_signed(session: Session) -> None:
+    assert session.ask("north", ()) == wire.Refusal("NotWitnessed")
+    signed = session.signed_of("north")
+    assert session.ask("north", signed[:1]) == wire.Refusal("NotWitnessed")
+    assert isinstance(session.ask("north", signed), wire.Accepted)
+    assert session.ask("north", signed) == wire.Refusal("NotWitnessed")  # they signed where it stood before
+    assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
+    session.close()
+
+
+def test_nobody_else_can_sign_for_a_party(session: Session) -> None:
+    signed = session.signed_of("north")
+    forged = tuple(one[:-1] + bytes([one[-1] ^ 1]) for one in signed)
+    assert session.ask("north", forged) == wire.Refusal("BadSignature")
+    assert session.ask("north", (signed[0],) * 4) == wire.Refusal("NotWitnessed")  # one party is one signature
+    assert session.ask("north", session.signed_of("south")) in (wire.Refusal("Malformed"), wire.Refusal("BadSignature"))
+    assert session.ask("north", (b"short",)) == wire.Refusal("Malformed")
+    session.close()
+
+
+def test_a_forged_head_is_not_countersigned(session: Session) -> None:
+    head = session.heads["north"]
+    changed = head[:5] + bytes([head[5] ^ 1]) + head[6:]
+    assert session.played.send(session.party("south"), wire.Witness((changed,))) == wire.Refusal("BadSignature")
+    assert session.played.send(session.party("south"), wire.Witness((b"",))) == wire.Refusal("Malformed")
+    assert refusals(session.party("south"))[-1][0] == "Malformed"
+    session.close()
+
+
+def finished(folder: Path, plan: Plan, corpora: Mapping[str, Corpus]) -> RunFolder:
+    made = begin(folder, plan, corpora)
+    execute(made, Unwatched())
+    return made
+
+
+@pytest.mark.parametrize(("what", "error"), [("an older copy", LedgerRolledBack), ("a fresh one", LedgerReplaced)])
+def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
+    what: str, error: type[Exception], five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = private_plan(tmp_path, "dp-local", training__rounds=2)
+    first = finished(tmp_path / "one", plan, five)
+    ledger = first.ledger("north")
+    for beside in ledger.parent.glob(ledger.name + "-*"):
+        beside.unlink()
+    shutil.copy(ledger, tmp_path / "old")
+    finished(tmp_path / "two", plan, five)
+    for beside in ledger.parent.glob(ledger.name + "*"):
+        beside.unlink()
+    if what == "an older copy":
+        shutil.copy(tmp_path / "old", ledger)
+    with pytest.raises(error):
+        finished(tmp_path / "three", plan, five)
+
+
+def test_what_is_signed_says_nothing_of_documents(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Two parties with other documents sign the same of a ledger, but for keys and the times in their own."""
+    plan = private_plan(tmp_path, "dp-local")
+    one = Session(plan, five, tmp_path / "a")
+    fewer = {name: corpus.select(np.arange(len(corpus) - 20)) for name, corpus in five.items()}
+    two = Session(plan, fewer, tmp_path / "b")
+    assert [len(part) for part in one.signed_of("north")] == [len(part) for part in two.signed_of("north")]
+    assert one.party("north").ledger.head[0] == two.party("north").ledger.head[0]  # type: ignore[union-attr]
+    one.close()
+    two.close()
