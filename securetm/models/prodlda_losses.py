@@ -9,12 +9,12 @@ import copy
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -23,6 +23,7 @@ from securetm.errors import BrokenPromise
 from securetm.models.kernels import Bags, Fused, Spelled, normalise, normalise_backward, squared_lengths
 
 _TOO_LONG = 2.0**40  # a factor of a gradient beyond it counts as infinite: products and sums of what is left stay ordinary
+_AT_ONCE = 64  # owners whose backgrounds are summed side by side
 
 
 @dataclass(frozen=True)
@@ -173,11 +174,12 @@ class ProdLDALosses:
         names, member = np.unique(owners, return_inverse=True)
         with torch.inference_mode():
             alone, rounding = self._lengths(), self._rounding().cpu().numpy()
-            if len(names) == len(owners):
-                whole: Array = (alone + rounding)[np.argsort(member)]
-                return whole
-            groups = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
-            return np.array([self._length_of_sum(rows, alone[rows]) + rounding[rows].sum() for rows in groups])
+            if len(names) < len(owners):
+                groups = np.split(np.argsort(member, kind="stable"), np.cumsum(np.bincount(member))[:-1])
+                alone, rounding = self._lengths_of_sums(groups, alone), np.array([rounding[rows].sum() for rows in groups])
+                member = np.arange(len(names))
+            whole: Array = (alone + rounding)[np.argsort(member)]
+            return whole
 
     def gradient(self, weights: Array) -> Array:
         """The sum over documents of weight times gradient, as one flat vector; a document of weight 0 adds nothing.
@@ -213,11 +215,14 @@ class ProdLDALosses:
         return some
 
     def _background(self, scale: Tensor) -> Tensor:
-        """The weighted sum of the gradients after layer normalisation, undone from those before it without keeping both."""
+        """The weighted sum of the gradients after layer normalisation, undone from those before it without keeping both.
+
+        With a matrix of weights there is one sum for each of its rows.
+        """
         said, kept = self._said, self._dense["topics"][0]
         level = scale * said.pulls * said.rates / self._net.gain
         undone = (scale / (said.rates * self._net.gain)) @ said.back
-        return undone + (level @ kept) @ self._layers["topics"] - (level * said.means).sum()
+        return undone + (level @ kept) @ self._layers["topics"] - (level * said.means).sum(dim=-1, keepdim=True)
 
     def _lengths(self) -> Array:
         """The length of each document's gradient; infinite where any of its factors is."""
@@ -250,29 +255,44 @@ class ProdLDALosses:
         row = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))
         return np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(batch.ends) - 1)
 
-    def _length_of_sum(self, rows: Array, alone: Array) -> float:
-        """The length of the summed gradients of one owner's documents, whose own lengths are `alone`.
+    def _lengths_of_sums(self, groups: list[Array], alone: Array) -> Array:
+        """The length of each owner's summed gradient, its documents' own lengths being in `alone`.
 
-        Where they cancel, the sum is as long as what rounding leaves of its terms, so it counts as a part of these at least.
+        Where these cancel, the sum is as long as what rounding leaves of its terms, so it counts as a part of them at least.
         """
-        if len(rows) == 1 or not np.isfinite(alone).all():
-            return float(alone.sum())
-        least = float(alone.sum()) * max(2.0**-4, len(rows) * 2.0**-12)
-        return max(math.sqrt(max(self._only(rows)._square_of_sum(), 0.0)), least)
+        lengths = np.array([alone[rows].sum() for rows in groups])
+        several = [i for i, rows in enumerate(groups) if len(rows) > 1 and np.isfinite(lengths[i])]
+        for i, square in zip(several, self._squares_of_sums([groups[i] for i in several]), strict=True):
+            lengths[i] = max(math.sqrt(max(square, 0.0)), lengths[i] * max(2.0**-4, len(groups[i]) * 2.0**-12))
+        return lengths
 
-    def _square_of_sum(self) -> float:
-        """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j)."""
-        total = ((self._shared_words() + 1.0) * _gram(self._words)).sum()
-        for name, (inward, outward) in self._dense.items():
-            total += ((_gram(inward) + (name != "topics")) * _gram(outward)).sum()
-        background = self._background(torch.ones_like(self._said.rates))
-        return float(total) + float(background.double().square().sum())
+    def _squares_of_sums(self, groups: list[Array]) -> list[float]:
+        """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j), within each group of documents."""
+        (kept, outward), device = self._dense["topics"], self._kernels.device
+        wide = [x.double() for name in ("inner", "head") for x in self._dense[name]]  # small; the decoder's are not
+        words, backgrounds = self._words.double(), self._squares_of_backgrounds(groups)
+        squares = []
+        for rows, background in zip(groups, backgrounds, strict=True):
+            places = torch.from_numpy(rows).to(device)
+            one, two, three, four = (_gram(x[places]) for x in wide)  # a bias is a weight whose input is 1: + 1
+            total = (self._shared_words(rows).to(device) + 1.0) * _gram(words[places]) + (one + 1.0) * two
+            total += (three + 1.0) * four + _gram(kept[places].double()) * _gram(outward[places].double())
+            squares.append(float(total.sum()) + background)
+        return squares
 
-    def _shared_words(self) -> Array:
-        batch = self._batch
-        cells = (batch.inputs.astype(np.float64), batch.words, batch.ends)
-        rows = sparse.csr_array(cells, (len(batch.ends) - 1, batch.width))
-        return np.asarray((rows @ rows.T).toarray())
+    def _squares_of_backgrounds(self, groups: list[Array]) -> Iterator[float]:
+        for first in range(0, len(groups), _AT_ONCE):
+            some = groups[first : first + _AT_ONCE]
+            which = torch.from_numpy(np.repeat(np.arange(len(some)), [len(rows) for rows in some]))
+            chosen = torch.nn.functional.one_hot(which, len(some)).T.to(self._words)
+            yield from squared_lengths(self._only(np.concatenate(some))._background(chosen)).tolist()
+
+    def _shared_words(self, rows: Array) -> Tensor:
+        batch = self._batch.only(rows)
+        names, places = np.unique(batch.words, return_inverse=True)
+        dense = np.zeros((len(rows), len(names)))
+        dense[np.repeat(np.arange(len(rows)), np.diff(batch.ends)), places] = batch.inputs  # no word twice in a row
+        return _gram(torch.from_numpy(dense))
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values, dtype=self._dtype)).to(self._kernels.device)
@@ -294,6 +314,5 @@ def _head_gradient(encoded: Encoded, before: Tensor, drawn: Tensor, variance: Te
     return normalise_backward(both, encoded.head, *encoded.scales).transpose(0, 1).reshape(len(before), -1)
 
 
-def _gram(x: Tensor) -> Array:
-    wide = x.double()
-    return (wide @ wide.T).cpu().numpy()
+def _gram(x: Tensor) -> Tensor:
+    return x @ x.T
