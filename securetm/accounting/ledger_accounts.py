@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,6 @@ from securetm.accounting.spends import Spend, event_as_text, event_from_text
 from securetm.contracts import Budget, Unit
 
 OPENED, BUDGET, SPENT = "opened", "budget", "spent"
-_AHEAD = 64  # answers that a first look ahead covers; each further look covers as many again as were given
 
 as_text = lru_cache(maxsize=256)(event_as_text)
 _from_text = lru_cache(maxsize=256)(event_from_text)
@@ -47,6 +47,7 @@ class Accounts:
         self.runs: dict[str, RunAccount] = {}
         self._cost = nothing(())  # of all entries of all runs, for the filter
         self._ahead: Counter[Spend] = Counter()  # answers that fit one run, all together, on top of what it gave
+        self._beyond: dict[Spend, int] = {}  # so many answers of this kind do not fit one run, even without any others
 
     def take(self, entry: Entry) -> None:
         """One more entry."""
@@ -83,25 +84,30 @@ class Accounts:
         return self.runs[run].spends(more) if run in self.runs else RunAccount("", "", "", "").spends(more)
 
     def _look_ahead(self, run: str, kind: Spend, count: int) -> bool:
-        """Composing takes a second, an answer may not: what is found to fit is remembered, for several kinds together."""
+        """Composing takes a moment, an answer must not: what is found to fit is remembered, for several kinds together."""
+        if self._given(run, kind) + count >= self._beyond.get(kind, math.inf):
+            return False
         others = Counter({held: n for held, n in self._ahead.items() if held != kind and n})
-        given = self.runs[run].answers[kind] if run in self.runs else 0
-        found = self._most(run, others, kind, max(count, given, _AHEAD))
-        if found < count and others:  # kinds that take turns near the end of the budget leave each other half
-            others.clear()
-            found = self._most(run, others, kind, max(count, given, _AHEAD))
-            found = max(count, found // 2) if found >= count else found
-        if found >= count:
-            self._ahead = others
-            self._ahead[kind] = found
-        return found >= count
+        if others and self._grant(run, others, kind, count):
+            return True
+        return self._grant(run, Counter(), kind, count)  # what was held for other kinds is left to whoever asks first
 
-    def _most(self, run: str, held: Counter[Spend], kind: Spend, most: int) -> int:
-        """How many fit beside what is held for other kinds; that all of them do is asked first, for it is likely."""
-        but_one = tuple(self._spends(run, held + Counter({kind: most - 1})))
-        if self._affordable(but_one, kind, 1):
-            return most
-        return self._affordable(tuple(self._spends(run, held)), kind, most)
+    def _grant(self, run: str, held: Counter[Spend], kind: Spend, count: int) -> bool:
+        """Holds as many as were given already, or half of what could be left, or fewer until they fit beside the others."""
+        given, beyond = self._given(run, kind), self._beyond.get(kind, 0)
+        asked = max(count, (beyond - given) // 2 if beyond else given)
+        while not self._affordable(self._spends(run, held + Counter({kind: asked - 1})), kind, 1):
+            if not held:
+                self._beyond[kind] = given + asked
+            if asked == count:
+                return False
+            asked = max(count, asked // 4)
+        self._ahead = held
+        self._ahead[kind] = asked
+        return True
+
+    def _given(self, run: str, kind: Spend) -> int:
+        return self.runs[run].answers[kind] if run in self.runs else 0
 
     def _affordable(self, before: Sequence[Spend], kind: Spend, most: int) -> int:
         return affordable(before, kind, self.budget.epsilon, ALONE * self.budget.delta, most)
@@ -115,6 +121,7 @@ class Accounts:
     def _set_budget(self, content: Content) -> None:
         self.budget = Budget(Unit(content["unit"]), float(content["epsilon"]), float(content["delta"]))
         self._ahead.clear()
+        self._beyond.clear()
 
     def _spent(self, content: Content) -> None:
         kind = Spend(_from_text(content["event"]), content["slack"])

@@ -26,7 +26,7 @@ from securetm.contracts import Budget, Unit
 from securetm.errors import BudgetExhausted, LedgerUnwritten
 
 BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
-ANSWER = Spend(GaussianDpEvent(30.0), 1e-12)
+ANSWER = Spend(GaussianDpEvent(15.0), 1e-12)
 
 
 def in_child(work: Callable[[Callable[[], None]], None]) -> tuple[int, int]:

@@ -1,0 +1,299 @@
+"""What a ledger admits, what it says was spent, and whom it refuses; against composition computed anew, without memory."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dp_accounting import GaussianDpEvent, LaplaceDpEvent, NonPrivateDpEvent, PoissonSampledDpEvent
+
+from securetm.accounting.composition import affordable, total
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_filter import ALONE, AMONG, SLACK, orders_for
+from securetm.accounting.renyi import ORDERS, epsilon_at, epsilons_at, renyi_curve
+from securetm.accounting.spends import Spend
+from securetm.contracts import Budget, Unit
+from securetm.errors import BadSetting, BudgetExhausted, LedgerOfAnother, RunChanged, UnitsDiffer
+
+BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
+WORDS = Spend(GaussianDpEvent(9.0), 1e-10)
+STEP = Spend(GaussianDpEvent(14.0), 1e-12)
+SAMPLED = Spend(PoissonSampledDpEvent(0.05, GaussianDpEvent(2.0)))
+ABOUT: Mapping[str, str | int] = {"profile": "dp-local", "digest": "ab" * 32, "unit": "document", "question": "train"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "alice.ledger"
+
+
+def charge_until_refused(ledger: Ledger, run: str, spend: Spend) -> int:
+    answers = 0
+    try:
+        while True:
+            ledger.charge(run, spend, ABOUT)
+            answers += 1
+    except BudgetExhausted:
+        return answers
+
+
+# ---- one run
+
+
+@pytest.mark.parametrize("spend", [STEP, SAMPLED, Spend(LaplaceDpEvent(20.0))])
+def test_one_run_gets_exactly_what_composition_affords(path: Path, spend: Spend) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        fits = affordable((), spend, BUDGET.epsilon, ALONE * BUDGET.delta, 10**6)
+        assert ledger.remaining("a run", spend) == fits
+        some = min(fits // 2, 100)
+        ledger.charge("a run", replace(spend, count=fits - some), ABOUT)
+        assert ledger.remaining("a run", spend) == some
+        assert charge_until_refused(ledger, "a run", spend) == some
+        assert ledger.remaining("a run", spend) == 0
+        assert ledger.spent().epsilon == pytest.approx(total([replace(spend, count=fits)], ALONE * BUDGET.delta).epsilon)
+        assert ledger.spent().epsilon <= BUDGET.epsilon
+        assert ledger.spent().delta == BUDGET.delta
+
+
+LAPLACE = (Budget(Unit.DOCUMENT, 3.0, 0.0), [Spend(LaplaceDpEvent(noise)) for noise in (31.0, 47.0, 80.0)])
+GAUSSIAN = (BUDGET, [WORDS, STEP, Spend(GaussianDpEvent(20.0))])
+
+
+@pytest.mark.parametrize(("budget", "kinds"), [LAPLACE, pytest.param(*GAUSSIAN, marks=pytest.mark.slow)])
+def test_kinds_that_take_turns_end_where_none_of_them_fits(path: Path, budget: Budget, kinds: list[Spend]) -> None:
+    given: Counter[Spend] = Counter()
+    chosen, left = random.Random(4), list(kinds)
+    with Ledger.open(path, "alice", budget) as ledger:
+        while left:
+            kind = chosen.choice(left)
+            try:
+                ledger.charge("a run", kind, ABOUT)
+                given[kind] += 1
+            except BudgetExhausted:
+                left.remove(kind)
+    spends = [replace(kind, count=count) for kind, count in given.items()]
+    assert len(spends) == 3
+    assert total(spends, ALONE * budget.delta).epsilon <= budget.epsilon
+    for kind in kinds:
+        assert affordable(spends, kind, budget.epsilon, ALONE * budget.delta, 1) == 0
+
+
+def test_most_charges_compose_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Ledger.open(path, "alice", replace(BUDGET, epsilon=8.0)) as ledger:
+        composed = 0
+        compose = ledger._accounts._affordable
+
+        def counted(*arguments: Any) -> int:
+            nonlocal composed
+            composed += 1
+            return compose(*arguments)
+
+        monkeypatch.setattr(ledger._accounts, "_affordable", counted)
+        for _ in range(150):
+            ledger.charge("a run", STEP, ABOUT)
+            ledger.charge("a run", Spend(GaussianDpEvent(60.0)), ABOUT)
+        assert 0 < composed < 25
+
+
+def test_afford_looks_at_everything_planned_and_enters_nothing(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        fits = ledger.remaining("a run", STEP)
+        ledger.afford("a run", STEP, fits)
+        with pytest.raises(BudgetExhausted) as refused:
+            ledger.afford("a run", STEP, fits + 1)
+        assert ledger.head[0] == 1
+        assert refused.value.spent == 0
+        assert refused.value.would > BUDGET.epsilon
+        assert "document" in str(refused.value)
+
+
+def test_an_exhausted_budget_is_refused_before_anything_is_entered(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        charge_until_refused(ledger, "a run", STEP)
+        before = ledger.head
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("a run", STEP, ABOUT)
+        assert ledger.head == before
+        ledger.record("a run", STEP, ABOUT)  # what was sent anyway counts, and shows
+        assert ledger.spent().epsilon > BUDGET.epsilon
+
+
+def test_without_noise_nothing_is_affordable(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        for run in ("a run", "another"):
+            with pytest.raises(BudgetExhausted):
+                ledger.charge(run, Spend(NonPrivateDpEvent()), ABOUT)
+            ledger.charge("a run", STEP, ABOUT)
+
+
+# ---- several runs
+
+
+def by_filter(spends: list[Spend], budget: Budget) -> float:
+    """The rule as its page states it, written once more."""
+    orders = orders_for(budget)
+    epsilons = [epsilon_at(a, float(renyi_curve(spends, [a])[0]), AMONG * budget.delta / len(orders)) for a in orders]
+    slack = sum(spend.slack * spend.count for spend in spends)
+    assert slack * (1 + math.exp(budget.epsilon)) <= SLACK * budget.delta
+    return min(epsilons)
+
+
+def test_a_second_run_is_admitted_by_the_filter_over_all_entries(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        for _ in range(30):
+            ledger.charge("first", STEP, ABOUT)
+        ledger.charge("second", SAMPLED, ABOUT)
+        everything = [replace(STEP, count=30), SAMPLED]
+        assert ledger.spent().epsilon == pytest.approx(by_filter(everything, BUDGET), rel=1e-9)
+        more = charge_until_refused(ledger, "second", STEP)
+        everything[0] = replace(STEP, count=30 + more)
+        assert by_filter(everything, BUDGET) <= BUDGET.epsilon
+        everything[0] = replace(STEP, count=31 + more)
+        assert by_filter(everything, BUDGET) > BUDGET.epsilon
+        with pytest.raises(BudgetExhausted):  # neither does the first run go on, nor a third begin
+            ledger.charge("first", STEP, ABOUT)
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("third", STEP, ABOUT)
+
+
+@pytest.mark.parametrize("spend", [STEP, SAMPLED, Spend(LaplaceDpEvent(30.0))])
+def test_the_filter_never_says_less_than_composition_of_the_same_answers(path: Path, spend: Spend) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        ledger.charge("first", replace(spend, count=20), ABOUT)
+        ledger.charge("second", replace(spend, count=20), ABOUT)
+        together = total([replace(spend, count=40)], BUDGET.delta).epsilon
+        assert together < ledger.spent().epsilon < 3 * together
+
+
+def test_a_run_that_takes_everything_leaves_no_second(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        charge_until_refused(ledger, "first", STEP)
+        with pytest.raises(BudgetExhausted) as refused:
+            ledger.charge("second", STEP, ABOUT)
+        assert refused.value.would > BUDGET.epsilon >= refused.value.spent
+
+
+def test_pure_answers_add_up_across_runs_without_any_delta(path: Path) -> None:
+    pure = Budget(Unit.DOCUMENT, 1.0, 0.0)
+    with Ledger.open(path, "alice", pure) as ledger:
+        for run in ("first", "second", "third", "fourth"):
+            ledger.charge(run, Spend(LaplaceDpEvent(4.0)), ABOUT)
+        assert ledger.spent().epsilon == 1.0
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("fifth", Spend(LaplaceDpEvent(4000.0)), ABOUT)
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("first", STEP, ABOUT)
+
+
+def test_slack_beyond_its_share_admits_no_second_run(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        ledger.charge("first", Spend(GaussianDpEvent(100.0), slack=0.1 * BUDGET.delta), ABOUT)
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("second", Spend(GaussianDpEvent(100.0)), ABOUT)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
+def test_the_price_of_orders_fixed_beforehand_is_small(noise: float) -> None:
+    answer = [Spend(GaussianDpEvent(noise))]
+    freely = float(epsilons_at(ORDERS, renyi_curve(answer), BUDGET.delta).min())
+    budget = replace(BUDGET, epsilon=1.4 * freely)
+    assert freely < by_filter(answer, budget) <= budget.epsilon
+
+
+# ---- again and again
+
+
+def test_a_ledger_opened_again_stands_where_it_was(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET, "news") as ledger:
+        for kind in (WORDS, STEP, STEP, SAMPLED):
+            ledger.charge("first", kind, ABOUT)
+        head, spent, left = ledger.head, ledger.spent(), ledger.remaining("first", STEP)
+    with Ledger.open(path, "alice", BUDGET, "news") as ledger:
+        assert (ledger.head, ledger.spent(), ledger.remaining("first", STEP)) == (head, spent, left)
+    with Ledger.read(path) as ledger:
+        assert (ledger.head, ledger.spent(), ledger.owner, ledger.corpus, ledger.budget) == (
+            head,
+            spent,
+            "alice",
+            "news",
+            BUDGET,
+        )
+        (run,) = ledger.runs()
+        assert (run.run, run.profile, run.digest, run.entries, run.answers) == ("first", "dp-local", "ab" * 32, 4, 4)
+        assert run.total.epsilon == spent.epsilon
+        assert [entry.content["kind"] for entry in ledger.entries()] == ["opened"] + 4 * ["spent"]
+        assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
+        assert list(ledger.entries())[4].content["about"] == dict(ABOUT)
+
+
+def test_a_new_ledger_has_spent_nothing(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        assert ledger.spent().epsilon == 0
+        assert ledger.runs() == []
+        assert ledger.head[0] == 1
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_budget_is_raised_and_lowered_by_entries(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        given = charge_until_refused(ledger, "first", STEP)
+    with Ledger.open(path, "alice", replace(BUDGET, epsilon=4.0)) as ledger:
+        assert charge_until_refused(ledger, "first", STEP) > 0
+        assert ledger.runs()[0].answers > given
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("first", Spend(GaussianDpEvent(1000.0)), ABOUT)
+        changes = [entry.content for entry in ledger.entries() if entry.content["kind"] == "budget"]
+    assert [(change["before"]["epsilon"], change["epsilon"]) for change in changes] == [(3.0, 4.0), (4.0, 3.0)]
+
+
+def test_a_writer_notices_a_budget_that_another_process_lowered(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        ledger.charge("first", STEP, ABOUT)
+        Ledger.open(path, "alice", replace(BUDGET, epsilon=0.01)).close()
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("first", STEP, ABOUT)
+
+
+def test_others_and_other_units_are_refused(path: Path) -> None:
+    Ledger.open(path, "alice", BUDGET, "news").close()
+    with pytest.raises(LedgerOfAnother, match="alice over news, not of bob over news"):
+        Ledger.open(path, "bob", BUDGET, "news")
+    with pytest.raises(LedgerOfAnother):
+        Ledger.open(path, "alice", BUDGET, "letters")
+    with pytest.raises(UnitsDiffer):
+        Ledger.open(path, "alice", replace(BUDGET, unit=Unit.PERSON), "news")
+    with Ledger.open(path, "alice", BUDGET, "news") as ledger:
+        for enter in (ledger.charge, ledger.record):
+            with pytest.raises(UnitsDiffer, match="each document, and this would spend of each word"):
+                enter("first", STEP, {**ABOUT, "unit": "word"})
+        assert ledger.head[0] == 1
+
+
+def test_a_run_keeps_its_profile(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        ledger.charge("first", STEP, ABOUT)
+        with pytest.raises(RunChanged, match="dp-local"):
+            ledger.charge("first", STEP, {**ABOUT, "digest": "cd" * 32})
+        ledger.charge("second", STEP, {**ABOUT, "digest": "cd" * 32})
+        assert [run.entries for run in ledger.runs()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 1e-5), (-1.0, 1e-5), (math.inf, 1e-5), (math.nan, 1e-5), (1.0, 1.0), (1.0, -1e-9)]
+)
+def test_budgets_that_promise_nothing_are_refused(path: Path, epsilon: float, delta: float) -> None:
+    with pytest.raises(BadSetting):
+        Ledger.open(path, "alice", Budget(Unit.DOCUMENT, epsilon, delta))
+    assert not path.exists()
+
+
+def test_no_answer_cannot_be_charged(path: Path) -> None:
+    with Ledger.open(path, "alice", BUDGET) as ledger, pytest.raises(BadSetting):
+        ledger.charge("first", replace(STEP, count=0), ABOUT)
