@@ -16,6 +16,7 @@ BENCHES: Mapping[str, str] = {
     "dp": "securetm.experiments.bench_dp:bench",
     "federation": "securetm.experiments.bench_federation:bench",
     "he": "securetm.experiments.bench_he:bench",
+    "noise": "securetm.experiments.bench_noise:bench",
     "prodlda": "securetm.experiments.bench_prodlda:bench",
     "sum": "securetm.experiments.bench_sum:bench",
 }

@@ -115,7 +115,7 @@ def skellam_weights(variance: float) -> list[int]:
     """Bessel functions I_k(variance) by Miller's downward recurrence, from so far out that its start no longer shows.
 
     I_{k-1} = I_{k+1} + (2k / variance) I_k adds positive numbers only. Starting with 0 and 1 is wrong by (I_start / I_k)^2
-    relatively, nearly, since I_k K_k = 1 / 2 sqrt(variance^2 + k^2) to first order: here by less than 2^-100 at the table's end.
+    relatively, nearly, since I_k K_k is about 1 / 2 sqrt(variance^2 + k^2): by less than 2^-100 at the table's end.
     """
     top, start = skellam_reach(variance, 124), skellam_reach(variance, 200) + 2
     value = Fraction(variance)
@@ -128,7 +128,7 @@ def skellam_weights(variance: float) -> list[int]:
     return weights[: -top - 2 : -1]
 
 
-def skellam_reach(variance: float, bits: int) -> int:
+def skellam_reach(variance: float, bits: float) -> int:
     """A bound that a Skellam variable exceeds with chance below 2^-bits (Chernoff's, both sides)."""
 
     def exponent(k: float) -> float:

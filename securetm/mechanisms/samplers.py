@@ -19,13 +19,14 @@ from securetm.entropy import words
 from securetm.errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms import noise_tables as tables
 from securetm.mechanisms.noise_blocks import Staircase, staircase
-from securetm.mechanisms.noise_kernels import BLOCK_BITS, GAUSSIAN, LAPLACE, ROUNDED, look_up, look_up_blocks
+from securetm.mechanisms.noise_kernels import BLOCK_BITS, GAUSSIAN, LAPLACE, POISSON, ROUNDED, look_up, look_up_blocks
 from securetm.mechanisms.noise_tables import BEYOND, Table
 
 WIDE = 128.0  # from this scale on a staircase of blocks, below it a table
 MOST_SCALE = 2.0**32
-MOST_VARIANCE = 2.0**30  # of Skellam noise, whose tables grow with the deviation
-MOST_TRIALS = 1 << 32  # of a binomial, likewise
+MOST_VARIANCE = 2.0**62  # of Skellam noise: rates are counted in 64 bits
+WIDE_SKELLAM = 2.0**24  # from this variance on two staircases
+MOST_TRIALS = 1 << 32  # of a binomial, whose tables grow with the deviation
 _SPARE = 1.04  # words per draw from a staircase, nearly
 
 
@@ -75,11 +76,13 @@ def rounded_gaussian(sigma: float) -> Sampler:
     return FromStaircase(staircase(ROUNDED, sigma), math.sqrt(sigma * sigma + 1 / 12))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def skellam(variance: float) -> Sampler:
     """The difference of two Poisson variables of half that variance each."""
     _check_scale("Skellam", "variance", variance, MOST_VARIANCE)
-    return FromTable(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
+    if variance < WIDE_SKELLAM:
+        return FromTable(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
+    return Difference(FromStaircase(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
 
 
 @lru_cache(maxsize=16)
@@ -198,3 +201,27 @@ class FromStaircase:
         if self.stairs.shape == LAPLACE:
             return math.exp(-x) / math.cosh(0.5 / self.stairs.scale)
         return math.erfc(x * math.sqrt(0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Two draws of a Poisson law, one less the other; both are counted from its centre, which cancels."""
+
+    poisson: FromStaircase
+    deviation: float
+
+    @property
+    def slack(self) -> float:
+        """Both draws'."""
+        return 2 * self.poisson.slack
+
+    def draw(self, entropy: Entropy, n: int) -> Array:
+        """n independent values."""
+        out: Array = self.poisson.draw(entropy, n)
+        out -= self.poisson.draw(entropy, n)
+        return out
+
+    def reach(self, chance: float) -> int:
+        """Chernoff's bound: not the smallest, but never too small."""
+        _check_chance(chance)
+        return tables.skellam_reach(self.deviation**2, -math.log2(chance))
