@@ -9,6 +9,7 @@ from scipy import sparse
 
 from securetm.contracts import Block, Terms
 from securetm.models.estimator import BagOfWords
+from securetm.models.kernels import Spelled
 from securetm.models.prodlda import ProdLDA
 from securetm.models.prodlda_losses import Shape
 from securetm.tally import SumTally
@@ -131,6 +132,15 @@ def test_norms_are_short_by_less_than_half_of_the_tallys_room(name, dtype):
     finite = np.flatnonzero(np.isfinite(norms))
     rows = [length(losses.gradient(np.eye(12, dtype=dtype)[i])) for i in finite]
     assert (np.array(rows) <= norms[finite] * (1 + LEAST_ROOM[dtype])).all()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_way_of_a_gpu_is_bounded_alike(name):
+    net, state = setting("float32", HOSTILE[name])
+    net.__dict__["_kernels"] = Spelled(torch.device("cpu"))
+    for i in range(12):
+        assert length(poured(net, state, documents().select(np.array([i])), 1.0).vector()) <= 1.0
+    assert length(poured(net, state, documents(), 1.0, persons=np.zeros(12, dtype=int)).vector()) <= 1.0
 
 
 def test_ordinary_norms_are_not_overstated_either():
