@@ -11,15 +11,15 @@ from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
 
-from securetm.accounting.calibration import count_for
-from securetm.accounting.composition import total
-from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.composition import total, within
+from securetm.accounting.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
 from securetm.accounting.ledger_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.accounting.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
 from securetm.contracts import Budget
 
 MOST_ROUNDS = 10**6
+_TRIES = 12  # about as many as the search takes
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,15 @@ def from_bill(billed: Billed, progress: Progress) -> Sheet:
 
 def _lasting(billed: Billed, progress: Progress) -> int:
     """How many rounds the ledger would let it go on."""
-    progress.stage("rounds that the budget lasts", MOST_ROUNDS.bit_length())
-    tried = iter(range(1, 2 * MOST_ROUNDS.bit_length()))
+    epsilon, delta = billed.budget.epsilon, ALONE * billed.budget.delta
+    progress.stage("rounds that the budget lasts", _TRIES)
+    tried = iter(range(1, MOST_ROUNDS))
 
-    def spends(rounds: int) -> Spends:
+    def fits(rounds: int) -> bool:
         progress.step(next(tried))
-        return billed.spends(rounds)
+        return within(billed.spends(rounds), epsilon, delta)
 
-    return count_for(spends, billed.budget.epsilon, ALONE * billed.budget.delta, MOST_ROUNDS)
+    return largest_by(lambda rounds: surely_within(billed.spends(rounds), epsilon, delta), fits, MOST_ROUNDS)
 
 
 _SHARE = (

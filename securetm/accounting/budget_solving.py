@@ -7,13 +7,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from securetm.accounting.bounds import by_renyi
 from securetm.accounting.budgets import SAMPLINGS, Training, dp_sgd
 from securetm.accounting.calibration import noise_for
-from securetm.accounting.composition import largest, within
-from securetm.accounting.figures import Progress, Spends
+from securetm.accounting.composition import within
+from securetm.accounting.figures import Progress, Spends, largest_by, surely_within
 from securetm.accounting.sense import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
-from securetm.accounting.spends import leaves_of
 from securetm.accounting.statement import Sheet, upward
 from securetm.errors import BudgetTooSmall, NonsenseArgument
 
@@ -107,21 +105,16 @@ class _Tries:
         return self.target.training(choice).spends()
 
     def quick(self, choice: float) -> bool:
-        """By Renyi divergences alone, which take no time: what they allow is allowed."""
-        leaves = leaves_of(self.target.training(choice).spends())
-        return by_renyi(leaves).delta(self.target.epsilon) <= self.target.delta
+        """By Renyi divergences alone: what they allow is allowed."""
+        return surely_within(self.target.training(choice).spends(), self.target.epsilon, self.target.delta)
 
     def fits(self, choice: float) -> bool:
         """By any accountant."""
         return within(self.spends(choice), self.target.epsilon, self.target.delta)
 
     def most(self, largest_of_all: int, each: float = 1.0) -> int:
-        """The largest number of `each` that fits: far by the quick way, the rest in growing strides."""
-        low = largest(lambda n: self.quick(n * each), largest_of_all)
-        stride = max(1, low // 8)
-        while low + stride <= largest_of_all and self.fits((low + stride) * each):
-            low, stride = low + stride, 2 * stride
-        return low + largest(lambda more: self.fits((low + more) * each), min(stride - 1, largest_of_all - low))
+        """The largest number of `each` that fits."""
+        return largest_by(lambda n: self.quick(n * each), lambda n: self.fits(n * each), largest_of_all)
 
 
 def _noise(target: Target, tries: _Tries) -> float:

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from securetm.accounting.composition import by_accountant, total
-from securetm.accounting.spends import Spend, slack_of
+from securetm.accounting.bounds import by_renyi
+from securetm.accounting.composition import by_accountant, largest, slack_cost, total
+from securetm.accounting.spends import Spend, leaves_of, slack_of
 from securetm.accounting.statement import (
     FALSE_POSITIVES,
     ByAccountant,
@@ -95,3 +96,17 @@ def replaced(epsilon: float, delta: float, unit: str) -> str:
         return f"{change}; at this epsilon group privacy promises nothing for it."
     chance = f" with delta = {twice:.2g}" if delta else ""
     return f"{change}: at most epsilon = {upward(2 * epsilon)} per {unit}{chance}, by group privacy."
+
+
+def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:
+    """Whether Renyi divergences alone prove it, which takes no time; if they do not, others may."""
+    return by_renyi(leaves_of(spends)).delta(epsilon) + slack_cost(slack_of(spends), epsilon) <= delta
+
+
+def largest_by(quick: Callable[[int], bool], fits: Callable[[int], bool], most: int) -> int:
+    """The largest number that fits: nearly there by the quick way, the rest in growing strides, and then by halves."""
+    low = largest(quick, most)
+    stride = max(1, low // 8)
+    while low + stride <= most and fits(low + stride):
+        low, stride = low + stride, 2 * stride
+    return low + largest(lambda more: fits(low + more), min(stride - 1, most - low))

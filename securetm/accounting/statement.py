@@ -104,7 +104,7 @@ def sentence(promise: Promise, epsilon: float, delta: float) -> str:
 
 def listed(parts: tuple[str, ...]) -> str:
     """Parts of a sentence as a list with commas and a last "and"."""
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f", and {parts[-1]}"
+    return " and ".join(parts) if len(parts) < 3 else ", ".join(parts[:-1]) + f", and {parts[-1]}"
 
 
 def upward(value: float, places: int = 3) -> str:

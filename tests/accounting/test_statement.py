@@ -48,8 +48,8 @@ def test_what_is_left_is_never_rounded_up() -> None:
 def test_the_sentence_names_who_against_whom_which_change_and_every_assumption() -> None:
     said = sentence(PROMISE, 1.2345, 1e-6)
     assert said == (
-        "Against the coordinator, it is hidden whether any one document was used (add or remove one document), to epsilon = 1.235 "
-        "per document with delta = 1e-06, provided that coins are secret, and noise is added."
+        "Against the coordinator, it is hidden whether any one document was used (add or remove one document), "
+        "to epsilon = 1.235 per document with delta = 1e-06, provided that coins are secret and noise is added."
     )
 
 
@@ -136,9 +136,9 @@ def test_a_budget_too_small_for_one_step_is_said_so() -> None:
 
 
 def test_what_is_sought_must_not_be_given_and_the_rest_must() -> None:
-    with pytest.raises(NonsenseArgument, match="--noise = .* is what is sought"):
+    with pytest.raises(NonsenseArgument, match=r"--noise = .* is what is sought"):
         Target("noise", 1.0, 1000, 1e-6, batch=10, epochs=1, noise=1.0)
-    with pytest.raises(NonsenseArgument, match="--batch = .* is needed"):
+    with pytest.raises(NonsenseArgument, match=r"--batch = .* is needed"):
         Target("noise", 1.0, 1000, 1e-6, epochs=1)
 
 

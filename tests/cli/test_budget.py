@@ -1,0 +1,460 @@
+"""`securetm budget`: the figures of the literature, sentences that can be quoted, and a letter for every nonsense argument."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
+
+from securetm.accounting.composition import by_accountant, total
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.spends import Spend
+from securetm.cli.budget_profile import billed
+from securetm.contracts import Budget, Unit
+
+from .conftest import Said, securetm
+
+COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "ledger")
+KNOWN = "--documents 100000 --batch 1000 --epochs 10 --noise 1 --delta 1e-5"  # rate 0.01, 1,000 steps
+KEYS = {"epsilon", "delta", "unit", "neighbours", "sampling", "accountant", "statement", "by_accountant"}
+MORE = {"true_positive_rate", "warnings", "settings", "plots", "notes"}
+
+
+def budget(arguments: str) -> Said:
+    return securetm("budget", *shlex.split(arguments))
+
+
+def found(arguments: str) -> Any:
+    said = budget(f"{arguments} --json")
+    assert said.code == 0, said.err
+    return said.json
+
+
+def by(result: Any) -> dict[str, float]:
+    return {row["accountant"]: row["epsilon"] for row in result["by_accountant"]}
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Said, str]:
+    """The setting whose epsilon everybody knows, and its page."""
+    page = tmp_path_factory.mktemp("page") / "budget.html"
+    said = budget(f"dp-sgd {KNOWN} --tokens 213 --json --html {page}")
+    assert said.code == 0, said.err
+    return said, page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def shuffled() -> Any:
+    return found("dp-sgd --documents 100000 --batch 100 --epochs 1 --noise 0.6 --delta 1e-6 --sampling shuffled")
+
+
+@pytest.fixture(scope="module")
+def words() -> Any:
+    return found("laplace --epsilon-per-word 8 --words 60 --words 213")
+
+
+@pytest.fixture(scope="module")
+def shares() -> Any:
+    return found("distributed --parties 10 --threshold 8 --colluding 2 --noise 1 --rate 0.01 --rounds 200 --delta 1e-6")
+
+
+# ---- help ----------------------------------------------------------------------------------------------------------
+
+
+def test_budget_alone_is_its_help_and_names_every_command() -> None:
+    alone = budget("")
+    assert alone == budget("--help")
+    assert alone.code == 0
+    assert re.findall(r"^  ([a-z-]+)  ", alone.out, re.MULTILINE) == list(COMMANDS)
+    assert "(GDP) is not offered" in " ".join(alone.out.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_begins_with_a_sentence_and_ends_with_an_example(command: str) -> None:
+    said = budget(f"{command} --help")
+    paragraphs = [" ".join(part.split()) for part in said.out.strip().split("\n\n")]
+    assert re.match(r"[A-Z].*[^.]\.$", paragraphs[1]), paragraphs[1]
+    assert paragraphs[-1].startswith(f"Example: securetm budget {command} ")
+
+
+@pytest.mark.parametrize("arguments", [["budget"], ["budget", "--help"], ["budget", "dp-sgd", "--help"]])
+def test_help_imports_nothing_heavy_and_takes_no_time(arguments: list[str]) -> None:
+    script = (
+        "import sys\nfrom securetm.cli.main import main\n"
+        f"sys.argv = ['securetm', *{arguments!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {name.partition('.')[0] for name in sys.modules} & {'dp_accounting', 'scipy', 'torch', 'numba', 'numpy'}\n"
+        "sys.stderr.write(repr(sorted(heavy)))\n"
+    )
+    taken = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        taken.append(time.perf_counter() - begun)
+        assert done.stderr == "[]"
+    assert min(taken) < 0.5
+
+
+def example_of(command: str) -> str:
+    lines = [line.strip() for line in budget(f"{command} --help").out.strip().splitlines()]
+    last = next(place for place in reversed(range(len(lines))) if lines[place].startswith("Example: "))
+    return " ".join(lines[last:]).removeprefix("Example: securetm budget ")
+
+
+@pytest.mark.parametrize("command", ["laplace", "distributed", "ledger"])
+def test_every_quick_example_does_what_it_says(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_ledger(tmp_path / "north.ledger", "first")
+    said = budget(example_of(command))
+    assert said.code == 0, said.err
+    assert said.out == ""
+    assert "epsilon = " in said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["dp-sgd", "solve", "compare", "profile"])
+def test_every_slow_example_does_what_it_says(command: str) -> None:
+    said = budget(example_of(command))
+    assert said.code == 0, said.err
+    assert "epsilon = " in said.err
+
+
+# ---- what every answer holds ---------------------------------------------------------------------------------------
+
+
+def test_the_figures_are_those_of_the_literature(known: tuple[Said, str]) -> None:
+    result = known[0].json
+    assert result["epsilon"] == pytest.approx(1.828, rel=0.005)
+    assert by(result) == {"PLD": pytest.approx(1.828, rel=0.005), "RDP": pytest.approx(2.101, rel=0.005)}
+    assert result["settings"]["steps"] == 1000
+    assert result["settings"]["rate"] == 0.01
+
+
+def test_the_json_holds_what_the_contract_promises(known: tuple[Said, str]) -> None:
+    result = known[0].json
+    assert set(result) >= KEYS | MORE
+    assert (result["unit"], result["neighbours"], result["sampling"]) == ("document", "add or remove one", "poisson")
+    assert (result["accountant"], result["delta"]) == ("PLD", 1e-5)
+    assert result["true_positive_rate"]["at"] == 0.01
+    assert 0.01 < result["true_positive_rate"]["rate"] < 0.01 * 2.72**1.829
+    assert "GDP" not in by(result)
+
+
+def test_the_sentence_can_be_quoted(known: tuple[Said, str]) -> None:
+    said = known[0].json["statement"]
+    for part in (
+        "Against anyone who sees the model",
+        "whether any one document was trained with",
+        "add or remove one document",
+        "epsilon = 1.829 per document with delta = 1e-05",
+        "Poisson sample",
+        "nobody learns the coins",
+        "whoever adds the noise is honest",
+    ):
+        assert part in said
+    assert re.match(r"[A-Z].*[^.]\.$", said)
+
+
+def test_the_plot_rises_to_what_is_told(known: tuple[Said, str]) -> None:
+    (plot,) = known[0].json["plots"]
+    points = plot["lines"][0]["points"]
+    assert points[-1] == [10, pytest.approx(known[0].json["epsilon"])]
+    assert plot["marked"] == points[-1]
+    assert points == sorted(points)
+    assert [y for _, y in points] == sorted(y for _, y in points)
+
+
+def test_people_read_on_stderr_and_programs_on_stdout(known: tuple[Said, str]) -> None:
+    said, _ = known
+    assert said.out.startswith("{")
+    text = " ".join(said.err.replace("│", " ").split())
+    assert said.json["statement"] in text
+    assert "epsilon against epochs" in text
+    assert "A document of 213 tokens is covered whole" in text
+
+
+def test_the_page_holds_all_of_it(known: tuple[Said, str]) -> None:
+    said, page = known
+    assert "epsilon = 1.829 per document" in page
+    assert "<svg" in page
+    assert "2.102" in page
+    assert all(warning.split(":")[0] in page for warning in said.json["warnings"])
+
+
+def sentences(result: Any) -> list[str]:
+    tables = [cell for table in result["tables"] for cell in (table["title"], table["caption"], *table["columns"])]
+    return [result["title"], result["statement"], *result["warnings"], *result["notes"], *tables]
+
+
+def test_an_epsilon_is_never_told_without_its_unit(known: tuple[Said, str], shuffled: Any, words: Any, shares: Any) -> None:
+    for result in (known[0].json, shuffled, words, shares):
+        for sentence in sentences(result):
+            assert not re.search(r"epsilon = (?![\d.,]+ per )", sentence), sentence
+
+
+# ---- warnings ------------------------------------------------------------------------------------------------------
+
+
+def test_shuffled_batches_get_no_amplification_and_a_warning(shuffled: Any) -> None:
+    assert shuffled["sampling"] == "shuffled"
+    assert shuffled["epsilon"] == pytest.approx(total([Spend(GaussianDpEvent(0.6))], 1e-6).epsilon)
+    known = shuffled["shuffled"]
+    assert known["poisson"] < known["at_least"] <= shuffled["epsilon"]
+    (warning,) = shuffled["warnings"]
+    assert f"{known['at_least']:.2f}" in warning
+    assert "no amplification" in warning
+
+
+def test_a_poisson_figure_says_what_shuffling_would_be(known: tuple[Said, str]) -> None:
+    result = known[0].json
+    assert result["shuffled"]["at_least"] > result["epsilon"]
+    assert any("Batches from a shuffled list spend at least" in note for note in result["notes"])
+
+
+def test_a_large_delta_and_a_large_epsilon_are_warned_of() -> None:
+    result = found("dp-sgd --documents 100 --batch 100 --epochs 4 --noise 0.5 --delta 0.01")
+    delta, epsilon = result["warnings"]
+    assert "delta = 0.01 is not below 1 / documents" in delta
+    assert "per document is beyond 10" in epsilon
+
+
+def test_replacing_is_told_by_group_privacy(known: tuple[Said, str]) -> None:
+    assert any("Replacing one document" in note and "at most epsilon = 3.65" in note for note in known[0].json["notes"])
+
+
+# ---- the other commands --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_least_noise_is_that_of_the_literature() -> None:
+    result = found("solve --for noise --epsilon 1 --documents 100000 --batch 1000 --epochs 10 --delta 1e-5")
+    assert result["solved"]["value"] == pytest.approx(1.415, rel=0.002)
+    assert result["epsilon"] <= 1
+
+
+def test_solving_for_epochs() -> None:
+    result = found("solve --for epochs --epsilon 3 --documents 1000 --batch 1000 --noise 4 --delta 1e-6")
+    assert result["solved"] == {"for": "epochs", "value": result["settings"]["epochs"], "target": 3}
+    assert 2.5 < result["epsilon"] <= 3
+
+
+def test_a_word_budget_says_what_it_is_for_a_document(words: Any) -> None:
+    assert (words["epsilon"], words["unit"], words["delta"]) == (8, "word occurrence", 0)
+    assert [row["epsilon"] for row in words["documents"]] == [480, 1704]
+    assert [row["replaced"] for row in words["documents"]] == [960, 3408]
+    (warning,) = words["warnings"]
+    assert "epsilon = 8 per word occurrence is epsilon = 480 per document of 60 words and 1,704 per document of 213" in warning
+    assert "epsilon = 16 per word occurrence" in words["notes"][0]
+    assert words["true_positive_rate"]["rate"] > 0.99
+
+
+def test_releases_of_laplace_noise_compose() -> None:
+    result = found("laplace --scale 1 --releases 20 --delta 1e-5")
+    assert by(result) == {
+        "PLD": pytest.approx(19.106, rel=0.005),
+        "RDP": pytest.approx(19.314, rel=0.005),
+        "pure": pytest.approx(20),
+    }
+    assert result["epsilon"] == pytest.approx(total([Spend(LaplaceDpEvent(1.0), count=20)], 1e-5).epsilon)
+
+
+def test_dropout_and_collusion_have_a_price(shares: Any) -> None:
+    cases = {case["case"]: case for case in shares["cases"]}
+    assert [case["honest_shares"] for case in shares["cases"]] == [6, 8, 8, 10]
+    assert cases["guaranteed"]["epsilon"] == shares["epsilon"] > cases["neither"]["epsilon"]
+    assert cases["guaranteed"]["noise"] == 1
+    assert cases["neither"]["noise_in_sum"] == pytest.approx((10 / 6) ** 0.5)
+    assert "2 colluding parties" in shares["statement"]
+    assert "at least 8 of the 10 parties" in shares["statement"]
+    assert by(shares).keys() == {"RDP"}
+
+
+def test_shares_on_a_fine_grid_cost_little_more_than_one_gaussian_by_the_same_accountant(shares: Any) -> None:
+    gaussian = Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0)), count=200)
+    renyi = next(bound for bound in by_accountant([gaussian], 1e-6) if bound.accountant == "RDP")
+    skellam = found(
+        "distributed --parties 10 --threshold 8 --colluding 2 --noise 1 --rate 0.01 --rounds 200 --delta 1e-6 "
+        "--distribution skellam"
+    )
+    for result in (shares, skellam):
+        assert result["epsilon"] >= total([gaussian], 1e-6).epsilon
+        assert by(result)["RDP"] == pytest.approx(renyi.epsilon, rel=0.05)
+
+
+def test_mechanisms_side_by_side() -> None:
+    result = found("compare --documents 1000 --batch 100 --epochs 0.5 --noise 2 --delta 1e-6 --parties 4 --threshold 3")
+    central, local, thin, ideal, sized = result["mechanisms"]
+    assert central["coordinator"] is None
+    assert central["reader"] == local["coordinator"] == result["epsilon"]
+    assert (central["noise_in_sum"], local["noise_in_sum"], thin["noise_in_sum"]) == (2, 4, 2)
+    assert thin["coordinator"] > result["epsilon"] > local["reader"]
+    assert ideal["noise_in_sum"] == 2
+    assert sized["noise_in_sum"] == pytest.approx(2 * (4 / 3) ** 0.5)
+    assert result["epsilon"] <= ideal["coordinator"] < 1.5 * result["epsilon"]
+
+
+def test_a_profile_is_billed_by_its_own_parts() -> None:
+    result = found("profile dp-distributed --rounds 3 --vocabulary-size 500 --documents 5000")
+    assert (result["unit"], result["sampling"]) == ("document", "poisson")
+    assert 0 < result["epsilon"] <= result["budget"]["epsilon"]
+    assert result["budget"]["lasts_rounds"] > 3
+    assert "Against the coordinator" in result["statement"]
+    assert "sums over at least 4 of the 5 parties" in result["statement"]
+
+
+def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
+    """Selected words are noised at the party, the sums of training are not: the weakest part decides."""
+    bill = billed("dp-central", 5, 10, 500, None)
+    assert bill.against.startswith("any other party")
+    assert "the coordinator" not in bill.against
+    assert "anyone who gets the model" in bill.against
+    assert bill.assumptions == ("whoever opens the sums adds the noise and keeps both to itself",)
+    assert billed("dp-local", 5, 10, 500, None).against.startswith("the coordinator with 4 colluding parties")
+
+
+def test_a_profile_without_noise_has_no_budget() -> None:
+    said = budget("profile open")
+    assert (said.code, said.out) == (2, "")
+    assert "open spends no privacy budget" in said.err
+
+
+# ---- ledgers -------------------------------------------------------------------------------------------------------
+
+
+def write_ledger(path: Path, *runs: str) -> None:
+    with Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5), "news") as ledger:
+        for run in runs:
+            for serial in range(6):
+                spend = Spend(PoissonSampledDpEvent(0.05, GaussianDpEvent(2.0)))
+                about = {"profile": "dp-local", "digest": "ab", "unit": "document", "question": "train", "serial": serial}
+                ledger.charge(run, spend, about)
+
+
+def test_a_ledger_says_what_was_spent_run_by_run(tmp_path: Path) -> None:
+    path = tmp_path / "north.ledger"
+    write_ledger(path, "first", "second")
+    before = path.read_bytes()
+    result = found(f"ledger {path}")
+    with Ledger.read(path) as ledger:
+        assert result["epsilon"] == ledger.spent().epsilon
+        assert result["ledger"]["head"] == ledger.head[1].hex()
+    assert path.read_bytes() == before
+    assert [run["run"] for run in result["runs"]] == ["first", "second"]
+    assert result["ledger"]["budget"] == 3
+    assert (result["unit"], result["delta"], result["sampling"]) == ("document", 1e-5, "poisson")
+    spent, limit = result["plots"][0]["lines"]
+    assert spent["points"][-1] == [12, pytest.approx(result["epsilon"])]
+    assert {y for _, y in limit["points"]} == {3}
+
+
+def test_an_empty_ledger_has_spent_nothing(tmp_path: Path) -> None:
+    write_ledger(tmp_path / "north.ledger")
+    result = found(f"ledger {tmp_path / 'north.ledger'}")
+    assert (result["epsilon"], result["runs"]) == (0, [])
+    assert result["true_positive_rate"]["rate"] == pytest.approx(0.01, abs=1e-4)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no ledger at all"])
+def test_what_is_no_ledger_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "north.ledger"
+    if content is not None:
+        path.write_bytes(content)
+    said = budget(f"ledger {path} --json")
+    assert said.code in (2, 3)
+    assert said.out == ""
+    assert "securetm: error: " in said.err
+    assert "securetm: hint: " in said.err
+
+
+# ---- nonsense ------------------------------------------------------------------------------------------------------
+
+SGD = {"--documents": "1000", "--batch": "10", "--epochs": "1", "--noise": "1", "--delta": "1e-5"}
+
+
+def sgd(**changed: str) -> str:
+    settings = SGD | {f"--{name}": value for name, value in changed.items()}
+    return "dp-sgd " + " ".join(f"{name}={value}" for name, value in settings.items())
+
+
+SHARES = "distributed --noise 1 --rounds 5 --delta 1e-6"
+SOLVE = "solve --documents 1000 --delta 1e-5"
+NONSENSE = {
+    sgd(noise="-1"): "--noise = -1 is negative",
+    sgd(noise="0"): "--noise = 0 is zero",
+    sgd(noise="nan"): "--noise = NaN is not a number",
+    sgd(noise="inf"): "--noise = inf is not finite",
+    sgd(noise="much"): "Invalid value for '--noise'",
+    sgd(noise="1e-9"): "--noise = 1e-09 is below",
+    sgd(noise="1e9"): "--noise = 1e+09 is beyond",
+    sgd(batch="1001"): "--batch = 1,001 is more than the 1,000 documents",
+    sgd(batch="0"): "--batch = 0 is no number of documents",
+    sgd(batch="-5"): "--batch = -5 is no number of documents",
+    sgd(batch="1.5"): "Invalid value for '--batch'",
+    sgd(documents="0"): "--documents = 0 is no number of documents",
+    sgd(documents="99999999999999"): "is beyond",
+    sgd(epochs="0"): "--epochs = 0 is zero",
+    sgd(epochs="-2"): "--epochs = -2 is negative",
+    sgd(epochs="nan"): "--epochs = NaN is not a number",
+    sgd(epochs="1e9"): "more than 100,000,000",
+    sgd(delta="1"): "--delta = 1 is not below 1",
+    sgd(delta="2"): "--delta = 2 is not below 1",
+    sgd(delta="0"): "--delta = 0 has no finite epsilon",
+    sgd(delta="-1e-5"): "--delta = -1e-05 is negative",
+    sgd(delta="nan"): "--delta = NaN is not a number",
+    sgd(delta="1e-310"): "is too small to compute with",
+    sgd(sampling="fair"): "--sampling = fair is not known",
+    sgd(tokens="0"): "--tokens = 0 is no number of tokens",
+    "dp-sgd": "Missing option",
+    f"{SOLVE} --for joy --epsilon 1": "--for = joy is not known",
+    f"{SOLVE} --for noise --epsilon 1 --batch 10": "--epochs = (nothing) is needed",
+    f"{SOLVE} --for noise --epsilon 1 --batch 10 --epochs 1 --noise 1": "is what is sought",
+    f"{SOLVE} --for noise --epsilon nan --batch 10 --epochs 1": "--epsilon = NaN is not a number",
+    f"{SOLVE} --for noise --epsilon -1 --batch 10 --epochs 1": "--epsilon = -1 is negative",
+    f"{SOLVE} --for noise --epsilon 1e-9 --batch 1000 --epochs 1000": "no noise stays within",
+    f"{SOLVE} --for epochs --epsilon 1e-3 --batch 1000 --noise 0.1": "no epochs stays within",
+    f"{SOLVE} --for batch --epsilon 1 --epochs 1 --noise 1 --sampling shuffled": "cannot be solved for shuffled",
+    "laplace": "--epsilon-per-word and --scale = neither was given",
+    "laplace --scale 1 --epsilon-per-word 1": "--epsilon-per-word and --scale = both was given",
+    "laplace --scale 0": "--scale = 0 is zero",
+    "laplace --scale nan": "--scale = NaN is not a number",
+    "laplace --epsilon-per-word inf": "--epsilon-per-word = inf is not finite",
+    "laplace --scale 1 --releases 0": "--releases = 0 is no number of releases",
+    "laplace --scale 1 --words 0": "--words = 0 is no number of words",
+    "laplace --scale 1 --delta 1": "--delta = 1 is not below 1",
+    f"{SHARES} --parties 5 --threshold 6": "--threshold = 6 is more than the 5 parties",
+    f"{SHARES} --parties 5 --colluding 5": "leaves no honest party",
+    f"{SHARES} --parties 5 --colluding -1": "--colluding = -1 is negative",
+    f"{SHARES} --parties 0": "--parties = 0 is no number of parties",
+    f"{SHARES} --parties 5 --rate 1.5": "--rate = 1.5 is above 1",
+    f"{SHARES} --parties 5 --rate nan": "--rate = NaN is not a number",
+    f"{SHARES} --parties 5 --l2 -1": "--l2 = -1 is negative",
+    f"{SHARES} --parties 5 --dimension 0": "--dimension = 0 is no number of coordinates",
+    f"{SHARES} --parties 5 --distribution cauchy": "--distribution = cauchy is not known",
+    "profile nowhere": "there is no profile called 'nowhere'",
+    "profile dp-local --rounds 0": "--rounds = 0 is no number of rounds",
+    "profile dp-local --vocabulary-size 0": "--vocabulary-size = 0 is no number of words",
+}
+
+
+@pytest.mark.parametrize("arguments", NONSENSE)
+def test_nonsense_gets_a_sentence_and_a_hint(arguments: str) -> None:
+    said = budget(arguments)
+    error, hint = said.err.strip().splitlines()
+    assert said.code == 2
+    assert said.out == ""
+    assert error.startswith("securetm: error: ")
+    assert NONSENSE[arguments] in error
+    assert len(hint) > len("securetm: hint: ")
+
+
+def test_a_page_that_cannot_be_written_is_a_misuse(tmp_path: Path) -> None:
+    said = budget(f"laplace --scale 1 --html {tmp_path / 'nowhere' / 'page.html'}")
+    assert said.code == 2
+    assert "cannot be written" in said.err

@@ -1,0 +1,116 @@
+"""The page and the terminal: all of the sheet, nothing from anywhere else, and no text that could become markup."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from securetm.errors import CannotWrite
+from securetm.reports.budget_page import page, write_page
+from securetm.reports.budget_tables import cell, percent, show_sheet
+
+from .sheets import SHEET, STATEMENT
+
+
+class Seen(HTMLParser):
+    """What a reader and a browser find in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+
+def test_the_page_holds_all_of_the_sheet() -> None:
+    seen = Seen(page(SHEET))
+    text = " ".join(" ".join(seen.text).split())
+    assert seen.open == []
+    assert STATEMENT in text
+    assert "epsilon = 1.829 per document" in text
+    assert "Something <is> wrong." in text
+    for said in (
+        "PLD",
+        "2.102",
+        "Prices",
+        "1,200",
+        "A caption.",
+        "A note.",
+        "100,000",
+        "tight & sound",
+        "2.9 %",
+    ):
+        assert said in text
+    assert "tokens" not in text  # was not asked
+
+
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    text = page(SHEET)
+    seen = Seen(text)
+    assert not {tag for tag, _ in seen.tags} & {"script", "link", "img", "iframe", "object", "embed", "a"}
+    assert not [name for _, attrs in seen.tags for name in attrs if name in ("src", "href", "srcset") or name.startswith("on")]
+    assert "url(" not in text
+    assert "@import" not in text
+    assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}  # a name, nothing to load
+    assert "default-src 'none'" in text
+
+
+def test_the_page_prints_and_needs_no_colour() -> None:
+    text = page(SHEET)
+    assert "@media print" in text
+    assert "Warning:" in text
+    assert "stroke-dasharray" in text
+
+
+def test_a_page_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(CannotWrite, match="No such file or directory"):
+        write_page(SHEET, tmp_path / "nowhere" / "page.html")
+    write_page(SHEET, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page(SHEET)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal_shows_all_within_its_width(width: int) -> None:
+    out = StringIO()
+    show_sheet(SHEET, Console(file=out, width=width, highlight=False))
+    rows = out.getvalue().splitlines()
+    assert max(map(len, rows)) <= width
+    text = " ".join(out.getvalue().replace("│", " ").split())
+    assert STATEMENT in text
+    for said in ("! Something <is> wrong.", "PLD", "2.102", "Prices", "1,200", "• A note.", "tight & sound", "GDP", "2.9 %"):
+        assert said in text
+
+
+def test_shares_for_people() -> None:
+    space = "\N{NO-BREAK SPACE}"
+    assert [percent(share) for share in (0.01, 0.0729, 0.9995, 1.0)] == [
+        f"1{space}%",
+        f"7.3{space}%",
+        f"more than 99.9{space}%",
+        f"100{space}%",
+    ]
+
+
+def test_cells() -> None:
+    assert [cell(value) for value in (None, 1.8281, 1200, "as it is")] == ["–", "1.829", "1,200", "as it is"]
