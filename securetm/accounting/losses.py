@@ -24,6 +24,7 @@ from securetm.accounting.spends import Leaves
 FINEST = 1e-4  # the losses' grid; rounded upwards, so a coarser one is as sound and says more
 _MOST_CELLS = 1_000_000
 _COARSEST = 0.1
+_MOST_ANSWERS = 1_000_000  # beyond, the library's loops do not end, and its rounding could be seen in delta
 _MOST_EVENTS = 40  # each distinct event costs a convolution or two: beyond, Renyi divergences say almost as much
 _TAIL = 1e-15  # what dp_accounting cuts off and counts as lost
 
@@ -47,7 +48,8 @@ def interval_for(leaves: Leaves) -> float:
 
     The losses reach about as far as epsilon does at the delta that is cut off anyway, and Renyi divergences know that at once.
     """
-    if len(leaves) > _MOST_EVENTS or any(isinstance(event, NonPrivateDpEvent) for event, _ in leaves):
+    answers = sum(1 if isinstance(event, GaussianDpEvent) else count for event, count in leaves)
+    if len(leaves) > _MOST_EVENTS or answers > _MOST_ANSWERS or any(isinstance(e, NonPrivateDpEvent) for e, _ in leaves):
         return math.inf
     reach = max(
         float(epsilons_at(ORDERS, curve_of(((event, times),)), _TAIL).min()) for event, count in leaves for times in {1, count}
@@ -67,13 +69,13 @@ def composed(leaves: Leaves, interval: float) -> Distribution:
     return total
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def composed_once(leaves: Leaves, interval: float) -> Distribution:
     """The same, remembered: several parties ask about equal spends."""
     return composed(leaves, interval)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _repeated(event: DpEvent, count: int, interval: float) -> Distribution:
     if isinstance(event, GaussianDpEvent):  # repeated Gaussians are one, exactly
         return _single(GaussianDpEvent(event.noise_multiplier / math.sqrt(count)), interval)

@@ -27,6 +27,7 @@ from securetm.spending import SymmetricZCDpEvent
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
 _LARGEST_FRACTION = 12.0
+_ROUNDING = 1e-14  # of a logarithm of a sum near one, which a million answers would make visible
 _LEAST_INTEGRATED = 0.05  # below, the integral takes too many steps, and the chord between whole orders serves
 ORDERS: Array = np.unique(
     np.concatenate(
@@ -145,7 +146,7 @@ def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
     if isinstance(event, GaussianDpEvent) and event.noise_multiplier >= _LEAST_INTEGRATED:
         between = (orders % 1 != 0) & (orders <= _LARGEST_FRACTION)
         least[between] = [_integral(event.noise_multiplier, rate, order) for order in orders[between].tolist()]
-    return least
+    return np.maximum(least, 0.0) + _ROUNDING / (orders - 1)
 
 
 def _integral(noise: float, rate: float, order: float) -> float:

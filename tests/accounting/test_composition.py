@@ -167,6 +167,8 @@ def test_an_epsilon_or_a_most_that_is_none_is_refused():
         [Spend(LaplaceDpEvent(1e-5)), STEP],
         [Spend(PoissonSampledDpEvent(1e-9, GaussianDpEvent(1e-2)), count=10**9)],
         [Spend(PoissonSampledDpEvent(0.5, SymmetricZCDpEvent(1e9, 1e9)), count=10**6)],
+        [Spend(PoissonSampledDpEvent(1e-6, GaussianDpEvent(1.0)), count=10**9)],
+        [Spend(LaplaceDpEvent(1e5), count=10**8)],
         [Spend(DiscreteLaplaceDpEvent(700.0, 10**6))],
         [Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.0 + noise / 1_000)), count=3) for noise in range(50)],
     ],
