@@ -51,7 +51,7 @@ class Sampler(Protocol):
 @lru_cache(maxsize=64)
 def discrete_laplace(scale: float) -> Sampler:
     """k with chance proportional to exp(-|k| / scale)."""
-    _check_scale("discrete Laplace", "scale", scale, MOST_SCALE)
+    scale = _checked("discrete Laplace", "scale", scale, MOST_SCALE)
     deviation = math.sqrt(0.5) / math.sinh(0.5 / scale) if scale > 1e-3 else 0.0
     if scale < WIDE:
         return FromTable(tables.symmetric_table(tables.laplace_weights(scale)), deviation)
@@ -61,7 +61,7 @@ def discrete_laplace(scale: float) -> Sampler:
 @lru_cache(maxsize=64)
 def discrete_gaussian(sigma: float) -> Sampler:
     """k with chance proportional to exp(-k^2 / 2 sigma^2)."""
-    _check_scale("discrete Gaussian", "sigma", sigma, MOST_SCALE)
+    sigma = _checked("discrete Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
         return _from_table(tables.gaussian_weights(sigma))
     return FromStaircase(staircase(GAUSSIAN, sigma), sigma)  # the variance differs by exp(-2 pi^2 sigma^2) relatively
@@ -70,7 +70,7 @@ def discrete_gaussian(sigma: float) -> Sampler:
 @lru_cache(maxsize=64)
 def rounded_gaussian(sigma: float) -> Sampler:
     """A Gaussian rounded to the nearest whole number."""
-    _check_scale("rounded Gaussian", "sigma", sigma, MOST_SCALE)
+    sigma = _checked("rounded Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
         return _from_table(tables.rounded_weights(sigma))
     return FromStaircase(staircase(ROUNDED, sigma), math.sqrt(sigma * sigma + 1 / 12))
@@ -79,7 +79,7 @@ def rounded_gaussian(sigma: float) -> Sampler:
 @lru_cache(maxsize=64)
 def skellam(variance: float) -> Sampler:
     """The difference of two Poisson variables of half that variance each."""
-    _check_scale("Skellam", "variance", variance, MOST_VARIANCE)
+    variance = _checked("Skellam", "variance", variance, MOST_VARIANCE)
     if variance < WIDE_SKELLAM:
         return FromTable(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
     return Difference(FromStaircase(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
@@ -95,11 +95,12 @@ def centred_binomial(trials: int) -> Sampler:
     return FromTable(tables.symmetric_table(tables.binomial_weights(trials)), math.sqrt(trials) / 2)
 
 
-def _check_scale(law: str, name: str, value: float, most: float) -> None:
+def _checked(law: str, name: str, value: float, most: float) -> float:
     if not 0 < value < math.inf:
         raise NotAScale(law, name, str(value), "a finite number above 0")
     if value > most:
         raise TooMuchNoise(law, name, str(value), f"{most:.0f}")
+    return float(value)
 
 
 def _check_chance(chance: float) -> None:

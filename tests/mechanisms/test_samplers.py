@@ -384,7 +384,7 @@ def test_a_hundred_million_draws_have_the_law(law: str, parameter: float) -> Non
     sampler, counts = make(parameter), np.zeros(10_001, dtype=np.int64)
     for _ in range(20):
         counts += np.bincount(np.clip(sampler.draw(OperatingSystem(), 5_000_000) + 5000, 0, 10_000), minlength=10_001)
-    chances = np.diff(np.concatenate(([0.0], below(np.arange(-5000, 5000)), [1.0])))
+    chances = np.diff(np.concatenate(([0.0], below(parameter)(np.arange(-5000, 5000)), [1.0])))
     kept = chances * counts.sum() >= 20
     expected = chances[kept] * counts.sum()
     assert stats.chi2.sf(((counts[kept] - expected) ** 2 / expected).sum(), kept.sum() - 1) > RARE
