@@ -45,7 +45,7 @@ class Sampler(Protocol):
         """n independent values, int64."""
 
     def reach(self, chance: float) -> int:
-        """The smallest r that a draw exceeds in absolute value with at most this chance."""
+        """The smallest r that a draw exceeds in absolute value with at most this chance; wide Skellam noise gives a bound."""
 
 
 @lru_cache(maxsize=64)

@@ -254,6 +254,7 @@ def test_stairs_are_never_below_the_law(make, shape: int, parameter: float) -> N
         assert stairs.sure[(value >> stairs.bits) + half] <= chance <= 1
 
 
+@mpmath.workdps(80)
 @pytest.mark.parametrize(("make", "shape", "parameter"), WIDE)
 def test_weights_in_double_precision_and_exact_ones(make, shape: int, parameter: float) -> None:
     """Against mpmath; what doubles get wrong is far below the margin within which they do not decide."""
@@ -267,14 +268,13 @@ def test_weights_in_double_precision_and_exact_ones(make, shape: int, parameter:
 
 
 def ideal_weight(value: int, shape: int, scale: float) -> mpmath.mpf:
-    with mpmath.workdps(80):
-        x, half = mpmath.mpf(value) / mpmath.mpf(scale), mpmath.mpf(1) / (2 * mpmath.mpf(scale))
-        if shape == POISSON:
-            rate, centre = mpmath.mpf(scale), math.floor(scale)
-            return mpmath.exp(value * mpmath.log(rate) - mpmath.loggamma(centre + value + 1) + mpmath.loggamma(centre + 1))
-        if shape == ROUNDED:
-            return mpmath.quad(lambda u: mpmath.exp(-(u**2) / 2), [x - half, x + half]) / (2 * half)
-        return mpmath.exp(-abs(x) if shape == LAPLACE else -x * x / 2)
+    x, half = mpmath.mpf(value) / mpmath.mpf(scale), mpmath.mpf(1) / (2 * mpmath.mpf(scale))
+    if shape == POISSON:
+        rate, centre = mpmath.mpf(scale), math.floor(scale)
+        return mpmath.exp(value * mpmath.log(rate) - mpmath.loggamma(centre + value + 1) + mpmath.loggamma(centre + 1))
+    if shape == ROUNDED:
+        return mpmath.quad(lambda u: mpmath.exp(-(u**2) / 2), [x - half, x + half]) / (2 * half)
+    return mpmath.exp(-abs(x) if shape == LAPLACE else -x * x / 2)
 
 
 # ---- the door --------------------------------------------------------------------------------------------------------------
