@@ -225,10 +225,14 @@ def test_an_older_copy_is_found_even_when_it_went_on(path: Path) -> None:
 
 def test_a_ledger_written_anew_is_found(path: Path) -> None:
     with Ledger.read(path) as ledger:
-        seen = ledger.head
+        seen, identity = ledger.head, ledger.identity
+    with Ledger.open(path, "alice", BUDGET) as ledger:
+        assert ledger.identity == identity
     path.unlink()
-    with Ledger.open(path, "alice", BUDGET) as anew, pytest.raises(LedgerRolledBack):
-        anew.check_against(*seen)
+    with Ledger.open(path, "alice", BUDGET) as anew:
+        assert anew.identity != identity
+        with pytest.raises(LedgerRolledBack):
+            anew.check_against(*seen)
 
 
 def test_signatures_in_the_file_find_an_end_cut_off(path: Path) -> None:
