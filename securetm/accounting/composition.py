@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from securetm.accounting.bounds import PURE, RDP, bounds_of
 from securetm.accounting.events import not_negative, probability, whole
-from securetm.accounting.spends import Spend, leaves_of, slack_of
+from securetm.accounting.spends import Leaves, Spend, leaves_of, slack_of
 
 _ROUNDS = 200
 _STEP = 1e-6
@@ -81,20 +81,29 @@ def with_slack(epsilon_of: Callable[[float], float], delta: float, slack: float)
 
 
 def within(spends: Sequence[Spend], epsilon: float, delta: float) -> bool:
-    """Whether `total` stays within this budget; the cheap accountants are asked first."""
-    slack = slack_of(spends)
-    return any(with_slack(bound.epsilon, delta, slack) <= epsilon for bound in bounds_of(leaves_of(spends)))
+    """Whether `total` stays within this budget; accountants that answer at once are asked first."""
+    return _within(leaves_of(spends), slack_of(spends), epsilon, delta)
+
+
+def _within(leaves: Leaves, slack: float, epsilon: float, delta: float) -> bool:
+    return any(with_slack(bound.epsilon, delta, slack) <= epsilon for bound in bounds_of(leaves))
 
 
 def affordable(before: Sequence[Spend], more: Spend, epsilon: float, delta: float, most: int) -> int:
     """How many answers like `more` fit on top of `before`, up to `most`."""
     budget = not_negative("epsilon", epsilon), probability("delta", delta)
-    return _affordable(tuple(before), Spend(more.event, more.slack), *budget, whole("most", most))
+    one = Spend(more.event, more.slack)
+    return _affordable(leaves_of(before), slack_of(before), leaves_of([one]), one.slack, *budget, whole("most", most))
 
 
 @lru_cache(maxsize=256)
-def _affordable(before: tuple[Spend, ...], more: Spend, epsilon: float, delta: float, most: int) -> int:
-    return largest(lambda count: within((*before, Spend(more.event, more.slack, count)), epsilon, delta), most)
+def _affordable(before: Leaves, lost: float, more: Leaves, slack: float, epsilon: float, delta: float, most: int) -> int:
+    def fits(count: int) -> bool:
+        added = tuple((event, times * count) for event, times in more)
+        leaves = leaves_of([Spend(event, count=times) for event, times in (*before, *added)])
+        return _within(leaves, lost + slack * count, epsilon, delta)
+
+    return largest(fits, most)
 
 
 def largest(fits: Callable[[int], bool], most: int) -> int:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from dp_accounting.dp_event import (
+    ComposedDpEvent,
     DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
@@ -13,6 +14,7 @@ from dp_accounting.dp_event import (
     NoOpDpEvent,
     PoissonSampledDpEvent,
     RandomizedResponseDpEvent,
+    SelfComposedDpEvent,
 )
 
 from securetm.accounting.composition import affordable, by_accountant, delta_at, quick_epsilon, slack_cost, total, within
@@ -133,6 +135,13 @@ def test_what_does_not_fit_is_not_affordable():
     assert affordable([], STEP, 2.0, DELTA, 0) == 0
     assert affordable([], Spend(NoOpDpEvent()), 0.0, 0.0, 1_000) == 1_000
     assert affordable([], Spend(LaplaceDpEvent(2.0)), 2.0, 0.0, 100) == 4
+
+
+def test_composed_answers_are_affordable_like_their_parts():
+    both = Spend(ComposedDpEvent([STEP.event, SelfComposedDpEvent(LaplaceDpEvent(200.0), 2)]), 1e-12)
+    most = affordable([both], both, 2.0, DELTA, 10_000)
+    assert total([Spend(both.event, 1e-12, most + 1)], DELTA).epsilon <= 2.0
+    assert total([Spend(both.event, 1e-12, most + 2)], DELTA).epsilon > 2.0
 
 
 def test_a_question_asked_again_is_answered_from_memory():
