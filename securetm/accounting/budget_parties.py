@@ -16,13 +16,13 @@ from securetm.accounting.budgets import Training
 from securetm.accounting.composition import total
 from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.sense import (
-    check_above_zero,
     check_choice,
     check_count,
     check_delta,
     check_noise,
     check_parties,
     check_rate,
+    check_steps,
 )
 from securetm.accounting.spends import Spend
 from securetm.accounting.statement import Plot, Promise, Sheet, Table, sentence_delta, upward
@@ -51,9 +51,7 @@ class Shares:
     def __post_init__(self) -> None:
         check_parties(self.parties, self.threshold, self.colluding)
         check_noise(self.noise)
-        check_above_zero(
-            "--l2", self.l2, "--l2 is the bound on one document's row in steps of the integer grid, 65536 for example"
-        )
+        check_steps(self.l2)
         check_count("--dimension", self.dimension, 10**10, "coordinates")
         check_rate(self.rate)
         check_count("--rounds", self.rounds, 10**8, "rounds")

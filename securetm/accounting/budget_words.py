@@ -34,6 +34,8 @@ class WordNoise:
         check_above_zero("--epsilon-per-word", self.epsilon_per_word, _ADVICE)
         if self.epsilon_per_word > LARGEST:
             raise NonsenseArgument("--epsilon-per-word", f"{self.epsilon_per_word:g}", "is no protection at all", _ADVICE)
+        if self.epsilon_per_word < 1 / LARGEST:
+            raise NonsenseArgument("--epsilon-per-word", f"{self.epsilon_per_word:g}", "drowns every count in noise", _ADVICE)
         check_count("--releases", self.releases, 10**6, "releases")
         check_delta(self.delta, pure=True)
         for words in self.words:

@@ -30,7 +30,7 @@ Spends = tuple[Spend, ...]
 
 MEANS = {
     "PLD": "privacy loss distribution, rounded upwards: the tightest sound figure",
-    "RDP": "Renyi divergences: sound for every event, usually 10 to 30 % looser",
+    "RDP": "Renyi divergences: sound for every event, looser than loss distributions",
     "PLD + RDP": "some answers by their loss distribution, the others by Renyi divergences",
     "pure": "the sum of pure epsilons: holds at delta = 0",
 }

@@ -11,6 +11,7 @@ from securetm.errors import NonsenseArgument
 
 MOST_DOCUMENTS = 10**12
 MOST_STEPS = 10**8
+MOST_GRID_STEPS = 2.0**52
 LEAST_NOISE, MOST_NOISE = 0.01, 1e6
 
 
@@ -89,6 +90,14 @@ def check_epochs(epochs: float, steps: float) -> None:
             f"makes {steps:,.0f} steps, more than {MOST_STEPS:,}",
             "give fewer epochs or larger batches",
         )
+
+
+def check_steps(length: float) -> None:
+    """A length on a grid of whole numbers that a computer can tell apart."""
+    advice = "--l2 is the bound on one document's row in steps of the integer grid, 65536 for example"
+    check_above_zero("--l2", length, advice)
+    if length > MOST_GRID_STEPS:
+        raise NonsenseArgument("--l2", f"{length:g}", "is beyond 2^52 steps of the grid", advice)
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:

@@ -111,6 +111,8 @@ def upward(value: float, places: int = 3) -> str:
     """A budget as people read it: rounded, and never downwards."""
     if not math.isfinite(value):
         return "infinity"
+    if 0 < value < 0.001:
+        return "0.001"
     shift = 10.0 ** (places if value < 10 else max(places - 1, 0) if value < 100 else 0)
     return f"{math.ceil(value * shift - 1e-9) / shift:,.{places}f}".rstrip("0").rstrip(".")
 
