@@ -17,6 +17,7 @@ from securetm.accounting.ledger_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.accounting.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
 from securetm.contracts import Budget
+from securetm.errors import BudgetTooSmall
 
 MOST_ROUNDS = 10**6
 _TRIES = 12  # about as many as the search takes
@@ -41,9 +42,13 @@ class Billed:
         return (*((self.words,) if self.words else ()), *((replace(self.round, count=round(rounds)),) if rounds else ()))
 
 
-def from_bill(billed: Billed, progress: Progress) -> Sheet:
-    """The sheet of one run under a profile."""
-    unit, budget = billed.budget.unit.value, billed.budget
+def from_bill(asked: Billed, progress: Progress) -> Sheet:
+    """The sheet of one run under a profile; where the budget ends before the rounds do, of the run that the ledger allows."""
+    unit, budget = asked.budget.unit.value, asked.budget
+    lasts = _lasting(asked, progress)
+    if lasts == 0:
+        raise BudgetTooSmall("round", upward(budget.epsilon), unit, "one costs more, or its slack exceeds delta", _RATHER)
+    billed = replace(asked, rounds=min(asked.rounds, lasts))
     sheet = figures(
         f"Profile {billed.profile}, {billed.rounds:,} rounds",
         Promise(unit, billed.against, f"any one {unit} was in a party's corpus", (*_drawn(billed), *billed.assumptions)),
@@ -51,18 +56,23 @@ def from_bill(billed: Billed, progress: Progress) -> Sheet:
         budget.delta,
         share=ALONE,
         sampling="poisson" if isinstance(billed.round.event, PoissonSampledDpEvent) else "none",
-        settings={"profile": billed.profile, "rounds": billed.rounds, **billed.settings, "documents": billed.documents},
+        settings={"profile": billed.profile, "rounds": asked.rounds, **billed.settings, "documents": billed.documents},
     )
-    lasts = _lasting(billed, progress)
-    warnings = (sentence_delta(budget.delta, billed.documents) if billed.documents else None, _stops(billed, sheet, lasts))
+    warnings = (sentence_delta(budget.delta, billed.documents) if billed.documents else None, _stops(asked, unit, lasts))
     return replace(
         sheet,
         warnings=(*filter(None, warnings), *sheet.warnings),
         tables=(_parts(billed, sheet, lasts),),
         notes=(_SHARE, replaced(sheet.epsilon, sheet.delta, unit)),
         plots=(_by_round(billed, sheet, progress),),
-        found={"budget": {"epsilon": budget.epsilon, "delta": budget.delta, "lasts_rounds": lasts}},
+        found={
+            "rounds": billed.rounds,
+            "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "lasts_rounds": lasts},
+        },
     )
+
+
+_RATHER = "give the profile a larger budget, more noise, or tails that are cut more rarely (`miss`)"
 
 
 def _lasting(billed: Billed, progress: Progress) -> int:
@@ -91,15 +101,12 @@ def _drawn(billed: Billed) -> tuple[str, ...]:
     return (f"a document joins each round by {coin}",)
 
 
-def _stops(billed: Billed, sheet: Sheet, lasts: int) -> str | None:
-    if sheet.epsilon <= billed.budget.epsilon:
+def _stops(asked: Billed, unit: str, lasts: int) -> str | None:
+    if asked.rounds <= lasts:
         return None
-    if lasts == 0:
-        return "The budget does not last for a single round: the ledger refuses the run."
     return (
-        f"The budget, epsilon = {upward(billed.budget.epsilon)} per {sheet.unit}, lasts for {lasts:,} rounds: the "
-        "ledger ends the run there, "
-        f"before the {billed.rounds:,} rounds asked for."
+        f"The budget, epsilon = {upward(asked.budget.epsilon)} per {unit}, lasts for {lasts:,} rounds: the ledger ends the run "
+        f"there, before the {asked.rounds:,} rounds asked for."
     )
 
 

@@ -276,6 +276,6 @@ _EXAMPLES = {
     "laplace": "securetm budget laplace --epsilon-per-word 8 --words 60",
     "distributed": "securetm budget distributed --parties 5 --threshold 4 --noise 1 --rate 0.01 --rounds 500 --delta 1e-6",
     "compare": "securetm budget compare --documents 18748 --batch 256 --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
-    "profile": "securetm budget profile dp-distributed --rounds 200 --documents 500000",
+    "profile": "securetm budget profile dp-distributed --rounds 200 --documents 50000",
     "ledger": "securetm budget ledger north.ledger",
 }

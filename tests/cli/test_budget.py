@@ -309,6 +309,13 @@ def test_a_profile_is_billed_by_its_own_parts() -> None:
     assert "sums over at least 4 of the 5 parties" in result["statement"]
 
 
+def test_a_run_is_billed_as_far_as_its_budget_lasts() -> None:
+    result = found("profile dp-distributed --rounds 100000 --vocabulary-size 500")
+    assert result["rounds"] == result["budget"]["lasts_rounds"] < 100_000
+    assert result["epsilon"] <= result["budget"]["epsilon"]
+    assert "the ledger ends the run there, before the 100,000 rounds" in result["warnings"][0]
+
+
 def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     """Selected words are noised at the party, the sums of training are not: the weakest part decides."""
     bill = billed("dp-central", 5, 10, 500, None)
