@@ -153,23 +153,24 @@ class PrivacyChoice:
     epsilon: float = 0.0
     delta: float = 0.0
     noise: float = 0.0  # noise multiplier: deviation of the noise over the bound on a row
+    words: float = 0.0  # noise multiplier of the selection of words
     rate: float = 0.0  # with which each document takes part in a round
     radius: float = 0.0  # of the clip
 
     def __post_init__(self) -> None:
         """Refuses what no profile could mean."""
         require(self.unit in ("", *_UNITS), "[privacy]", "unit", self.unit, f"is none of {', '.join(_UNITS)}")
-        for name in ("epsilon", "delta", "noise", "rate", "radius"):
+        for name in _NUMBERS:
             value = getattr(self, name)
             require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
 
     def changed(self) -> dict[str, float]:
         """The numbers of the profile that this plan replaces, by their names there."""
         named = {"noise": "noise_multiplier"}
-        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", "noise", "rate", "radius")}
-        return {named.get(name, name): value for name, value in numbers.items() if value}
+        return {named.get(name, name): getattr(self, name) for name in _NUMBERS if getattr(self, name)}
 
 
+_NUMBERS = ("epsilon", "delta", "noise", "words", "rate", "radius")
 _UNITS = {"document": Unit.DOCUMENT, "person": Unit.PERSON}
 
 

@@ -99,7 +99,7 @@ def profile_names() -> tuple[str, ...]:
 def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
     """The profile of that name, or in that file, with its parts made and its settings checked.
 
-    `changed` replaces numbers of privacy, each wherever it stands (epsilon, delta, noise_multiplier, rate, radius).
+    `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
     """
     path = toml_on("protocols", name, below="profiles", kind="profile")
     table = _changed(read_toml(path), changed or {}, path.name)
@@ -183,12 +183,14 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
         return dict(table)
     parts = [dict(part) for part in table.get("mechanism", ())]
     budget = dict(table.get("budget", {}))
+    selecting = [part for part in parts if part.get("kind") == _WORDS]
     for name, value in numbers.items():
-        among = [budget] if name in _BUDGETED else [part for part in parts if part.get("kind") != _WORDS]
-        places = [place for place in among if name in place]
+        among = [budget] if name in _BUDGETED else selecting if name == "words" else [p for p in parts if p not in selecting]
+        place = "noise_multiplier" if name == "words" else name
+        places = [part for part in among if place in part]
         require(bool(places), where, name, value, "cannot be set: this profile has no such number")
-        for place in places:
-            place[name] = value
+        for part in places:
+            part[place] = value
     return {**table, "mechanism": parts, "budget": budget}
 
 

@@ -149,11 +149,27 @@ def _by_owner(rows: Rows, owners: Array) -> Rows:
 
 
 def _clip(rows: Rows, radius: float) -> Rows:
+    """Each row scaled to the radius, in 64 bits; a row that is not finite counts as one that was never there."""
     if radius == INF:
         return rows
-    squares = rows.multiply(rows).sum(axis=1) if sparse.issparse(rows) else (rows**2).sum(axis=1)
-    weights = np.minimum(1.0, radius / np.maximum(np.sqrt(np.asarray(squares, dtype=float).ravel()), 1e-300))
-    return sparse.diags_array(weights) @ rows
+    exact = _finite(rows.astype(np.float64))
+    with np.errstate(over="ignore"):
+        squares = exact.multiply(exact).sum(axis=1) if sparse.issparse(exact) else (exact**2).sum(axis=1)
+    lengths = np.sqrt(np.asarray(squares).ravel())
+    weights = np.where(np.isfinite(lengths), np.minimum(1.0, radius / np.maximum(lengths, 1e-300)), 0.0)
+    return sparse.diags_array(weights) @ exact
+
+
+def _finite(rows: Rows) -> Rows:
+    """The rows with every one that holds a number that is not finite emptied: weights cannot do it, 0 x NaN is NaN."""
+    whole = np.isfinite(rows.sum(axis=1)).ravel() if sparse.issparse(rows) else np.isfinite(rows).all(axis=1)
+    if whole.all():
+        return rows
+    kept = sparse.csr_array(rows)[np.flatnonzero(whole)]
+    place = sparse.csr_array(
+        (np.ones(kept.shape[0]), (np.flatnonzero(whole), np.arange(kept.shape[0]))), (rows.shape[0], kept.shape[0])
+    )
+    return place @ kept
 
 
 def _sum(rows: Rows, dtype: Any) -> Array:

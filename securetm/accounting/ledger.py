@@ -141,6 +141,12 @@ class Ledger:
         self._catch_up()
         return self._accounts.room(run, replace(spend, count=1), most)
 
+    def spends(self, run: str) -> tuple[Spend, ...]:
+        """What that run spent so far."""
+        self._catch_up()
+        account = self._accounts.runs.get(run)
+        return tuple(account.spends()) if account else ()
+
     def runs(self) -> list[RunSpent]:
         """Every run in the order they began; each total is at the share of delta that a single run has."""
         self._catch_up()

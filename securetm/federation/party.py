@@ -185,7 +185,7 @@ class Party:
         if self.ledger is None or self.others is None or self.profile.budget is None:
             return None
         needed = min(max(len(self.members) // 2, self.profile.colluding + 1), len(self.members) - 1)
-        return Purse(self.ledger, identity_of(self.name, roster, self.store), self.others, needed)
+        return Purse(self.ledger, identity_of(self.name, roster, self.store), self.others, needed, self.profile.budget)
 
     def _resume(self, serial: int) -> None:
         """Goes back to what was kept after that round; rounds after it will be asked again."""

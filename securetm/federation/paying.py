@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from securetm.accounting.calibration import noise_for
+from securetm.accounting.ledger_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.contracts import Cohort, Profile, Terms, Unit
 from securetm.federation.questions import JOINT, TRAIN, Questions
 from securetm.models.isolation import check_additive
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
-from securetm.tables import require
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -82,23 +83,28 @@ def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
     check_additive(plan.make_model())
     if unit is not None and not plan.privacy.unit:
         plan = replace(plan, privacy=replace(plan.privacy, unit=unit.value))
+    if plan.privacy.epsilon and plan.vocabulary.source == JOINT and not plan.privacy.words:
+        plan = replace(plan, privacy=replace(plan.privacy, words=_words_noise(plan)))
     if plan.privacy.epsilon and not plan.privacy.noise:
         plan = replace(plan, privacy=replace(plan.privacy, noise=_least_noise(plan, parties)))
     return plan
 
 
-def _least_noise(plan: Plan, parties: int) -> float:
-    from securetm.accounting.calibration import noise_for
+def _words_noise(plan: Plan) -> float:
+    """The noise at which the vocabulary alone would cost a quarter of epsilon; with the training it costs much less."""
+    from dp_accounting import GaussianDpEvent
 
+    budget = plan.make_profile().budget
+    assert budget is not None
+    share = budget.delta * ALONE / 2
+    return noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST)
+
+
+def _least_noise(plan: Plan, parties: int) -> float:
     budget = plan.make_profile().budget
     assert budget is not None
 
     def spends(noise: float) -> list[Spend]:
         return bill_of(replace(plan, privacy=replace(plan.privacy, noise=noise)), parties).spends()
 
-    found = noise_for(spends, budget.epsilon, budget.delta * LEDGER_SHARE, FINEST, COARSEST)
-    require(found < COARSEST, "[privacy]", "epsilon", budget.epsilon, "is too little for that many rounds")
-    return found
-
-
-LEDGER_SHARE = 0.9  # of delta, that a ledger gives to its first run
+    return noise_for(spends, budget.epsilon, budget.delta * ALONE, FINEST, COARSEST)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from securetm.accounting.ledger import Ledger
-from securetm.contracts import Answer
+from securetm.contracts import Answer, Budget
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Interrupted
@@ -77,7 +77,16 @@ def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:
     if budget is None:
         return ()
     path = folder.ledger(name)
-    return Ledger.open(path, name, budget), Drawer(path.with_suffix(".others"), COMMON)
+    return Ledger.open(path, name, _own_budget(path, budget)), Drawer(path.with_suffix(".others"), COMMON)
+
+
+def _own_budget(path: Path, of_the_run: Budget) -> Budget:
+    """A new ledger takes the first run's budget for its own; later plans cannot raise it, only the party can."""
+    if not path.is_file():
+        return of_the_run
+    with Ledger.read(path) as ledger:
+        own = ledger.budget
+    return replace(own, unit=of_the_run.unit)
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------
@@ -168,7 +177,7 @@ def _result(
         "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
         "topics_alone": {name: named_topics(own[name].topics, trained.vocabulary) for name in folder.members},
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
-        "spent": [_spent(folder, name) for name in folder.members],
+        "spent": [spent_by(folder, name) for name in folder.members],
         "seconds": round(seconds, 2),
         "bytes_up": up,
         "bytes_down": down,
@@ -179,7 +188,7 @@ def _known(quality: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in quality.items() if value == value}
 
 
-def _spent(folder: RunFolder, name: str) -> dict[str, Any]:
+def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
     """What the run spent of one party's documents, read out of that party's ledger."""
     budget = folder.plan.make_profile().budget
     if budget is None:

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from securetm.accounting.ledger import Ledger
+from securetm.accounting.composition import affordable
+from securetm.accounting.ledger import MOST, Ledger
+from securetm.accounting.ledger_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.aggregation.identities import SIGNATURE, Identity
-from securetm.contracts import Cupboard
+from securetm.contracts import Budget, Cupboard
 from securetm.errors import BudgetExhausted, LedgerReplaced, Malformed, NotInCohort, NotWitnessed, OutOfBudget
 
 HEAD = b"head of a ledger"
@@ -39,18 +41,31 @@ class Purse:
     identity: Identity
     others: Cupboard
     needed: int  # other parties that must have signed the present head before more is spent
+    budget: Budget  # of this run; the ledger's own is the party's, for all runs
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
+    _left: tuple[Spend, int] | None = None  # how many more such answers this run may give
 
     def charge(self, run: str, spend: Spend, about: dict[str, str | int]) -> None:
-        """Refused by name if the others did not sign where the ledger stands, or if the budget does not reach; else on disk."""
+        """Refused by name if the others did not sign where the ledger stands, or if a budget does not reach; else on disk."""
         count, _ = self.ledger.head
         signed = sum(upto == count for upto in self._signed_by.values())
         if signed < self.needed:
             raise NotWitnessed(signed, self.needed)
+        left = self._allowed(run, spend)
+        if left < 1:
+            raise OutOfBudget(f"{run} has spent the epsilon = {self.budget.epsilon:g} of its profile")
         try:
             self.ledger.charge(run, spend, about)
         except BudgetExhausted as limit:
             raise OutOfBudget(str(limit)) from limit
+        self._left = spend, left - 1
+
+    def _allowed(self, run: str, spend: Spend) -> int:
+        """Worked out once for each kind of answer, then counted down: composing losses takes longer than a round."""
+        if self._left is None or self._left[0] != spend:
+            share = ALONE * self.budget.delta
+            self._left = spend, affordable(self.ledger.spends(run), spend, self.budget.epsilon, share, MOST)
+        return self._left[1]
 
     def announce(self) -> bytes:
         """Where this party's ledger stands, signed."""
@@ -82,6 +97,16 @@ class Purse:
                 raise LedgerReplaced(self.identity.me, self.identity.register.name(witness))
             self.ledger.check_against(count, last)
             self._signed_by[witness] = count
+        self._keep(statements)
+
+    def _keep(self, statements: Sequence[bytes]) -> None:
+        """Into the ledger's file: who signed where it stands now."""
+        count, last = self.ledger.head
+        name = self.identity.register.name
+        now = {name(_SEEN.unpack(signed[:-SIGNATURE])[0]): signed for signed in statements}
+        signed_now = {who: signed for who, signed in now.items() if self._signed_by[self.identity.register.place(who)] == count}
+        if signed_now:
+            self.ledger.witness(count, last, signed_now)
 
     def _known(self, owner: int) -> Head | None:
         stored = self.others.get(self._name(owner))

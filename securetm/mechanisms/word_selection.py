@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 
+WORDS_PRIVATE = "the named words are differentially private"
+
+
 @dataclass(frozen=True)
 class WordSelection(Mechanism):
     """Names a word with its noised number of documents, if that number is above a threshold.
@@ -64,9 +67,10 @@ class WordSelection(Mechanism):
         return replace(done, l1=INF, l2=INF, linf=INF)  # nothing is left for another noise to cover, and none is added
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """A party counts on nobody else's noise, so it holds whoever works together."""
+        """Of the words only. A party counts on nobody else's noise, so it holds whoever works together."""
         others = len(cohort.members) - 1
-        return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+        made = claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+        return frozenset(replace(claim, what=WORDS_PRIVATE) for claim in made)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """One Gaussian answer for terms whose words were selected here."""
