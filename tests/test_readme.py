@@ -27,6 +27,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = {"north": water, "south": court, "east": [*water, *court], "west": ["the judge on the boat", "a lake"]}
     lines = [json.dumps({"text": text, "party": party}) for party, said in texts.items() for text in said * 30]
     (folder / "notes.jsonl").write_text("\n".join(lines), "utf-8")
+    words = sorted({word for said in texts.values() for text in said for word in text.split() if len(word) > 2})
+    (folder / "words.txt").write_text("\n".join(words), "utf-8")
     (folder / "new.jsonl").write_text('{"text": "a judge on a boat"}\n', "utf-8")
     return folder
 
@@ -38,7 +40,7 @@ def securetm(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[
 
 def test_the_commands(desk: Path) -> None:
     commands = [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
-    assert len(commands) == 5
+    assert len(commands) == 9
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "securetm"

@@ -11,7 +11,10 @@ from securetm.errors import NotFound
 from securetm.federation.folder import Stages
 from securetm.tables import require
 
-REPRODUCTIONS: Mapping[str, str] = {"additive-prodlda": "securetm.experiments.additive_prodlda:reproduce"}
+REPRODUCTIONS: Mapping[str, str] = {
+    "additive-prodlda": "securetm.experiments.additive_prodlda:reproduce",
+    "privacy-utility": "securetm.experiments.privacy_utility:reproduce",
+}
 BENCHES: Mapping[str, str] = {
     "dp": "securetm.experiments.bench_dp:bench",
     "federation": "securetm.experiments.bench_federation:bench",

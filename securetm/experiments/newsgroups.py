@@ -18,16 +18,25 @@ FEWEST_WORDS = 3  # shorter documents are left out: what remains of them is chan
 
 def newsgroups_file() -> Path | None:
     """Where the research corpora lie beside this checkout, if they do."""
-    path = Path(securetm.__file__).resolve().parents[2] / "shared" / "data" / FILE
+    path = _beside(FILE)
     return path if path.is_file() else None
+
+
+def research_file(name: str) -> Path:
+    """One of the research corpora, or what to do where they do not lie beside this checkout."""
+    path = _beside(name)
+    if not path.is_file():
+        raise NotFound("corpus", name, ("a folder shared/data beside the checkout",))
+    return path
 
 
 def read_newsgroups() -> Corpus:
     """All documents over all their words."""
-    path = newsgroups_file()
-    if path is None:
-        raise NotFound("corpus", FILE, ("a folder shared/data beside the checkout",))
-    return read_corpus(path)
+    return read_corpus(research_file(FILE))
+
+
+def _beside(name: str) -> Path:
+    return Path(securetm.__file__).resolve().parents[2] / "shared" / "data" / name
 
 
 def most_frequent(corpus: Corpus, words: int) -> Corpus:
