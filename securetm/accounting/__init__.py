@@ -1,1 +1,1 @@
-"""What was spent: ledger, composition, calibration. It adds no noise itself."""
+"""What was spent: composition here, a party's record in `ledger`, figures for people in `calculator`. It adds no noise."""

@@ -17,10 +17,10 @@ from securetm.cli.output import Json, print_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.accounting.budget_parties import Shares
-    from securetm.accounting.figures import Progress
+    from securetm.accounting.calculator.figures import Progress
+    from securetm.accounting.calculator.parties import Shares
+    from securetm.accounting.calculator.statement import Sheet
     from securetm.accounting.spends import Spend
-    from securetm.accounting.statement import Sheet
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
 Documents = Annotated[int, typer.Option(help="Documents of all parties together.")]
@@ -71,10 +71,10 @@ def dp_sgd(
     json: Json = False,
 ) -> None:
     """Says what a training by clipped, noised gradients spends per document."""
-    from securetm.accounting import budgets
+    from securetm.accounting.calculator import gradients as calculator
 
-    training = budgets.Training(documents, batch, epochs, noise, delta, sampling, tokens)
-    _tell(lambda progress: budgets.dp_sgd(training, progress), html, json)
+    training = calculator.Training(documents, batch, epochs, noise, delta, sampling, tokens)
+    _tell(lambda progress: calculator.dp_sgd(training, progress), html, json)
 
 
 def solve(
@@ -91,10 +91,10 @@ def solve(
     json: Json = False,
 ) -> None:
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
-    from securetm.accounting import budget_solving
+    from securetm.accounting.calculator import solving as calculator
 
-    target = budget_solving.Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens)
-    _tell(lambda progress: budget_solving.solve(target, progress), html, json)
+    target = calculator.Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens)
+    _tell(lambda progress: calculator.solve(target, progress), html, json)
 
 
 def laplace(
@@ -107,10 +107,10 @@ def laplace(
     json: Json = False,
 ) -> None:
     """Says what Laplace noise on every word occurrence spends, and what that is for a document."""
-    from securetm.accounting import budget_words
+    from securetm.accounting.calculator import words as calculator
 
-    noise = budget_words.WordNoise.of(epsilon_per_word, scale, releases, tuple(words or (8, 60, 213)), delta)
-    _tell(lambda progress: budget_words.laplace(noise, progress), html, json)
+    noise = calculator.WordNoise.of(epsilon_per_word, scale, releases, tuple(words or (8, 60, 213)), delta)
+    _tell(lambda progress: calculator.laplace(noise, progress), html, json)
 
 
 def distributed(
@@ -131,13 +131,11 @@ def distributed(
     json: Json = False,
 ) -> None:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
-    from securetm.accounting import budget_parties
+    from securetm.accounting.calculator import parties as calculator
 
     remain = parties if threshold is None else threshold
-    shares = budget_parties.Shares(
-        parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents
-    )
-    _tell(lambda progress: budget_parties.distributed(shares, _of_shares, progress), html, json)
+    shares = calculator.Shares(parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents)
+    _tell(lambda progress: calculator.distributed(shares, _of_shares, progress), html, json)
 
 
 def compare(
@@ -155,12 +153,13 @@ def compare(
     json: Json = False,
 ) -> None:
     """Sets central, local and distributed noise side by side for one training."""
-    from securetm.accounting import budget_parties, budgets
+    from securetm.accounting.calculator import gradients
+    from securetm.accounting.calculator import parties as calculator
 
     remain = parties if threshold is None else threshold
-    training = budgets.Training(documents, batch, epochs, noise, delta)
-    comparing = budget_parties.Comparing(training, parties, remain, colluding, dimension, l2)
-    _tell(lambda progress: budget_parties.compare(comparing, _of_shares, progress), html, json)
+    training = gradients.Training(documents, batch, epochs, noise, delta)
+    comparing = calculator.Comparing(training, parties, remain, colluding, dimension, l2)
+    _tell(lambda progress: calculator.compare(comparing, _of_shares, progress), html, json)
 
 
 def profile(
@@ -173,11 +172,11 @@ def profile(
     json: Json = False,
 ) -> None:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
-    from securetm.accounting import budget_profile
+    from securetm.accounting.calculator import profile as calculator
     from securetm.cli.budget_profile import billed
 
     bill = billed(name, parties, rounds, vocabulary_size, documents)
-    _tell(lambda progress: budget_profile.from_bill(bill, progress), html, json)
+    _tell(lambda progress: calculator.from_bill(bill, progress), html, json)
 
 
 def ledger(
@@ -186,9 +185,9 @@ def ledger(
     json: Json = False,
 ) -> None:
     """Says what a party's ledger holds, and whether it is whole."""
-    from securetm.accounting import budget_ledger
+    from securetm.accounting.calculator import ledger as calculator
 
-    _tell(lambda progress: budget_ledger.from_ledger(file, progress), html, json)
+    _tell(lambda progress: calculator.from_ledger(file, progress), html, json)
 
 
 def _of_shares(shares: Shares, honest: int) -> Spend:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from securetm.accounting.budget_profile import Billed
-from securetm.accounting.sense import MOST_DOCUMENTS, check_count
+from securetm.accounting.calculator.profile import Billed
+from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
 from securetm.errors import NothingSpent
 from securetm.federation.paying import bill_of
 from securetm.mechanisms.noising import PRIVATE

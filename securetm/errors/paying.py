@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, Refused, Unsound
+from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
 
 
 class NotNoised(Unsound):
@@ -22,19 +22,19 @@ class WordsNotSelected(Unsound):
 class PublicBatches(Unsound):
     """documents are taken in an order that the coordinator knows, which amplifies nothing and is not what the budget assumes"""
 
-    hint = "use kind = \"poisson\" in place of \"shuffled_batches\" in the profile"
+    hint = 'use kind = "poisson" in place of "shuffled_batches" in the profile'
 
 
 class NoiseByParties(Unsound):
     """noise is to be added by whoever opens the total, and here the parties open it: each of them would see it without"""
 
-    hint = "add the noise at the parties: kind = \"gaussian\" or \"noise_shares\""
+    hint = 'add the noise at the parties: kind = "gaussian" or "noise_shares"'
 
 
 class SharesInTheClear(Unsound):
     """each party adds a share of the noise only, and here every party's answer is seen by itself"""
 
-    hint = "add the shares under masked or encrypted sums, or let each party add all the noise: kind = \"gaussian\""
+    hint = 'add the shares under masked or encrypted sums, or let each party add all the noise: kind = "gaussian"'
 
 
 @dataclass(eq=False)
@@ -86,3 +86,14 @@ class OutOfBudget(Refused):
     """{why}"""
 
     why: str
+
+
+@dataclass(eq=False)
+class NoBudgetLeft(SecuretmError):
+    """the privacy budget of {party} does not reach for another answer"""
+
+    party: str
+    hint = (
+        "`securetm budget ledger FILE` shows what earlier runs spent; only the party itself can allow more, with --allow, "
+        "knowing what that gives up"
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from securetm.accounting.calibration import noise_for
-from securetm.accounting.ledger_filter import ALONE
+from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.contracts import Cohort, Profile, Terms, Unit
 from securetm.federation.questions import JOINT, TRAIN, Questions

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from securetm.accounting.composition import affordable
-from securetm.accounting.ledger import MOST, Ledger
-from securetm.accounting.ledger_filter import ALONE
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.ledger.ledger import MOST
 from securetm.accounting.spends import Spend
 from securetm.aggregation.identities import SIGNATURE, Identity
 from securetm.contracts import Budget, Cupboard

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.statement import FALSE_POSITIVES, Plot, Sheet, Table, upward
+from securetm.accounting.calculator.statement import FALSE_POSITIVES, Plot, Sheet, Table, upward
 from securetm.errors import CannotWrite
 from securetm.reports.budget_tables import NO_GDP, cell, percent
 from securetm.reports.plots import in_svg

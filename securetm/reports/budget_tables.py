@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from securetm.accounting.statement import FALSE_POSITIVES, Sheet, Table, upward
+from securetm.accounting.calculator.statement import FALSE_POSITIVES, Sheet, Table, upward
 from securetm.reports.plots import in_terminal
 
 WIDEST = 110  # a sentence longer than this is hard to read

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from securetm.accounting.statement import Line, Plot
+from securetm.accounting.calculator.statement import Line, Plot
 
 DASHES = ("", "9 5", "2 5", "12 4 2 4")  # of the page's lines, in order
 _GAPS = ((1, 0), (5, 4), (1, 3), (7, 2))  # of the terminal's lines: dots on, dots off

@@ -74,8 +74,8 @@ def test_rows_of_a_person_are_bounded_together() -> None:
 
 
 def test_persons_are_asked_for_when_the_corpus_names_none() -> None:
+    query = DocumentFrequencies(4, Unit.PERSON)
     with pytest.raises(NoPersons):
-        query = DocumentFrequencies(4, Unit.PERSON)
         query.answer(some_documents(3, 4, seed=1), SumTally(query.terms), {}, np.random.default_rng(0))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from securetm.accounting.statement import ByAccountant, Line, Plot, Sheet, Table
+from securetm.accounting.calculator.statement import ByAccountant, Line, Plot, Sheet, Table
 
 STATEMENT = "Against <everyone>, it is hidden, to epsilon = 1.829 per document with delta = 1e-05."
 PLOT = Plot(

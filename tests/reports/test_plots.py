@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.accounting.statement import Line, Plot
+from securetm.accounting.calculator.statement import Line, Plot
 from securetm.reports.plots import Axis, axes_of, axis, in_svg, in_terminal, number
 
 from .sheets import PLOT

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 
 from dp_accounting import LaplaceDpEvent
 
-from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.sense import check_above_zero, check_count, check_delta
+from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.sense import check_above_zero, check_count, check_delta
+from securetm.accounting.calculator.statement import FALSE_POSITIVES, Line, Plot, Promise, Sheet, Table, listed, upward
 from securetm.accounting.spends import Spend
-from securetm.accounting.statement import FALSE_POSITIVES, Line, Plot, Promise, Sheet, Table, listed, upward
 from securetm.errors import NonsenseArgument
 
 UNIT = "word occurrence"

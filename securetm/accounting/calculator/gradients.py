@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, replace
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
+from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.sense import check_batch, check_choice, check_count, check_delta, check_epochs, check_noise
+from securetm.accounting.calculator.statement import Plot, Promise, Sheet, sentence_delta, upward
 from securetm.accounting.composition import total
-from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.sense import check_batch, check_choice, check_count, check_delta, check_epochs, check_noise
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
-from securetm.accounting.statement import Plot, Promise, Sheet, sentence_delta, upward
 
 SAMPLINGS = ("poisson", "shuffled")
 

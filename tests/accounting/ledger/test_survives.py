@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).with_name("charging.py")
 
 def charged(what: str, folder: Path, *numbers: int) -> list[int]:
     """How many answers each child sent."""
-    command = [sys.executable, "-m", "tests.accounting.charging", what, str(folder), *map(str, numbers)]
+    command = [sys.executable, "-m", "tests.accounting.ledger.charging", what, str(folder), *map(str, numbers)]
     root = SCRIPT.parent.parent.parent
     done = subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=root)
     return list(json.loads(done.stdout))

@@ -1,7 +1,7 @@
 """A party's own record of what it spent: it can afford an answer, enters it, and only then sends it. It never leaves the party.
 
 One file per corpus, through all runs, profiles and attempts. Others see its head and countersign it, and so a ledger that was
-rolled back is found out. `ledger_filter` says what is counted how, protocols/privacy_ledger.md what the file withstands.
+rolled back is found out. `filter` says what is counted how, protocols/privacy_ledger.md what the file withstands.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Self
 
 from securetm.accounting.composition import Total, total
-from securetm.accounting.ledger_accounts import BUDGET, OPENED, SPENT, Accounts, as_text
-from securetm.accounting.ledger_chain import Content, Entry
-from securetm.accounting.ledger_file import VERSION, LedgerFile
-from securetm.accounting.ledger_filter import ALONE, orders_for
+from securetm.accounting.ledger.accounts import BUDGET, OPENED, SPENT, Accounts, as_text
+from securetm.accounting.ledger.chain import Content, Entry
+from securetm.accounting.ledger.file import VERSION, LedgerFile
+from securetm.accounting.ledger.filter import ALONE, orders_for
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget
 from securetm.errors import (
@@ -170,7 +170,7 @@ class Ledger:
         return self._file.number, self._file.head
 
     def links(self, since: int) -> tuple[bytes, ...]:
-        """Digests of later contents: whoever knows the head at `since` gets to the present one by `ledger_chain.follow`."""
+        """Digests of later contents: whoever knows the head at `since` gets to the present one by `chain.follow`."""
         self._catch_up()
         return self._file.digests(since)
 

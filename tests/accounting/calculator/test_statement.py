@@ -7,14 +7,14 @@ import math
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.accounting.budget_parties import Shares
-from securetm.accounting.budget_solving import Target, solve
-from securetm.accounting.budget_words import WordNoise
-from securetm.accounting.budgets import Training, shuffling
+from securetm.accounting.calculator.figures import figures, places, replaced
+from securetm.accounting.calculator.gradients import Training, shuffling
+from securetm.accounting.calculator.parties import Shares
+from securetm.accounting.calculator.solving import Target, solve
+from securetm.accounting.calculator.statement import Promise, downward, sentence, sentence_delta, sentence_large, upward
+from securetm.accounting.calculator.words import WordNoise
 from securetm.accounting.composition import total, within
-from securetm.accounting.figures import figures, places, replaced
 from securetm.accounting.spends import Spend
-from securetm.accounting.statement import Promise, downward, sentence, sentence_delta, sentence_large, upward
 from securetm.errors import BudgetTooSmall, NoEpsilonHolds, NonsenseArgument
 
 PROMISE = Promise("document", "the coordinator", "any one document was used", ("coins are secret", "noise is added"))

@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from securetm.accounting.bounds import by_renyi
-from securetm.accounting.composition import by_accountant, largest, slack_cost, total
-from securetm.accounting.spends import Spend, leaves_of, slack_of
-from securetm.accounting.statement import (
+from securetm.accounting.calculator.statement import (
     FALSE_POSITIVES,
     ByAccountant,
     Line,
@@ -22,6 +20,8 @@ from securetm.accounting.statement import (
     sentence_large,
     upward,
 )
+from securetm.accounting.composition import by_accountant, largest, slack_cost, total
+from securetm.accounting.spends import Spend, leaves_of, slack_of
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.errors import NoEpsilonHolds
 

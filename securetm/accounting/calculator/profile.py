@@ -11,11 +11,11 @@ from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
 
+from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
+from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
 from securetm.accounting.composition import total, within
-from securetm.accounting.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
-from securetm.accounting.ledger_filter import ALONE
+from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.accounting.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
 from securetm.contracts import Budget
 from securetm.errors import BudgetTooSmall
 

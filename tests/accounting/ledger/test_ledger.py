@@ -15,7 +15,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, NonPrivateDpEvent, Po
 
 from securetm.accounting.composition import affordable, total
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger_filter import ALONE, AMONG, SLACK, orders_for
+from securetm.accounting.ledger.filter import ALONE, AMONG, SLACK, orders_for
 from securetm.accounting.renyi import ORDERS, epsilon_at, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit

@@ -1,5 +1,4 @@
-"""The budget calculator backwards: the noise, the epochs or the batch that a target epsilon allows. Every answer was "
-"tried and fits."""
+"""Backwards: the noise, the epochs or the batch that a target epsilon allows, each tried and found to fit. It spends nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from securetm.accounting.budgets import SAMPLINGS, Training, dp_sgd
+from securetm.accounting.calculator.figures import Progress, Spends, largest_by, surely_within
+from securetm.accounting.calculator.gradients import SAMPLINGS, Training, dp_sgd
+from securetm.accounting.calculator.sense import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
+from securetm.accounting.calculator.statement import Sheet, upward
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
-from securetm.accounting.figures import Progress, Spends, largest_by, surely_within
-from securetm.accounting.sense import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
-from securetm.accounting.statement import Sheet, upward
 from securetm.errors import BudgetTooSmall, NonsenseArgument
 
 SOUGHT = ("noise", "epochs", "batch")

@@ -10,14 +10,8 @@ from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
 
-from securetm.accounting.composition import Total, by_accountant
-from securetm.accounting.events import event_from_text
-from securetm.accounting.figures import MEANS, POINTS, Progress, replaced
-from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger_accounts import SPENT, Accounts
-from securetm.accounting.ledger_chain import Entry
-from securetm.accounting.ledger_filter import ALONE
-from securetm.accounting.statement import (
+from securetm.accounting.calculator.figures import MEANS, POINTS, Progress, replaced
+from securetm.accounting.calculator.statement import (
     FALSE_POSITIVES,
     ByAccountant,
     Line,
@@ -30,6 +24,12 @@ from securetm.accounting.statement import (
     sentence_large,
     upward,
 )
+from securetm.accounting.composition import Total, by_accountant
+from securetm.accounting.events import event_from_text
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.accounts import SPENT, Accounts
+from securetm.accounting.ledger.chain import Entry
+from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.tradeoff import true_positives
 
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"

@@ -12,10 +12,9 @@ from typing import Any
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.budgets import Training
-from securetm.accounting.composition import total
-from securetm.accounting.figures import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.sense import (
+from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.gradients import Training
+from securetm.accounting.calculator.sense import (
     check_choice,
     check_count,
     check_delta,
@@ -24,8 +23,9 @@ from securetm.accounting.sense import (
     check_rate,
     check_steps,
 )
+from securetm.accounting.calculator.statement import Plot, Promise, Sheet, Table, sentence_delta, upward
+from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.accounting.statement import Plot, Promise, Sheet, Table, sentence_delta, upward
 from securetm.errors import NonsenseArgument
 
 DISTRIBUTIONS = ("discrete_gaussian", "skellam")
