@@ -1,4 +1,4 @@
-"""Backwards: the noise, the epochs or the batch that a target epsilon allows, each tried and found to fit. It spends nothing."""
+"""The calculator backwards: noise, epochs or batch for a target epsilon, each tried and found to fit. It spends nothing."""
 
 from __future__ import annotations
 
