@@ -181,12 +181,17 @@ def profile(
 
 def ledger(
     file: Annotated[Path, typer.Argument(help="A party's ledger; it is read and left as it is.")],
+    allow: Annotated[
+        float | None, typer.Option(help="Change the party's own budget to this epsilon; an entry says so.")
+    ] = None,
     html: Html = None,
     json: Json = False,
 ) -> None:
     """Says what a party's ledger holds, and whether it is whole."""
     from securetm.accounting.calculator import ledger as calculator
 
+    if allow is not None:
+        calculator.allow(file, allow)
     _tell(lambda progress: calculator.from_ledger(file, progress), html, json)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +18,17 @@ def register(app: typer.Typer) -> None:
     app.command(short_help="Measure beside peers, in one run.", epilog="Example: securetm bench prodlda")(bench)
 
 
-def reproduce(name: Name, json: Json = False) -> None:
+def reproduce(
+    name: Name,
+    html: Annotated[Path | None, typer.Option(help="Write the figure as one page, where it has one.")] = None,
+    json: Json = False,
+) -> None:
     """Reproduces a table or figure, ours beside theirs, in one run."""
-    _measured("reproduction", name, json)
+    result = _measured("reproduction", name, json)
+    if html is not None:
+        from securetm.reports.measured import write_measured
+
+        write_measured(result, html)
 
 
 def bench(
@@ -33,8 +42,9 @@ def bench(
     _measured("bench", name, json, {size: value for size, value in sizes.items() if value is not None})
 
 
-def _measured(kind: str, name: str, json: bool, sizes: dict[str, int] | None = None) -> None:
+def _measured(kind: str, name: str, json: bool, sizes: dict[str, int] | None = None) -> dict[str, Any]:
     from securetm.experiments.catalogue import measure
+    from securetm.reports.measured import show_plots
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import measurements, screen
 
@@ -42,5 +52,7 @@ def _measured(kind: str, name: str, json: bool, sizes: dict[str, int] | None = N
     with Bars(to) as bars:
         result = measure(kind, name, bars, sizes)
     measurements(result, to)
+    show_plots(result, to)
     if json:
         print_json(result)
+    return result

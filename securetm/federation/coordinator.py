@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import Diverged, OutOfBudget, PartyRefused, Refused, TooFewParties
+from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, preparation_identity, round_identity, state_digest
@@ -167,9 +167,7 @@ class Coordinator:
         """The next answer, or nothing more where a party's budget does not reach any further: the model so far is kept."""
         try:
             return self.ask(TRAIN, state, keep=keep)
-        except PartyRefused as refusal:
-            if refusal.reason != OutOfBudget.__name__:
-                raise
+        except NoBudgetLeft:
             self._exhausted = True
             return None
 
@@ -335,6 +333,8 @@ class Coordinator:
 
     def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
         session, outcome = wire.unpack_reply(reply, member)
+        if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
+            raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal):
             raise PartyRefused(member, outcome.name)
         if session != self.session:

@@ -10,61 +10,23 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.calculator.statement import FALSE_POSITIVES, Plot, Sheet, Table, upward
-from securetm.errors import CannotWrite
-from securetm.reports.budget_tables import NO_GDP, cell, percent
-from securetm.reports.plots import in_svg
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1a1a1a; --soft: #5b5b5b; --rule: #c9c9c9; --paper: #fff;
-        --line: #0b4f8a; --warn: #8a4b00 }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #eaeaea; --soft: #a9a9a9; --rule: #4a4a4a; --paper: #161616; --line: #8cc1f0; --warn: #f0b35c }
-}
-@media print {
-  :root { color-scheme: light; --ink: #000; --soft: #333; --rule: #999; --paper: #fff; --line: #000; --warn: #000 }
-  @page { margin: 18mm }
-  body { margin: 0; max-width: none }
-}
-body { max-width: 46rem; margin: 2.5rem auto; padding: 0 1rem; background: var(--paper); color: var(--ink);
-       font: 1rem/1.5 Georgia, "Times New Roman", serif }
-h1 { font-size: 1.35rem; line-height: 1.3 } h2 { font-size: 1.05rem; margin: 2rem 0 .5rem }
-h1, h2, table, figure, .figures { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
-.figures { font-size: 1.6rem; margin: .5rem 0 } .figures small { font-size: 1rem; color: var(--soft) }
-blockquote { margin: 1rem 0; padding: .25rem 0 .25rem 1.2rem; border-left: .25rem solid var(--ink); font-size: 1.1rem }
-.warning { border: 1px solid var(--warn); padding: .5rem .8rem; margin: .5rem 0 } .warning b { color: var(--warn) }
-table { border-collapse: collapse; font-size: .9rem; width: 100% }
-caption { text-align: left; color: var(--soft); caption-side: bottom; padding-top: .3rem }
-th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--rule) }
-th { border-bottom: 2px solid var(--ink) }
-th.number, td.number { text-align: right; font-variant-numeric: tabular-nums }
-figure { margin: 0 } .plot { width: 100%; height: auto; font-size: 13px; fill: var(--ink) }
-.plot path, .plot line { fill: none; stroke: var(--ink); stroke-width: 1 }
-.plot .grid { stroke: var(--rule); stroke-width: .7 } .plot path[class^=line] { stroke-width: 2 }
-.plot .line0 { stroke: var(--line) } .plot .marked { fill: var(--line); stroke: var(--paper) }
-section, figure, tr, .warning { break-inside: avoid } footer, .note { color: var(--soft); font-size: .9rem }
-"""
-_ALONE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+from securetm.accounting.calculator.statement import FALSE_POSITIVES, Sheet, Table, upward
+from securetm.reports.budget_tables import NO_GDP, percent
+from securetm.reports.page import framed, plot_section, table_section, write_html
 
 
 def write_page(sheet: Sheet, path: Path) -> None:
-    """Writes the page; a folder that is not there, or may not be written to, is said so."""
-    try:
-        path.write_text(page(sheet), encoding="utf-8")
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+    """Writes the page."""
+    write_html(path, sheet.title, _parts(sheet))
 
 
 def page(sheet: Sheet) -> str:
     """The whole file."""
-    title = escape(sheet.title)
-    parts = (_head(sheet), *map(_warning, sheet.warnings), *_sections(sheet), _settings(sheet), _end(sheet))
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>\n'
-        "<body>\n" + "\n".join(parts) + "\n</body></html>\n"
-    )
+    return framed(sheet.title, _parts(sheet))
+
+
+def _parts(sheet: Sheet) -> tuple[str, ...]:
+    return (_head(sheet), *map(_warning, sheet.warnings), *_sections(sheet), _settings(sheet), _end(sheet))
 
 
 def _head(sheet: Sheet) -> str:
@@ -87,20 +49,12 @@ def _sections(sheet: Sheet) -> Sequence[str]:
     rows = tuple((row.accountant, row.epsilon, row.means) for row in sheet.by_accountant)
     title = f"epsilon per {sheet.unit} at delta = {sheet.delta:.3g}, by accountant"
     tables = (Table(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), *sheet.tables)
-    return (*map(_table, tables), *map(_plot, sheet.plots))
-
-
-def _plot(plot: Plot) -> str:
-    places = sorted({x for line in plot.lines for x, _ in line.points})
-    known = [dict(line.points) for line in plot.lines]
-    rows = tuple((f"{x:,.10g}", *(points.get(x) for points in known)) for x in places)
-    numbers = Table("The same as numbers", (plot.x, *(line.name for line in plot.lines)), rows)
-    return f"<section><h2>{escape(plot.title)}</h2>\n<figure>{in_svg(plot)}</figure></section>\n{_table(numbers)}"
+    return (*map(table_section, tables), *map(plot_section, sheet.plots))
 
 
 def _settings(sheet: Sheet) -> str:
     rows = tuple((name.replace("_", " "), _plain(value)) for name, value in sheet.settings.items() if value is not None)
-    return _table(Table("What was asked", ("setting", "value"), rows))
+    return table_section(Table("What was asked", ("setting", "value"), rows))
 
 
 def _plain(value: Any) -> str:
@@ -110,19 +64,3 @@ def _plain(value: Any) -> str:
 def _end(sheet: Sheet) -> str:
     notes = "".join(f"<p class=note>{escape(note)}</p>" for note in sheet.notes)
     return f"{notes}\n<footer><p>Computed by securetm from the settings above; no document was read.</p></footer>"
-
-
-def _table(table: Table) -> str:
-    numeric = [all(isinstance(row[n], int | float | None) for row in table.rows) for n in range(len(table.columns))]
-    head = "".join(f"<th{_right(right)}>{escape(name)}</th>" for name, right in zip(table.columns, numeric, strict=True))
-    body = "\n".join(
-        "<tr>" + "".join(f"<td{_right(right)}>{escape(cell(v))}</td>" for v, right in zip(row, numeric, strict=True)) + "</tr>"
-        for row in table.rows
-    )
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
-    rows = f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
-    return f"<section><h2>{escape(table.title)}</h2>\n<table>{caption}{rows}</table></section>"
-
-
-def _right(right: bool) -> str:
-    return " class=number" if right else ""

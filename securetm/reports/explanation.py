@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.contracts import Claim, Profile
+from securetm.contracts import Claim, Profile, Unit
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
@@ -118,13 +118,16 @@ def _hidden_union(profile: Profile) -> bool:
 
 
 def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
-    made = sorted((claim for claim in claims if claim.against == adversary), key=lambda claim: claim.what)
-    return tuple(_sentence(claim) for claim in made)
+    """One sentence a promise, whatever units it holds for."""
+    made = [claim for claim in claims if claim.against == adversary]
+    said = sorted({(claim.what, claim.colluding) for claim in made})
+    return tuple(_sentence(what, n, [c.unit for c in made if (c.what, c.colluding) == (what, n)]) for what, n in said)
 
 
-def _sentence(claim: Claim) -> str:
-    helped = f", even if {claim.colluding} parties help it" if claim.colluding else ", if no party helps it"
-    return claim.what + (f" per {claim.unit.value}" if claim.unit else "") + helped
+def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
+    helped = f", even if {colluding} parties help it" if colluding else ", if no party helps it"
+    whose = " or ".join(sorted(unit.value for unit in units if unit is not None))
+    return what + (f" per {whose}" if whose else "") + helped
 
 
 def _spent(profile: Profile) -> str:

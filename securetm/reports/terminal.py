@@ -26,6 +26,9 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     to.print(shared_topics(result))
     to.print(own_topics(result))
     to.print(quality(result))
+    if any(spent["epsilon"] is not None for spent in result["spent"]):
+        to.print(spending(result))
+        _say_stopped(result, to)
     if danger:
         to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
@@ -77,12 +80,37 @@ def quality(result: Mapping[str, Any]) -> Table:
         table.add_row(escape(name), *own, *all_, _figure(alone["npmi"], ".2f"), "")
     table.add_section()
     table.add_row("all parties", "", "", "", _figure(whole["held_out"], ",.0f"), "", _figure(whole["npmi"], ".2f"))
-    table.caption = (
-        "All parties: answers to the coordinator's questions. Own documents: each party's own figures. "
-        "Alone on everybody's: only a simulation can know."
-    )
+    alone = "Own documents: each party's own figures. Alone on everybody's: only a simulation can know."
+    table.caption = f"All parties: {_source(result)}. {alone}"
     table.caption_justify = "left"
     return table
+
+
+def _source(result: Mapping[str, Any]) -> str:
+    if result.get("quality_by_simulation"):
+        return "known to the simulation only, since nothing pays for asking"
+    return "answers to the coordinator's questions"
+
+
+def spending(result: Mapping[str, Any]) -> Table:
+    """What the run spent of each party's budget, as that party's own ledger counts it."""
+    first = result["spent"][0]
+    title = f"Spent: epsilon per {first['unit']} at delta = {first['delta']:g}, when one is added or removed"
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for place, column in enumerate(("", "this run", "of its budget", "all runs", "accountant")):
+        table.add_column(column, justify="right" if 0 < place < 4 else "left", overflow="fold")
+    for spent in result["spent"]:
+        figures = (f"{spent[name]:.3f}" for name in ("epsilon", "budget", "all_runs"))
+        table.add_row(escape(spent["party"]), *figures, spent["accountant"])
+    table.caption = f"Kept for all runs over these documents: {escape(first['ledger'])} and beside it."
+    table.caption_justify = "left"
+    return table
+
+
+def _say_stopped(result: Mapping[str, Any], to: Console) -> None:
+    if result["stopped"] == "budget":
+        more = "another round would have exceeded the budget; the model so far is kept"
+        to.print(f"[bold yellow]Stopped after {result['rounds']} rounds:[/bold yellow] {more}.")
 
 
 def topics_table(topics: Sequence[Sequence[str]]) -> Table:

@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def test_help_begins_with_a_sentence_and_ends_with_an_example(command: str) -> N
 
 
 @pytest.mark.parametrize("arguments", [["budget"], ["budget", "--help"], ["budget", "dp-sgd", "--help"]])
-def test_help_imports_nothing_heavy_and_takes_no_time(arguments: list[str]) -> None:
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom securetm.cli.main import main\n"
         f"sys.argv = ['securetm', *{arguments!r}]\n"
@@ -93,13 +92,8 @@ def test_help_imports_nothing_heavy_and_takes_no_time(arguments: list[str]) -> N
         "heavy = {name.partition('.')[0] for name in sys.modules} & {'dp_accounting', 'scipy', 'torch', 'numba', 'numpy'}\n"
         "sys.stderr.write(repr(sorted(heavy)))\n"
     )
-    taken = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        taken.append(time.perf_counter() - begun)
-        assert done.stderr == "[]"
-    assert min(taken) < 0.5
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]"
 
 
 def example_of(command: str) -> str:
@@ -219,7 +213,7 @@ def test_a_poisson_figure_says_what_shuffling_would_be(known: tuple[Said, str]) 
 
 
 def test_a_large_delta_and_a_large_epsilon_are_warned_of() -> None:
-    result = found("dp-sgd --documents 100 --batch 100 --epochs 4 --noise 0.5 --delta 0.01")
+    result = found("dp-sgd --documents 100 --batch 100 --epochs 1 --noise 0.33 --delta 0.01")
     delta, epsilon = result["warnings"]
     assert "delta = 0.01 is not below 1 / documents" in delta
     assert "per document is beyond 10" in epsilon
@@ -425,7 +419,7 @@ NONSENSE = {
     f"{SOLVE} --for noise --epsilon nan --batch 10 --epochs 1": "--epsilon = NaN is not a number",
     f"{SOLVE} --for noise --epsilon -1 --batch 10 --epochs 1": "--epsilon = -1 is negative",
     f"{SOLVE} --for noise --epsilon 1e-9 --batch 1000 --epochs 1000": "no noise stays within",
-    f"{SOLVE} --for epochs --epsilon 1e-3 --batch 1000 --noise 0.1": "no epochs stays within",
+    f"{SOLVE} --for epochs --epsilon 1e-3 --batch 1000 --noise 1": "no epochs stays within",
     f"{SOLVE} --for batch --epsilon 1 --epochs 1 --noise 1 --sampling shuffled": "cannot be solved for shuffled",
     "laplace": "--epsilon-per-word and --scale = neither was given",
     "laplace --scale 1 --epsilon-per-word 1": "--epsilon-per-word and --scale = both was given",
@@ -468,3 +462,14 @@ def test_a_page_that_cannot_be_written_is_a_misuse(tmp_path: Path) -> None:
     said = budget(f"laplace --scale 1 --html {tmp_path / 'nowhere' / 'page.html'}")
     assert said.code == 2
     assert "cannot be written" in said.err
+
+
+def test_a_party_allows_more_by_an_entry_in_its_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "north.ledger"
+    Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5)).close()
+    assert found(f"ledger {path} --allow 5")["budget"] == 5.0
+    with Ledger.read(path) as ledger:
+        assert [entry.content["kind"] for entry in ledger.entries()] == ["opened", "budget"]
+    assert budget(f"ledger {path} --allow -1").code == 2
+    assert budget(f"ledger {tmp_path / 'absent.ledger'} --allow 5").code in (2, 3)
+    assert not (tmp_path / "absent.ledger").exists()

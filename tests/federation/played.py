@@ -17,7 +17,7 @@ from securetm.federation.questions import Questions
 from securetm.federation.round import round_identity, state_digest
 from securetm.federation.store import PartyStore
 from securetm.plans import Plan
-from securetm.profiles import admitted, read_profile
+from securetm.profiles import admitted
 
 SESSION = bytes(range(32))
 
@@ -25,7 +25,7 @@ SESSION = bytes(range(32))
 def make_party(name: str, plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> Party:
     """A real party with a store of its own."""
     store = PartyStore(folder / name)
-    return Party(name, tuple(corpora), plan, read_profile(plan.profile), corpora[name], store, OperatingSystem())
+    return Party(name, tuple(corpora), plan, plan.make_profile(), corpora[name], store, OperatingSystem())
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Played:
     questions: Questions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.profile = read_profile(self.plan.profile)
+        self.profile = self.plan.make_profile()
         self.questions = Questions(self.plan, self.plan.make_model())
 
     def send(self, party: Party, body: wire.Body, session: bytes | None = None) -> wire.Outcome:

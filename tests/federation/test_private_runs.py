@@ -18,7 +18,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DeltaTooLarge, NoPersons, VocabularyNotAllowed
+from securetm.errors import DeltaTooLarge, NoBudgetLeft, NoPersons, VocabularyNotAllowed
 from securetm.federation import wire
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.simulation import execute
@@ -187,6 +187,34 @@ def test_the_next_run_over_the_same_documents_finds_the_budget_spent(five: Mappi
     result = execute(begin(tmp_path / "another", plan, five), Unwatched())
     assert (result["rounds"], result["stopped"]) == (0, "budget")
     assert all(spent["epsilon"] == 0 and 2.7 < spent["all_runs"] <= 3.0 for spent in result["spent"])
+
+
+def test_a_later_plan_cannot_raise_the_budget_of_a_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
+    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=50.0)
+    result = execute(begin(tmp_path / "another", plan, five), Unwatched())
+    assert result["rounds"] == 0
+    assert all(spent["all_runs"] <= 3.0 for spent in result["spent"])
+
+
+def test_where_no_budget_is_left_for_words_the_run_says_so(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
+    folder = begin(tmp_path / "another", small_plan(profile="dp-local", privacy__epsilon=3.0), five)
+    with pytest.raises(NoBudgetLeft):
+        execute(folder, Unwatched())
+
+
+@pytest.mark.parametrize("changed", [{"noise": 0.1}, {"rate": 0.9}, {"epsilon": 80.0}, {"unit": "person"}])
+def test_a_party_takes_part_under_no_other_numbers_than_its_own(
+    changed: Mapping[str, Any], five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0, privacy__noise=1.0)
+    party = paying_parties(plan, five, tmp_path)["north"]
+    other = replace(plan, privacy=replace(plan.privacy, **changed))
+    played = Played(other, tuple(five))
+    assert played.profile.digest != plan.make_profile().digest
+    assert played.send(party, played.invite()) == wire.Refusal("WrongAgreement")
+    party.close()
 
 
 @pytest.mark.parametrize("moments", [1, 5])

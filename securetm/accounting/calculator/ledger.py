@@ -1,10 +1,11 @@
-"""What a party's ledger holds, as a sheet: spent, allowed, by which run, after which answer. It writes nothing into it.
+"""What a party's ledger holds, as a sheet: spent, allowed, by which run, after which answer. Only `allow` writes into it.
 
 Whoever may read the ledger runs it; opening checks the chain, so a ledger that was changed or cut is refused there.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.tradeoff import true_positives
 
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
+
+
+def allow(path: Path, epsilon: float) -> None:
+    """The party's own decision to allow more, or less: what was spent stays spent, and the change becomes an entry."""
+    with Ledger.read(path) as ledger:
+        owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
+    Ledger.open(path, owner, replace(budget, epsilon=epsilon), corpus).close()
 
 
 def from_ledger(path: Path, progress: Progress) -> Sheet:

@@ -1,0 +1,48 @@
+"""A reproduction's curves, in the terminal and on a page of their own. It shows records and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from securetm.accounting.calculator.statement import Line, Plot, Table
+from securetm.errors import BadSetting
+from securetm.reports.page import plot_section, table_section, write_html
+from securetm.reports.plots import in_terminal
+
+WIDEST = 100
+
+
+def show_plots(result: Mapping[str, Any], to: Console) -> None:
+    """Every curve of the result."""
+    for plot in _plots(result):
+        to.print(Text(f"{plot.y}: {plot.title}", style="bold"))
+        to.print(Text(in_terminal(plot, min(to.width, WIDEST))))
+
+
+def write_measured(result: Mapping[str, Any], path: Path) -> None:
+    """One page with the rows, the curves and whatever was tried beside."""
+    name = str(result.get("reproduction", ""))
+    plots = _plots(result)
+    if not plots:
+        raise BadSetting(f"reproduce {name}", "--html", str(path), "has nothing to draw for this one")
+    rows = result["rows"]
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    table = Table("Measured", columns, tuple(tuple(row.get(column) for column in columns) for row in rows))
+    tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
+    parts = [f"<h1>{escape(name)}</h1>", *map(plot_section, plots), table_section(table)]
+    write_html(path, name, [*parts, f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""])
+
+
+def _plots(result: Mapping[str, Any]) -> list[Plot]:
+    return [
+        Plot(
+            plot["title"], plot["x"], plot["y"], tuple(Line(name, tuple(map(tuple, at))) for name, at in plot["lines"].items())
+        )
+        for plot in result.get("plots", ())
+    ]
