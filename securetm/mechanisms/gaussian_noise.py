@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, noised, sampled
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ class GaussianNoise(Mechanism):
 
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         """Run by a party, on whole numbers. Cutting the sum to its reach afterwards only takes from what it shows."""
-        if not _adds(terms):
-            return vector
-        noised: Array = vector + self._noise(terms).draw(desk.entropy, len(vector))
-        return noised
+        return noised(vector, self._noise(terms), terms, desk.entropy) if _adds(terms) else vector
 
     def _noise(self, terms: Terms) -> Sampler:
         return rounded_gaussian(self.noise_multiplier * terms.l2)

@@ -1,7 +1,8 @@
 """Wide laws of noise: a staircase above the law's weights, and which of its blocks each draw is accepted in. It draws nothing.
 
-The staircase is made of whole numbers, so proposing a block is exact; a place in it is uniform; accepting it with chance
-weight / stair is decided in double precision where that is certain, and with a hundred digits where it is not.
+The staircase is made of whole numbers, so proposing a block is exact; a place in it and a height in its stair are uniform; that
+the height is below the law's weight is plain for most, decided in double precision where that is certain, and with a hundred
+digits where it is not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _STIRLING = (
     (43867, 244188, 17), (-174611, 125400, 19),
 )  # fmt: skip
 _REACH = {LAPLACE: 86.0, GAUSSIAN: 13.2, ROUNDED: 13.2, POISSON: 13.5}  # beyond it 2^-121 is left, or less
+SLOT_BITS = 14  # so many slots stay in the first cache; fewer leave larger tops
 _SAFE = 1e-9  # far above the errors of double precision, far below what costs time
 
 
@@ -29,7 +31,9 @@ _SAFE = 1e-9  # far above the errors of double precision, far below what costs t
 class Staircase:
     """Blocks of 2^bits whole numbers on both sides of 0, which for a Poisson law stands for its rate, rounded down.
 
-    They are proposed with chances stairs / 2^32; what is left proposes nothing.
+    They are proposed with chances stairs / 2^32: a word of 32 bits chooses a block and a level of its stair. Words below `sure`
+    do so in slots of equal size, each wholly below its block's floor, so that the slot and a place in the block say all. After
+    them come the blocks' tops, one after the other, where a point above the level has to be drawn; the last words say nothing.
     """
 
     shape: int
@@ -37,17 +41,18 @@ class Staircase:
     bits: int
     height: int  # the law's weights are multiplied by it
     stairs: Array  # whole numbers, none below height x weight anywhere in its block
-    bounds: Array  # of the stairs' sums, less one
+    floors: Array  # none above height x weight anywhere in its block
+    slots: Array  # a block each, counted from the middle one
+    sure: int  # the first word that is not in a slot
+    bounds: Array  # of the tops' sums, less one
+    lift: Array  # a top's word, counted from `sure`, plus this is its height
     guide: Array
     shift: int
-    sure: Array  # below what every place in the block is accepted with
-    factor: Array  # height / stair
 
     def exactly(self, value: int, bits: int) -> Decimal:
-        """The chance that this value is accepted with, times 2^bits, to ninety digits."""
-        stair = int(self.stairs[(value >> self.bits) + len(self.stairs) // 2])
+        """The height below which this value is accepted, times 2^bits, to ninety digits."""
         with localcontext(_EXACT):
-            return _exact_weight(value, self.shape, Decimal(self.scale)) * self.height * (1 << bits) / stair
+            return _exact_weight(value, self.shape, Decimal(self.scale)) * self.height * (1 << bits)
 
 
 def staircase(shape: int, scale: float) -> Staircase:
@@ -59,10 +64,22 @@ def staircase(shape: int, scale: float) -> Staircase:
     upper, lower = np.maximum(edges[1:], edges[:-1]) * (1 + _SAFE), np.minimum(edges[1:], edges[:-1]) * (1 - _SAFE)
     height = math.floor(((1 << BLOCK_BITS) - 2 * count - 1) / upper.sum())
     stairs = np.floor(upper * height).astype(np.int64) + 1
-    bounds = (np.cumsum(stairs) - 1).astype(np.uint64)
-    guide, shift = guide_of(bounds, BLOCK_BITS)
-    sure = lower * height / stairs * (1 - _SAFE)
-    return Staircase(shape, scale, bits, height, stairs, bounds, guide, shift, sure, height / stairs)
+    floors = lower * height * (1 - _SAFE)
+    return Staircase(shape, scale, bits, height, stairs, floors, *_layout(stairs, floors, bits))
+
+
+def _layout(stairs: Array, floors: Array, bits: int) -> tuple[Array, int, Array, Array, Array, int]:
+    """As many slots as fit below each block's floor, and the tops that remain. A slot's words have room for a place's bits."""
+    slot_bits = min(SLOT_BITS, BLOCK_BITS - bits)
+    size = 1 << (BLOCK_BITS - slot_bits)
+    whole = np.floor(floors / size).astype(np.int64)
+    slots = np.zeros(1 << slot_bits, dtype=np.int16)
+    slots[: whole.sum()] = np.repeat(np.arange(len(stairs)) - len(stairs) // 2, whole)
+    sure, tops = int(whole.sum()) * size, stairs - whole * size
+    ends = np.cumsum(tops)
+    bounds = (ends - 1).astype(np.uint64)
+    guide, shift = guide_of(bounds, ((1 << BLOCK_BITS) - sure - 1).bit_length())
+    return slots, sure, bounds, whole * size - (ends - tops), guide, shift
 
 
 def _weights(values: Array, shape: int, scale: float) -> Array:

@@ -1,11 +1,12 @@
-"""The two inner loops of drawing noise: a place in a table, and a place inside a block of it. They ask for no randomness.
+"""The inner loops of drawing noise: a place in a table, and a place inside a block of a staircase. They ask for no randomness.
 
-Each stops where the words it was given do not decide, and says so; they do not run in constant time.
+Where the words they were given do not decide they say so; they do not run in constant time.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -14,11 +15,11 @@ from securetm.contracts import Array
 
 LAPLACE, GAUSSIAN, ROUNDED, POISSON = 0, 1, 2, 3
 MARGIN = 2.0**-40  # what double precision decides must be clearer than this; its errors stay below 2^-42
-BLOCK_BITS = 32  # of a word: they choose the block, the rest the place in it
+BLOCK_BITS = 32  # they choose the block, and how high up in its stair
 
 
 @njit(inline="always")
-def _place(word: int, bounds: Array, guide: Array, shift: int) -> int:
+def _place(word: Any, bounds: Array, guide: Array, shift: int) -> int:
     """How many bounds are below the word; the guide has the answer for its first bits, or nearly."""
     start = word >> np.uint64(shift)
     low: int = guide[start]
@@ -32,7 +33,7 @@ def _place(word: int, bounds: Array, guide: Array, shift: int) -> int:
     return low
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def look_up(words: Array, bounds: Array, guide: Array, shift: int, first: int, out: Array) -> int:
     """One outcome a word, and how many words equal a bound: those outcomes are not decided yet."""
     undecided = 0
@@ -43,52 +44,80 @@ def look_up(words: Array, bounds: Array, guide: Array, shift: int, first: int, o
     return undecided
 
 
-@njit(cache=True)
-def look_up_blocks(
+@njit(cache=True, nogil=True)
+def add_surely(words: Array, slots: Array, sure: int, bits: int, sign: int, out: Array, where: Array, kept: Array) -> int:
+    """Adds what each word of 32 bits surely says. Those of `sure` and more are kept, with where they belong. Returns how many.
+
+    A word below `sure` has a slot in its first bits and a place in its last ones. The first loop has no branch that could be
+    guessed wrong; what it adds for a word that is kept is the place alone, and is taken off again.
+    """
+    shift = np.uint32(BLOCK_BITS - round(np.log2(len(slots))))
+    mask = (np.int64(1) << bits) - 1
+    count = np.uint64(0)
+    for i in range(len(words)):
+        word = words[i]
+        out[i] += sign * ((np.int64(slots[word >> shift]) << bits) + (np.int64(word) & mask))
+        where[count] = i
+        count += np.uint64(np.int64(word) >= sure)
+    for k in range(count):
+        kept[k] = words[where[k]]
+        out[where[k]] -= sign * (np.int64(kept[k]) & mask)
+    return int(count)
+
+
+@njit(cache=True, nogil=True)
+def climb(
     words: Array,
+    coins: Array,
+    sure: int,
     bounds: Array,
     guide: Array,
     shift: int,
-    sure: Array,
-    factor: Array,
+    lift: Array,
+    stairs: Array,
+    floors: Array,
+    height: float,
     shape: int,
     scale: float,
     bits: int,
+    sign: int,
     out: Array,
-) -> tuple[int, int, int]:
-    """Fills `out` while there are words: how many outcomes, the words used, and 1 if the two words there decide nothing.
+    where: Array,
+    start: int,
+    again: int,
+) -> tuple[int, int]:
+    """Decides the kept words from `start` on: up to which (that one is undecided, if there is one), and how many propose anew.
 
-    A word proposes a block, a place in it and the first bits of a coin; most coins are below what the whole block accepts.
+    The word chooses a block and a level in its stair, the coin a place and a point above the level. Most levels are below what
+    the whole block accepts. Coordinates that propose anew are moved to the front of `where`.
     """
-    made = used = 0
-    coin_bits = np.uint64(64 - BLOCK_BITS - bits)
+    coin_bits = np.uint64(64 - bits)
     step = 2.0 ** -float(coin_bits)
-    middle = len(sure) // 2
-    while made < len(out) and used + 2 <= len(words):
-        word = words[used]
-        used += 1
-        block = _place(word >> np.uint64(64 - BLOCK_BITS), bounds, guide, shift)
-        if block >= len(sure):
-            continue
-        low = word & np.uint64((1 << (64 - BLOCK_BITS)) - 1)
-        value = ((block - middle) << bits) + np.int64(low >> coin_bits)
-        coin = float(low & ((np.uint64(1) << coin_bits) - np.uint64(1)))
-        if (coin + 1.0) * step <= sure[block]:
-            out[made] = value
-            made += 1
-            continue
-        more = words[used]
-        used += 1
-        gap = (coin + float(more) * 2.0**-64) * step - factor[block] * density(int(value), shape, scale)
-        if abs(gap) <= MARGIN:
-            return made, used - 2, 1
-        if gap < 0:
-            out[made] = value
-            made += 1
-    return made, used, 0
+    mask = (np.uint64(1) << coin_bits) - np.uint64(1)
+    middle = len(stairs) // 2
+    for i in range(start, len(words)):
+        rank = np.int64(words[i]) - sure
+        block = _place(np.uint64(rank), bounds, guide, shift)
+        accepted = False
+        if block < len(stairs):
+            level = lift[block] + rank
+            value = (np.int64(block - middle) << bits) + np.int64(coins[i] >> coin_bits)
+            accepted = level + 1 <= floors[block]
+            if not accepted:
+                point = float(level) + float(coins[i] & mask) * step
+                gap = (point - height * density(int(value), shape, scale)) / stairs[block]
+                if abs(gap) <= MARGIN:
+                    return i, again
+                accepted = gap < 0
+            if accepted:
+                out[where[i]] += sign * value
+        if not accepted:
+            where[again] = where[i]
+            again += 1
+    return len(words), again
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def density(value: int, shape: int, scale: float) -> float:
     """The law's weight of one whole number in double precision, 1 at the centre (or nearly)."""
     if shape == POISSON:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from securetm.contracts import Array, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
 from securetm.errors import BadSetting, NoiseNeedsSum, TooFewShares
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, noised, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ class NoiseShares(Mechanism):
         """Run by a party, on whole numbers; nothing may round or clamp the sum after it."""
         if terms.noised is not Noised.SHARE:
             return vector
-        shared: Array = vector + self._share(terms, desk.cohort).draw(desk.entropy, len(vector))
-        return shared
+        return noised(vector, self._share(terms, desk.cohort), terms, desk.entropy)
 
     def _variance(self, terms: Terms, cohort: Cohort) -> float:
         return (self.noise_multiplier * terms.l2) ** 2 / honest_shares(cohort)

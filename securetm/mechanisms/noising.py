@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from securetm.contracts import INF, Claim, Domain, Noised, Terms, Unit
+import numpy as np
+
+from securetm.contracts import INF, Array, Claim, Domain, Entropy, Noised, Terms, Unit
 from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
+
+    from securetm.mechanisms.samplers import Sampler
 
 PRIVATE = "the total is differentially private"
 CUT = 2.0**-100  # chance that one coordinate's noise exceeds its reach; it is then cut, and that chance is part of the slack
@@ -48,3 +52,14 @@ def sampled(event: DpEvent, terms: Terms) -> DpEvent:
     from dp_accounting import PoissonSampledDpEvent  # slow to import, and only accountants ask
 
     return event if terms.sampling == 1 else PoissonSampledDpEvent(terms.sampling, event)
+
+
+def noised(vector: Array, noise: Sampler, terms: Terms, entropy: Entropy) -> Array:
+    """A party's whole numbers with noise, in their own place: a station hands its vector over and keeps none.
+
+    32 bits hold them where they hold the reach; where noise exceeds its reach they wrap, a function of what 64 bits would hold.
+    """
+    held = vector.dtype == np.int64 or (vector.dtype == np.int32 and terms.reach < 2**31)
+    out = vector if held and vector.flags.writeable and vector.flags.c_contiguous else vector.astype(np.int64)
+    noise.add(entropy, out)
+    return out

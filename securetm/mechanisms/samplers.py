@@ -15,11 +15,11 @@ from typing import Protocol
 import numpy as np
 
 from securetm.contracts import Array, Entropy
-from securetm.entropy import words
+from securetm.entropy import half_words, words
 from securetm.errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms import noise_tables as tables
 from securetm.mechanisms.noise_blocks import Staircase, staircase
-from securetm.mechanisms.noise_kernels import BLOCK_BITS, GAUSSIAN, LAPLACE, POISSON, ROUNDED, look_up, look_up_blocks
+from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, POISSON, ROUNDED, add_surely, climb, look_up
 from securetm.mechanisms.noise_tables import BEYOND, Table
 
 WIDE = 128.0  # from this scale on a staircase of blocks, below it a table
@@ -27,7 +27,8 @@ MOST_SCALE = 2.0**32
 MOST_VARIANCE = 2.0**62  # of Skellam noise: rates are counted in 64 bits
 WIDE_SKELLAM = 2.0**24  # from this variance on two staircases
 MOST_TRIALS = 1 << 32  # of a binomial, whose tables grow with the deviation
-_SPARE = 1.04  # words per draw from a staircase, nearly
+_PIECE = 1 << 15  # draws whose words stay in the processor's cache
+_PIECES = 32  # whose undecided words are decided together
 
 
 class Sampler(Protocol):
@@ -43,6 +44,9 @@ class Sampler(Protocol):
 
     def draw(self, entropy: Entropy, n: int) -> Array:
         """n independent values, int64."""
+
+    def add(self, entropy: Entropy, out: Array) -> None:
+        """Adds an independent value to every coordinate, in place: int64, or int32 modulo 2^32."""
 
     def reach(self, chance: float) -> int:
         """The smallest r that a draw exceeds in absolute value with at most this chance; wide Skellam noise gives a bound."""
@@ -127,11 +131,23 @@ class FromTable:
 
     def draw(self, entropy: Entropy, n: int) -> Array:
         """n independent values."""
-        drawn, out = words(entropy, n), np.empty(n, dtype=np.int64)
-        table = self.table
+        out = np.empty(n, dtype=np.int64)
+        for start in range(0, n, _PIECE):
+            self._fill(entropy, out[start : start + _PIECE])
+        return out
+
+    def add(self, entropy: Entropy, out: Array) -> None:
+        """The same values as `draw`'s."""
+        drawn = np.empty(min(len(out), _PIECE), dtype=np.int64)
+        for start in range(0, len(out), _PIECE):
+            part = out[start : start + _PIECE]
+            self._fill(entropy, drawn[: len(part)])
+            part += drawn[: len(part)]
+
+    def _fill(self, entropy: Entropy, out: Array) -> None:
+        drawn, table = words(entropy, len(out)), self.table
         if look_up(drawn, table.high, table.guide, table.shift, table.first, out):
             self._decide(drawn, entropy, out)
-        return out
 
     def _decide(self, drawn: Array, entropy: Entropy, out: Array) -> None:
         """Several bounds may share a first word, far out; second words settle it."""
@@ -154,38 +170,66 @@ class FromTable:
 
 @dataclass(frozen=True, eq=False)
 class FromStaircase:
-    """A block, a place in it, and a coin, again until the coin accepts the place."""
+    """A block, a place in it and a height, again until the height is below the law there. Most draws take 32 bits for all."""
 
     stairs: Staircase
     deviation: float
 
     @property
     def slack(self) -> float:
-        """What lies beyond the last block; coins are compared to 128 bits, and only once in 2^39 draws beyond 64."""
+        """What lies beyond the last block, 2^-121, and again as much for heights, of which 166 bits and more are compared."""
         return BEYOND
 
     def draw(self, entropy: Entropy, n: int) -> Array:
         """n independent values."""
-        out, made, one = np.empty(n, dtype=np.int64), 0, self.stairs
-        while made < n:
-            drawn = words(entropy, math.ceil((n - made) * _SPARE) + 32)
-            facts = (one.bounds, one.guide, one.shift, one.sure, one.factor, one.shape, one.scale, one.bits)
-            more, used, stopped = look_up_blocks(drawn, *facts, out[made:])
-            made += more
-            if stopped:
-                value, accepted = self._decide(int(drawn[used]), int(drawn[used + 1]), entropy)
-                out[made : made + accepted] = value
-                made += accepted
+        out = np.zeros(n, dtype=np.int64)
+        self.add(entropy, out)
         return out
 
-    def _decide(self, word: int, more: int, entropy: Entropy) -> tuple[int, bool]:
-        """The same comparison with 64 more bits of the coin, and with the exact chance."""
-        one, places = self.stairs, 64 - BLOCK_BITS - self.stairs.bits
-        block = int(np.searchsorted(one.bounds, np.uint64(word >> (64 - BLOCK_BITS))))
-        low = word & ((1 << (64 - BLOCK_BITS)) - 1)
-        value = ((block - len(one.stairs) // 2) << one.bits) + (low >> places)
-        coin = ((low & ((1 << places) - 1)) << 128) + (more << 64) + int(words(entropy, 1)[0])
-        return value, Decimal(coin) < one.exactly(value, places + 128)
+    def add(self, entropy: Entropy, out: Array, sign: int = 1) -> None:
+        """The same values as `draw`'s, or their negatives."""
+        for start in range(0, len(out), _PIECE * _PIECES):
+            self._add(entropy, out[start : start + _PIECE * _PIECES], sign)
+
+    def _add(self, entropy: Entropy, out: Array, sign: int) -> None:
+        one, count = self.stairs, 0
+        where, kept = np.empty(len(out), dtype=np.int32), np.empty(len(out), dtype=np.uint32)
+        for start in range(0, len(out), _PIECE):
+            part = out[start : start + _PIECE]
+            drawn = half_words(entropy, len(part))
+            more = add_surely(drawn, one.slots, one.sure, one.bits, sign, part, where[count:], kept[count:])
+            where[count : count + more] += start
+            count += more
+        if anew := self._settle(entropy, out, sign, where[:count], kept[:count]):
+            values = np.zeros(anew, dtype=out.dtype)
+            self._add(entropy, values, sign)
+            out[where[:anew]] += values
+
+    def _settle(self, entropy: Entropy, out: Array, sign: int, where: Array, kept: Array) -> int:
+        """Decides the kept words. How many propose anew; their places come first in `where`."""
+        one, coins, i, anew = self.stairs, words(entropy, len(kept)), 0, 0
+        tops = (one.sure, one.bounds, one.guide, one.shift, one.lift, one.stairs, one.floors, float(one.height))
+        law = (one.shape, one.scale, one.bits)
+        while True:
+            i, anew = climb(kept, coins, *tops, *law, sign, out, where, i, anew)
+            if i == len(kept):
+                return anew
+            value, accepted = self._decide(int(kept[i]), int(coins[i]), entropy)
+            if accepted:
+                out[where[i]] += sign * value
+            else:
+                where[anew] = where[i]
+                anew += 1
+            i += 1
+
+    def _decide(self, word: int, coin: int, entropy: Entropy) -> tuple[int, bool]:
+        """The same comparison with 128 more bits of the height, and with the exact weight."""
+        one, rank = self.stairs, word - self.stairs.sure
+        block, rest = int(np.searchsorted(one.bounds, np.uint64(rank))), 64 - one.bits
+        value = ((block - len(one.stairs) // 2) << one.bits) + (coin >> rest)
+        more = int.from_bytes(entropy.bytes(16))
+        point = (((int(one.lift[block]) + rank) << rest) + (coin & ((1 << rest) - 1)) << 128) + more
+        return value, Decimal(point) < one.exactly(value, rest + 128)
 
     def reach(self, chance: float) -> int:
         """The smallest r that |draw| exceeds with at most this chance, to double precision."""
@@ -218,9 +262,14 @@ class Difference:
 
     def draw(self, entropy: Entropy, n: int) -> Array:
         """n independent values."""
-        out: Array = self.poisson.draw(entropy, n)
-        out -= self.poisson.draw(entropy, n)
+        out = np.zeros(n, dtype=np.int64)
+        self.add(entropy, out)
         return out
+
+    def add(self, entropy: Entropy, out: Array) -> None:
+        """The same values as `draw`'s."""
+        self.poisson.add(entropy, out)
+        self.poisson.add(entropy, out, sign=-1)
 
     def reach(self, chance: float) -> int:
         """Chernoff's bound: not the smallest, but never too small."""

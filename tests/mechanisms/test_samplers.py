@@ -15,7 +15,7 @@ from securetm.contracts import Array
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms import samplers
-from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, MARGIN, POISSON, ROUNDED, density, look_up_blocks
+from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, MARGIN, POISSON, ROUNDED, climb, density
 from securetm.mechanisms.samplers import (
     Difference,
     FromStaircase,
@@ -111,22 +111,22 @@ def test_half_the_noise_is_noticed(law: str, parameter: float) -> None:
 
 
 class Biased:
-    """One bit of every word is 1 a little more often than it should be."""
+    """One bit of every 32 is 1 a little more often than it should be."""
 
     def __init__(self, bit: int) -> None:
         self.bit = bit
 
     def bytes(self, n: int) -> bytes:
-        drawn = np.frombuffer(OperatingSystem().bytes(n), dtype="<u8").copy()
-        forced = np.frombuffer(OperatingSystem().bytes(n // 8), dtype=np.uint8) < 4
-        drawn[forced] |= np.uint64(1 << self.bit)
+        drawn = np.frombuffer(OperatingSystem().bytes(n), dtype="<u4").copy()
+        forced = np.frombuffer(OperatingSystem().bytes(n // 4), dtype=np.uint8) < 4
+        drawn[forced] |= np.uint32(1 << self.bit)
         return drawn.tobytes()
 
 
 @pytest.mark.parametrize(("law", "parameter"), [(law, p) for law, p in CASES if p in (8.0, 64, 1000.0)])
 def test_a_biased_bit_is_noticed(law: str, parameter: float) -> None:
     make, below, _ = LAWS[law]
-    assert p_value(make(parameter).draw(Biased(63), DRAWS), below(parameter), make(parameter).deviation) < RARE
+    assert p_value(make(parameter).draw(Biased(31), DRAWS), below(parameter), make(parameter).deviation) < RARE
 
 
 @pytest.mark.parametrize("make", [discrete_laplace, discrete_gaussian, rounded_gaussian])
@@ -172,11 +172,11 @@ class Crafted:
     """The given words in turn."""
 
     def __init__(self, *given: int) -> None:
-        self.given = list(given)
+        self.given = b"".join(word.to_bytes(8, "little") for word in given)
 
     def bytes(self, n: int) -> bytes:
-        taken, self.given = self.given[: n // 8], self.given[n // 8 :]
-        return b"".join(word.to_bytes(8, "little") for word in taken) + bytes(n - 8 * len(taken))
+        taken, self.given = self.given[:n], self.given[n:]
+        return taken.ljust(n, b"\0")
 
 
 def test_a_second_word_settles_what_the_first_does_not() -> None:
@@ -190,7 +190,7 @@ def test_a_second_word_settles_what_the_first_does_not() -> None:
             expected = sum(bound <= (high << 64) + second for bound in bounds) + table.first
             entropy = Crafted(high, 1 << 40, second)
             assert sampler.draw(entropy, 2)[0] == expected
-            assert entropy.given == []
+            assert entropy.given == b""
         assert expected == i + 1 + table.first
 
 
@@ -222,36 +222,92 @@ def wide(make: Callable[[float], Sampler], parameter: float) -> FromStaircase:
 @pytest.mark.parametrize(("make", "shape", "parameter"), WIDE)
 @pytest.mark.parametrize("offset", [-1, 0])
 @pytest.mark.parametrize("part", [-70, 70])
-def test_a_coin_too_close_is_settled_by_exact_numbers(make, shape: int, parameter: float, offset: int, part: int) -> None:
-    """A coin one step of 2^-128 above or below the exact chance: doubles see no difference, the exact comparison does."""
+def test_a_height_too_close_is_settled_by_exact_numbers(make, shape: int, parameter: float, offset: int, part: int) -> None:
+    """A height one step of 2^-128 above or below the exact weight: doubles see no difference, the exact comparison does."""
     sampler = wide(make, parameter)
-    stairs = sampler.stairs
-    places = 32 - stairs.bits
-    block = len(stairs.stairs) // 2 + part
-    place = (1 << stairs.bits) - 1 if part > 0 else 0
-    value = (part << stairs.bits) + place
-    coin = math.floor(stairs.exactly(value, places + 128)) + 1 + offset
-    word = (int(stairs.bounds[block]) << 32) | (place << places) | (coin >> 128)
-    drawn = np.frombuffer(Crafted(word, (coin >> 64) % 2**64).bytes(16), dtype="<u8")
-    facts = (stairs.bounds, stairs.guide, stairs.shift, stairs.sure, stairs.factor, shape, stairs.scale, stairs.bits)
-    assert look_up_blocks(drawn, *facts, np.empty(1, dtype=np.int64)) == (0, 0, 1)
-    assert sampler._decide(int(drawn[0]), int(drawn[1]), Crafted(coin % 2**64)) == (value, offset < 0)
-    if offset < 0:
-        entropy = Crafted(word, (coin >> 64) % 2**64, *[0] * (math.ceil(samplers._SPARE) + 30), coin % 2**64)
-        assert sampler.draw(entropy, 1).tolist() == [value]
-        assert entropy.given == []
+    one, rest = sampler.stairs, 64 - sampler.stairs.bits
+    block = len(one.stairs) // 2 + part
+    place = (1 << one.bits) - 1 if part > 0 else 0
+    value = (part << one.bits) + place
+    point = math.floor(one.exactly(value, rest + 128)) + 1 + offset
+    level, low = divmod(point, 1 << (rest + 128))
+    rank = level - int(one.lift[block])
+    coin, more = (place << rest) | (low >> 128), low % 2**128
+    assert (int(one.bounds[block - 1]) if block else -1) < rank <= one.bounds[block]
+    out, where = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32)
+    word, coins = np.array([one.sure + rank], dtype=np.uint32), np.array([coin], dtype=np.uint64)
+    tops = (one.sure, one.bounds, one.guide, one.shift, one.lift, one.stairs, one.floors, float(one.height))
+    assert climb(word, coins, *tops, shape, one.scale, one.bits, 1, out, where, 0, 0) == (0, 0)
+    assert out[0] == 0
+    assert sampler._decide(int(word[0]), coin, Crafted(*of_bytes(more))) == (value, offset < 0)
+    entropy = Crafted((one.sure + rank) << 32, coin, *of_bytes(more))  # the first of two words is zero, so it is in a slot
+    assert (sampler.draw(entropy, 2)[1] == value) == (offset < 0)
+    assert entropy.given == b""
+
+
+def of_bytes(more: int) -> list[int]:
+    """Sixteen bytes, the first the highest, as the words that `Crafted` gives."""
+    return [int.from_bytes(more.to_bytes(16)[i : i + 8], "little") for i in (0, 8)]
 
 
 @pytest.mark.parametrize(("make", "shape", "parameter"), WIDE)
 def test_stairs_are_never_below_the_law(make, shape: int, parameter: float) -> None:
-    stairs = wide(make, parameter).stairs
-    assert stairs.shape == shape
-    half = len(stairs.stairs) // 2
-    assert stairs.bounds[-1] < 2**32
-    corners = [(block << stairs.bits) + place for block in range(-half, half, 9) for place in (0, (1 << stairs.bits) - 1)]
+    """And floors never above it: so a slot, which is below its block's floor, accepts every place."""
+    one = wide(make, parameter).stairs
+    assert one.shape == shape
+    half = len(one.stairs) // 2
+    corners = [(block << one.bits) + place for block in range(-half, half, 9) for place in (0, (1 << one.bits) - 1)]
     for value in [*range(-300, 300, 7), *corners]:
-        chance = stairs.exactly(value, 0)
-        assert stairs.sure[(value >> stairs.bits) + half] <= chance <= 1
+        height = one.exactly(value, 0)
+        block = (value >> one.bits) + half
+        assert one.floors[block] <= height <= int(one.stairs[block])
+
+
+@pytest.mark.parametrize(("make", "shape", "parameter"), [*WIDE, (discrete_gaussian, GAUSSIAN, 2.0**32)])
+def test_every_word_is_one_level_of_one_stair(make, shape: int, parameter: float) -> None:
+    """Slots below `sure` and tops above it: together each block's levels, from the lowest to the highest, each once."""
+    one = wide(make, parameter).stairs
+    size, half = 2**32 // len(one.slots), len(one.stairs) // 2
+    assert len(one.slots) << one.bits <= 2**32  # a slot's word leaves a place's bits free
+    used = one.sure // size
+    assert used * size == one.sure
+    in_slots = np.bincount(one.slots[:used].astype(int) + half, minlength=len(one.stairs)) * size
+    starts = np.concatenate(([0], one.bounds[:-1].astype(np.int64) + 1))
+    assert (starts + one.lift == in_slots).all()  # a top begins where the slots end
+    assert (one.bounds.astype(np.int64) + one.lift == one.stairs - 1).all()  # and ends with the stair
+    assert (in_slots <= one.floors).all()
+    assert one.sure + int(one.bounds[-1]) < 2**32
+
+
+def test_what_is_added_is_what_is_drawn() -> None:
+    """In 64 bits and in 32, over several pieces and with a rest; repeatable entropy makes them the same."""
+    size = samplers._PIECE * 3 + 77
+    before = np.arange(size)
+    for sampler in (rounded_gaussian(1e5), discrete_gaussian(1e4), discrete_laplace(7.0), skellam(40.0), skellam(1e9)):
+        drawn = sampler.draw(Seeded(b"k" * 32, unsafe=True), size)
+        for dtype in (np.int64, np.int32):
+            out = before.astype(dtype)
+            sampler.add(Seeded(b"k" * 32, unsafe=True), out)
+            assert out.dtype == dtype
+            assert (out - before == drawn).all()
+
+
+def test_in_32_bits_noise_wraps() -> None:
+    out, wide_out = np.full(1000, 2**31 - 1, dtype=np.int32), np.full(1000, 2**31 - 1)
+    for one in (out, wide_out):
+        rounded_gaussian(1e5).add(Seeded(b"k" * 32, unsafe=True), one)
+    assert (wide_out >= 2**31).any()
+    assert (wide_out.astype(np.int32) == out).all()
+
+
+def test_values_that_are_refused_are_drawn_anew() -> None:
+    """A word beyond every top proposes nothing; the one after it, a word of zeros, is in the first slot."""
+    sampler = wide(rounded_gaussian, 3e7)
+    one = sampler.stairs
+    entropy = Crafted(2**32 - 1 << 32, 0, 0)
+    lowest = int(one.slots[0]) << one.bits
+    assert one.sure + int(one.bounds[-1]) < 2**32 - 1
+    assert sampler.draw(entropy, 2).tolist() == [lowest, lowest]
 
 
 @mpmath.workdps(80)
@@ -262,7 +318,7 @@ def test_weights_in_double_precision_and_exact_ones(make, shape: int, parameter:
     half = len(stairs.stairs) // 2
     for value in (0, 1, -1, *(round(x * (half << stairs.bits)) for x in (-1, -0.5, -0.11, 0.03, 0.2, 0.6, 0.99))):
         ideal = ideal_weight(value, shape, stairs.scale)
-        exact = mpmath.mpf(str(stairs.exactly(value, 0))) * int(stairs.stairs[(value >> stairs.bits) + half]) / stairs.height
+        exact = mpmath.mpf(str(stairs.exactly(value, 0))) / stairs.height
         assert abs(exact / ideal - 1) < mpmath.mpf(10) ** -40
         assert abs(density(value, shape, stairs.scale) / ideal - 1) < MARGIN / 4
 
@@ -280,7 +336,7 @@ def ideal_weight(value: int, shape: int, scale: float) -> mpmath.mpf:
 # ---- the door --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sampler", [discrete_laplace(3.0), rounded_gaussian(1e5), skellam(4.0)])
+@pytest.mark.parametrize("sampler", [discrete_laplace(3.0), rounded_gaussian(1e5), skellam(4.0), skellam(1e9)])
 def test_repeatable_where_the_entropy_is(sampler: Sampler) -> None:
     one, two = (sampler.draw(Seeded(b"k" * 32, unsafe=True), 1000) for _ in range(2))
     assert (one == two).all()
