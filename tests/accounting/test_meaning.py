@@ -29,7 +29,7 @@ def gaussian_power(noise, wrong):
     return float(special.ndtr(special.ndtri(wrong) + 1 / noise))
 
 
-@pytest.mark.parametrize("noise", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("noise", [0.5, 1.0, 5.0])
 @pytest.mark.parametrize("wrong", [0.001, 0.01, 0.3])
 def test_the_best_attack_on_a_gaussian_is_the_likelihood_ratio(noise, wrong):
     found = best_true_positive_rate([Spend(GaussianDpEvent(noise))], wrong)
@@ -62,8 +62,8 @@ def test_a_share_of_false_positives_that_is_none_is_refused(bad):
 def test_shuffling_costs_more_than_poisson_sampling_and_less_with_more_noise():
     bounds = [least_epsilon_shuffled(1_000, noise, DELTA) for noise in (0.4, 0.6, 1.0, 2.0)]
     assert bounds == sorted(bounds, reverse=True)
-    sampled = [Spend(PoissonSampledDpEvent(1 / 1_000, GaussianDpEvent(0.4)), count=1_000)]
-    assert bounds[0] > total(sampled, DELTA).epsilon
+    sampled = [Spend(PoissonSampledDpEvent(1 / 1_000, GaussianDpEvent(0.6)), count=1_000)]
+    assert bounds[1] > total(sampled, DELTA).epsilon
 
 
 def test_one_batch_an_epoch_is_the_gaussian_itself_so_the_bound_is_no_larger():

@@ -20,6 +20,7 @@ from typing import Any
 
 from dp_accounting import GaussianDpEvent
 
+from securetm.accounting import ledger as room
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
@@ -27,6 +28,8 @@ from securetm.errors import BudgetExhausted, LedgerUnwritten
 
 BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
 ANSWER = Spend(GaussianDpEvent(15.0), 1e-12)
+LARGE = Spend(GaussianDpEvent(7.0), 1e-12)  # the budget is at its end after few of them
+LEDGER = str(Path(room.__file__).parent)
 
 
 def in_child(work: Callable[[Callable[[], None]], None]) -> tuple[int, int]:
@@ -68,7 +71,7 @@ def killed_at_line(path: Path, moments: int, send: Callable[[], None]) -> None:
     count = countdown(moments)
 
     def trace(frame: FrameType, what: str, value: Any) -> Any:
-        if "ledger" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(LEDGER):
             return None
         if what == "line":
             count()
@@ -85,19 +88,19 @@ def killed_at_step(path: Path, moments: int, send: Callable[[], None]) -> None:
     charge_for_ever(ledger, send)
 
 
-def charge_for_ever(ledger: Ledger, send: Callable[[], None], run: str = "a run") -> None:
+def charge_for_ever(ledger: Ledger, send: Callable[[], None], run: str = "a run", answer: Spend = ANSWER) -> None:
     while True:
-        ledger.charge(run, ANSWER, {"profile": "dp-local", "unit": "document"})
+        ledger.charge(run, answer, {"profile": "dp-local", "unit": "document"})
         send()
 
 
 def compete(path: Path, run: str, all_began: Barrier, send: Callable[[], None]) -> None:
     ledger = Ledger.open(path, "alice", BUDGET)
-    ledger.charge(run, ANSWER, {"profile": "dp-local", "unit": "document"})
+    ledger.charge(run, LARGE, {"profile": "dp-local", "unit": "document"})
     send()
     all_began.wait()
     try:
-        charge_for_ever(ledger, send, run)
+        charge_for_ever(ledger, send, run, LARGE)
     except BudgetExhausted:
         ledger.close()
 

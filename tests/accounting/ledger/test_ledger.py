@@ -21,10 +21,10 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
 from securetm.errors import BadSetting, BudgetExhausted, LedgerOfAnother, RunChanged, UnitsDiffer
 
-BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
-WORDS = Spend(GaussianDpEvent(9.0), 1e-10)
-STEP = Spend(GaussianDpEvent(14.0), 1e-12)
-SAMPLED = Spend(PoissonSampledDpEvent(0.05, GaussianDpEvent(2.0)))
+BUDGET = Budget(Unit.DOCUMENT, 1.0, 1e-5)
+WORDS = Spend(GaussianDpEvent(26.0), 1e-10)
+STEP = Spend(GaussianDpEvent(36.0), 1e-12)
+SAMPLED = Spend(PoissonSampledDpEvent(0.1, GaussianDpEvent(8.0)))
 ABOUT: Mapping[str, str | int] = {"profile": "dp-local", "digest": "ab" * 32, "unit": "document", "question": "train"}
 
 
@@ -46,12 +46,12 @@ def charge_until_refused(ledger: Ledger, run: str, spend: Spend) -> int:
 # ---- one run
 
 
-@pytest.mark.parametrize("spend", [STEP, SAMPLED, Spend(LaplaceDpEvent(20.0))])
+@pytest.mark.parametrize("spend", [STEP, SAMPLED, Spend(LaplaceDpEvent(60.0))])
 def test_one_run_gets_exactly_what_composition_affords(path: Path, spend: Spend) -> None:
     with Ledger.open(path, "alice", BUDGET) as ledger:
         fits = affordable((), spend, BUDGET.epsilon, ALONE * BUDGET.delta, 10**6)
         assert ledger.remaining("a run", spend) == fits
-        some = min(fits // 2, 100)
+        some = min(fits // 2, 30)
         ledger.charge("a run", replace(spend, count=fits - some), ABOUT)
         assert ledger.remaining("a run", spend) == some
         assert charge_until_refused(ledger, "a run", spend) == some
@@ -62,7 +62,7 @@ def test_one_run_gets_exactly_what_composition_affords(path: Path, spend: Spend)
 
 
 LAPLACE = (Budget(Unit.DOCUMENT, 3.0, 0.0), [Spend(LaplaceDpEvent(noise)) for noise in (31.0, 47.0, 80.0)])
-GAUSSIAN = (BUDGET, [WORDS, STEP, Spend(GaussianDpEvent(20.0))])
+GAUSSIAN = (BUDGET, [WORDS, STEP, Spend(GaussianDpEvent(50.0))])
 
 
 @pytest.mark.parametrize(("budget", "kinds"), [LAPLACE, pytest.param(*GAUSSIAN, marks=pytest.mark.slow)])
@@ -85,7 +85,7 @@ def test_kinds_that_take_turns_end_where_none_of_them_fits(path: Path, budget: B
 
 
 def test_most_charges_compose_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Ledger.open(path, "alice", replace(BUDGET, epsilon=8.0)) as ledger:
+    with Ledger.open(path, "alice", replace(BUDGET, epsilon=3.0)) as ledger:
         composed = 0
         compose = ledger._accounts._affordable
 
@@ -97,7 +97,7 @@ def test_most_charges_compose_nothing(path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(ledger._accounts, "_affordable", counted)
         for _ in range(150):
             ledger.charge("a run", STEP, ABOUT)
-            ledger.charge("a run", Spend(GaussianDpEvent(60.0)), ABOUT)
+            ledger.charge("a run", Spend(GaussianDpEvent(150.0)), ABOUT)
         assert 0 < composed < 25
 
 
@@ -162,7 +162,7 @@ def test_a_second_run_is_admitted_by_the_filter_over_all_entries(path: Path) -> 
             ledger.charge("third", STEP, ABOUT)
 
 
-@pytest.mark.parametrize("spend", [STEP, SAMPLED, Spend(LaplaceDpEvent(30.0))])
+@pytest.mark.parametrize("spend", [STEP, SAMPLED, Spend(LaplaceDpEvent(90.0))])
 def test_the_filter_never_says_less_than_composition_of_the_same_answers(path: Path, spend: Spend) -> None:
     with Ledger.open(path, "alice", BUDGET) as ledger:
         ledger.charge("first", replace(spend, count=20), ABOUT)
@@ -243,14 +243,14 @@ def test_a_new_ledger_has_spent_nothing(path: Path) -> None:
 def test_a_budget_is_raised_and_lowered_by_entries(path: Path) -> None:
     with Ledger.open(path, "alice", BUDGET) as ledger:
         given = charge_until_refused(ledger, "first", STEP)
-    with Ledger.open(path, "alice", replace(BUDGET, epsilon=4.0)) as ledger:
+    with Ledger.open(path, "alice", replace(BUDGET, epsilon=1.3)) as ledger:
         assert charge_until_refused(ledger, "first", STEP) > 0
         assert ledger.runs()[0].answers > given
     with Ledger.open(path, "alice", BUDGET) as ledger:
         with pytest.raises(BudgetExhausted):
             ledger.charge("first", Spend(GaussianDpEvent(1000.0)), ABOUT)
         changes = [entry.content for entry in ledger.entries() if entry.content["kind"] == "budget"]
-    assert [(change["before"]["epsilon"], change["epsilon"]) for change in changes] == [(3.0, 4.0), (4.0, 3.0)]
+    assert [(change["before"]["epsilon"], change["epsilon"]) for change in changes] == [(1.0, 1.3), (1.3, 1.0)]
 
 
 def test_a_writer_notices_a_budget_that_another_process_lowered(path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from securetm.accounting.ledger import Ledger
 from securetm.errors import BudgetExhausted, LedgerUnwritten
 
-from .charging import ANSWER, BUDGET
+from .charging import ANSWER, BUDGET, LARGE
 
 SCRIPT = Path(__file__).with_name("charging.py")
 
@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("charging.py")
 def charged(what: str, folder: Path, *numbers: int) -> list[int]:
     """How many answers each child sent."""
     command = [sys.executable, "-m", "tests.accounting.ledger.charging", what, str(folder), *map(str, numbers)]
-    root = SCRIPT.parent.parent.parent
+    root = SCRIPT.parents[3]
     done = subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=root)
     return list(json.loads(done.stdout))
 
@@ -41,26 +41,32 @@ def test_a_killed_party_has_entered_what_it_sent_and_at_most_one_answer_more(mom
         assert answers <= spent_entries(tmp_path / f"{moment_of_death}") <= answers + 1
 
 
-def test_a_killed_writer_leaves_a_ledger_that_can_be_read_without_being_touched(tmp_path: Path) -> None:
-    (sent,) = charged("step", tmp_path, 1500)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The folder of a writer that was killed, and how many answers it had sent."""
+    folder = tmp_path_factory.mktemp("killed")
+    (sent,) = charged("step", folder, 1500)
+    return folder, sent
+
+
+def test_a_killed_writer_leaves_a_ledger_that_can_be_read_without_being_touched(killed: tuple[Path, int]) -> None:
+    folder, sent = killed
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert "1500-wal" in before
-    with Ledger.read(tmp_path / "1500") as ledger:
+    with Ledger.read(folder / "1500") as ledger:
         assert ledger.runs()[0].entries >= sent
-    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert before.keys() == after.keys()
     assert all(before[name] == after[name] for name in before if not name.endswith("-shm"))
 
 
-def test_entries_that_lie_in_the_log_beside_a_copied_file_are_read_too(tmp_path: Path) -> None:
-    (sent,) = charged("step", tmp_path, 1500)
-    copy = tmp_path / "copy"
-    copy.mkdir()
+def test_entries_that_lie_in_the_log_beside_a_copied_file_are_read_too(killed: tuple[Path, int], tmp_path: Path) -> None:
+    folder, sent = killed
     for name in ("1500", "1500-wal"):
-        shutil.copy(tmp_path / name, copy / name)
-    with Ledger.read(copy / "1500") as ledger:
+        shutil.copy(folder / name, tmp_path / name)
+    with Ledger.read(tmp_path / "1500") as ledger:
         assert ledger.runs()[0].entries >= sent
-    assert sorted(path.name for path in copy.iterdir()) == ["1500", "1500-wal"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1500", "1500-wal"]
 
 
 @pytest.mark.parametrize("runs", [(1, 2), (1, 1)], ids=["two runs", "one run"])
@@ -71,7 +77,7 @@ def test_two_processes_never_overspend_together(runs: tuple[int, int], tmp_path:
         assert sum(run.entries for run in ledger.runs()) == sum(sent)
         assert 0.9 * BUDGET.epsilon < ledger.spent().epsilon <= BUDGET.epsilon
         with pytest.raises(BudgetExhausted):
-            ledger.afford("run 1", ANSWER)
+            ledger.afford("run 1", LARGE)
 
 
 def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
