@@ -6,6 +6,7 @@ tens of thousands of weights, and noise grows with their number.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import spent_by, train
 from securetm.models.quality import diversity, document_npmi, top_words
 from securetm.plans import plan_from_tables
+from securetm.profiles import cohort_of, read_profile
 from securetm.shelf import toml_on
 
 PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
@@ -164,9 +166,20 @@ def _mean(runs: Sequence[Row]) -> Row:
     figures = {name: float(np.mean([run[name] for run in runs])) for name in ("npmi", "diversity", "f1")}
     apart = {"f1_spread": float(np.ptp([run["f1"] for run in runs]))}
     same = {name: first[name] for name in ("profile", "epsilon", "noise", "rounds")}
+    same["noise_in_sum"] = round(first["noise"] * _swollen(first["profile"]), 3)
     spent = max(run["spent"] for run in runs) if first["epsilon"] else None
     counts = {"spent": spent, "words": round(float(np.mean([run["words"] for run in runs])))}
     return {**same, **counts, **{name: round(value, 4) for name, value in (figures | apart).items()}}
+
+
+def _swollen(form: str) -> float:
+    """How much larger the noise in the opened sum is than what epsilon asks for, when all parties take part."""
+    if form == "dp-local":
+        return math.sqrt(PARTIES)  # each party adds all of it
+    if form != "dp-distributed":
+        return 1.0
+    cohort = cohort_of(read_profile(form), tuple(map(str, range(PARTIES))))
+    return math.sqrt(PARTIES / (cohort.threshold - cohort.colluding))
 
 
 def _against_central(rows: Sequence[Row]) -> list[Row]:
@@ -180,7 +193,7 @@ def _against_central(rows: Sequence[Row]) -> list[Row]:
 
 def _plots(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Each measure against epsilon, a line for each form of noise and one without."""
-    titles = {"f1": "classification (macro F1)", "npmi": "coherence (document NPMI)", "diversity": "diversity (25 words)"}
+    titles = {"f1": "classification (macro F1)", "npmi": "coherence (document NPMI; below 0 is drawn as 0)", "diversity": "diversity (25 words)"}
     common = {"x": "epsilon per document"}
     return [{"title": title, **common, "y": name, "lines": dict(_lines(rows, name))} for name, title in titles.items()]
 
@@ -188,7 +201,7 @@ def _plots(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _lines(rows: Sequence[Row], measure: str) -> Iterator[tuple[str, list[tuple[float, float]]]]:
     most = max(row["epsilon"] for row in rows if row["epsilon"])
     for form in FORMS:
-        yield form, [(row["epsilon"], row[measure]) for row in rows if row["profile"] == form]
+        yield form, [(row["epsilon"], max(row[measure], 0.0)) for row in rows if row["profile"] == form]
     without = next(row[measure] for row in rows if row["epsilon"] is None)
     yield "no noise", [(0.0, without), (most, without)]
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from securetm.accounting.calculator.statement import Line, Plot
 
-DASHES = ("", "9 5", "2 5", "12 4 2 4")  # of the page's lines, in order
-_GAPS = ((1, 0), (5, 4), (1, 3), (7, 2))  # of the terminal's lines: dots on, dots off
+DASHES = ("", "9 5", "2 5", "12 4 2 4", "16 8")  # of the page's lines, in order
+_GAPS = ((1, 0), (5, 4), (1, 3), (7, 2), (2, 6))  # of the terminal's lines: dots on, dots off
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # the bits of a braille cell, by column and row
 _MARK = "●"
 

@@ -467,7 +467,7 @@ def test_a_page_that_cannot_be_written_is_a_misuse(tmp_path: Path) -> None:
 def test_a_party_allows_more_by_an_entry_in_its_ledger(tmp_path: Path) -> None:
     path = tmp_path / "north.ledger"
     Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5)).close()
-    assert found(f"ledger {path} --allow 5")["budget"] == 5.0
+    assert found(f"ledger {path} --allow 5")["ledger"]["budget"] == 5.0
     with Ledger.read(path) as ledger:
         assert [entry.content["kind"] for entry in ledger.entries()] == ["opened", "budget"]
     assert budget(f"ledger {path} --allow -1").code == 2

@@ -21,7 +21,7 @@ def test_a_committed_result_is_whole(path: Path) -> None:
     assert result.get("missing", []) == []
     assert result["rows"]
     for row in result["rows"]:
-        assert row.keys() >= ({"case", "ours", "unit"} if kind == "bench" else {"network", "npmi", "diversity"})
+        assert row.keys() >= ({"case", "ours", "unit"} if kind == "bench" else {"npmi", "diversity"})
         assert ("peer" in row) == ("theirs" in row)
 
 
@@ -29,3 +29,11 @@ def test_the_additive_network_holds_against_batch_normalisation() -> None:
     result = json.loads(next(path for path in RESULTS if path.stem == "reproduce-additive-prodlda").read_text("utf-8"))
     assert result["verdict"] == "holds"
     assert {row["seed"] for row in result["rows"]} >= {0, 1, 2}
+
+
+def test_the_frontier_of_privacy_and_utility_is_shown_for_every_form_of_noise() -> None:
+    result = json.loads(next(path for path in RESULTS if path.stem == "reproduce-privacy-utility").read_text("utf-8"))
+    measured = {(row["profile"], row["epsilon"]) for row in result["rows"]}
+    assert measured >= {(form, epsilon) for form in ("dp-local", "dp-central", "dp-distributed") for epsilon in (1.0, 3.0, 8.0)}
+    assert all(row["spent"] <= row["epsilon"] for row in result["rows"] if row["epsilon"])
+    assert all(abs(pair["f1"] - 1) <= 0.05 for pair in result["distributed_to_central"])

@@ -92,6 +92,7 @@ def _promise(unit: str, whose: str) -> Promise:
             "every answer that was sent is entered",
             "the coins of the sampling stayed secret",
             "as many parties as each profile names were honest and added their noise",
+            "a coordinator that a profile trusts with the noise added it (that coordinator itself saw more)",
         ),
     )
 
