@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from securetm.accounting.calculator.face import budget
     from securetm.corpus.corpus import Corpus
     from securetm.corpus.docstrings import docstring_parties
     from securetm.corpus.readers import read_corpus
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     from securetm.models.prodlda import ProdLDA
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "ProdLDA", "Tokeniser", "__version__", "docstring_parties", "federate", "read_corpus"]
+__all__ = ["Corpus", "ProdLDA", "Tokeniser", "__version__", "budget", "docstring_parties", "federate", "read_corpus"]
 
 _WHERE = {
     "Corpus": "securetm.corpus.corpus",
     "ProdLDA": "securetm.models.prodlda",
     "Tokeniser": "securetm.corpus.tokeniser",
+    "budget": "securetm.accounting.calculator.face",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.federation.simulation",
     "read_corpus": "securetm.corpus.readers",

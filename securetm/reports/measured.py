@@ -12,7 +12,7 @@ from rich.text import Text
 
 from securetm.accounting.calculator.statement import Line, Plot, Table
 from securetm.errors import BadSetting
-from securetm.reports.page import plot_section, table_section, write_html
+from securetm.reports.page import figure_section, table_section, write_html
 from securetm.reports.plots import in_terminal
 
 WIDEST = 100
@@ -32,11 +32,17 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     if not plots:
         raise BadSetting(f"reproduce {name}", "--html", str(path), "has nothing to draw for this one")
     rows = result["rows"]
-    columns = tuple(dict.fromkeys(column for row in rows for column in row))
-    table = Table("Measured", columns, tuple(tuple(row.get(column) for column in columns) for row in rows))
+    columns = [c for c in dict.fromkeys(column for row in rows for column in row) if len({str(row.get(c)) for row in rows}) > 1]
+    cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)
+    same = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name not in columns)
+    table = Table("Measured", tuple(column.replace("_", " ") for column in columns), cells, f"The same in every row: {same}.")
     tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
-    parts = [f"<h1>{escape(name)}</h1>", *map(plot_section, plots), table_section(table)]
+    parts = [f"<h1>{escape(name)}</h1>", *map(figure_section, plots), table_section(table)]
     write_html(path, name, [*parts, f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""])
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _plots(result: Mapping[str, Any]) -> list[Plot]:

@@ -64,13 +64,18 @@ def framed(title: str, parts: Sequence[str]) -> str:
     )
 
 
+def figure_section(plot: Plot) -> str:
+    """A figure under its title."""
+    return f"<section><h2>{escape(plot.title)}</h2>\n<figure>{in_svg(plot)}</figure></section>"
+
+
 def plot_section(plot: Plot) -> str:
     """A figure, and below it the same as numbers."""
     places = sorted({x for line in plot.lines for x, _ in line.points})
     known = [dict(line.points) for line in plot.lines]
     rows = tuple((f"{x:,.10g}", *(points.get(x) for points in known)) for x in places)
     numbers = Table("The same as numbers", (plot.x, *(line.name for line in plot.lines)), rows)
-    return f"<section><h2>{escape(plot.title)}</h2>\n<figure>{in_svg(plot)}</figure></section>\n{table_section(numbers)}"
+    return f"{figure_section(plot)}\n{table_section(numbers)}"
 
 
 def table_section(table: Table) -> str:
