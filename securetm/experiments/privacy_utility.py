@@ -193,7 +193,11 @@ def _against_central(rows: Sequence[Row]) -> list[Row]:
 
 def _plots(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Each measure against epsilon, a line for each form of noise and one without."""
-    titles = {"f1": "classification (macro F1)", "npmi": "coherence (document NPMI; below 0 is drawn as 0)", "diversity": "diversity (25 words)"}
+    titles = {
+        "f1": "classification (macro F1)",
+        "npmi": "coherence (document NPMI; below 0 is drawn as 0)",
+        "diversity": "diversity (25 words)",
+    }
     common = {"x": "epsilon per document"}
     return [{"title": title, **common, "y": name, "lines": dict(_lines(rows, name))} for name, title in titles.items()]
 
