@@ -33,14 +33,15 @@ from securetm.tally import SumTally, blocks_of
 TURNS, MEMORY_STEPS = 12, 4
 TIME_LIMIT, MEMORY_LIMIT = 1.5, 1.3  # times the step without privacy
 RADIUS, NOISE = 1.0, 1.0
+ROOM = 0.02  # of the ring, for noise, as in the profiles that come with us: 32 bits then hold all of it
 
 FREE, CLIPPED, ROUNDED, NOISED = "without privacy", "clipped", "clipped and rounded", "clipped, rounded and noised"
 HOOKS, GHOST = "Opacus hooks", "Opacus ghost clipping"
 STATIONS: Mapping[str, tuple[Mechanism, ...]] = {
     FREE: (),
     CLIPPED: (Clip(RADIUS),),
-    ROUNDED: (Clip(RADIUS), FixedPoint()),
-    NOISED: (Clip(RADIUS), FixedPoint(), GaussianNoise(NOISE)),
+    ROUNDED: (Clip(RADIUS), FixedPoint(headroom=ROOM)),
+    NOISED: (Clip(RADIUS), FixedPoint(headroom=ROOM), GaussianNoise(NOISE)),
 }
 
 OnProgress = Callable[[int, int], None]
@@ -124,7 +125,7 @@ def _ours(name: str, words: int, batch: int) -> Step:
         vector = tally.vector()
         for mechanism, _, after in stations:
             vector = mechanism.on_vector(vector, after, desk)
-        opened = vector * np.float32(terms.grid) if terms.grid else vector
+        opened = np.multiply(vector, np.float32(terms.grid), dtype=np.float32) if terms.grid else vector
         state = model.advance(state, blocks_of(opened, terms), in_place=True)
 
     return step
