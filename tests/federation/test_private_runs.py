@@ -191,7 +191,7 @@ def test_the_next_run_over_the_same_documents_finds_the_budget_spent(five: Mappi
 
 def test_a_later_plan_cannot_raise_the_budget_of_a_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
-    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=50.0, privacy__noise=1.0)
+    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=6.0, privacy__noise=1.0)
     result = execute(begin(tmp_path / "another", plan, five), Unwatched())
     assert result["rounds"] == 0
     assert all(spent["all_runs"] <= 3.0 for spent in result["spent"])
