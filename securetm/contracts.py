@@ -168,7 +168,7 @@ class Tally(Protocol):
 
     def add(self, rows: Rows, owners: Array) -> None: ...
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None: ...  # beside: the row's other coordinates
-    def named(self, rows: Rows, owners: Array) -> Array: ...  # sums of rows over a party's own words; 0: not to be named
+    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array: ...  # sums over a party's own words; 0: not named
 
 
 class Query(Protocol):

@@ -17,6 +17,7 @@ from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 # Rows are summed in the vector's own type, and lengths are found from rounded factors. So the clip aims this much below its
 # radius, by bytes of a number: more than a length of `Losses` may be short of, and the radius holds for what is really summed.
 _ROUNDING = {4: 2.0**-10, 8: 2.0**-36}
+_NUMBERS = 1 << 62  # of words that only a party knows
 
 
 def _unchanged(rows: Any) -> Any:
@@ -76,11 +77,20 @@ class SumTally:
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite; nobody else sees them
             self.loss = float(np.mean(losses.values[weights > 0])) if weights.any() else INF
 
-    def named(self, rows: Rows, owners: Array) -> Array:
-        """The sums of bounded rows over words that only this party knows; 0 for a word that must not be named."""
+    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:
+        """The sums of bounded rows over words that only this party knows; 0 for a word that must not be named.
+
+        `numbers` are the words' own, below 2^62, whatever words stand beside them. A bound that went by columns would keep
+        other words of every document as soon as one document more brings a new word, which moves all columns after it.
+        """
         owners = self._owners(owners)
         self._meet(owners)
-        return self._on_named(_sum(self._on_rows(_by_owner(rows, owners)), np.int64))
+        known, first = np.unique(numbers, return_index=True)
+        poured = sparse.csr_array(_by_owner(rows, owners))
+        bounded = sparse.csr_array(self._on_rows(_over(poured, numbers[poured.indices], _NUMBERS)))
+        sums = np.zeros(len(numbers), dtype=np.int64)  # of two words with one number only the first may be named
+        sums[first] = _sum(_over(bounded, np.searchsorted(known, bounded.indices), len(known)), np.int64)
+        return self._on_named(sums)
 
     def vector(self) -> Array:
         """The flat sum of everything poured in so far, or the ragged rows as they are."""
@@ -146,6 +156,11 @@ def _by_owner(rows: Rows, owners: Array) -> Rows:
         return rows
     group = sparse.csr_array((np.ones(len(member), rows.dtype), (member, np.arange(len(member)))), (len(names), len(member)))
     return group @ rows
+
+
+def _over(rows: Any, columns: Array, width: int) -> Any:
+    """The same entries in other columns."""
+    return sparse.csr_array((rows.data, columns, rows.indptr), (rows.shape[0], width))
 
 
 def _clip(rows: Rows, radius: float) -> Rows:

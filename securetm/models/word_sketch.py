@@ -7,6 +7,7 @@ filter that forgets words: it is exact, or decoding says that the table was too 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,7 +45,7 @@ class WordSketch:
 
     def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours its table."""
-        held = tally.named(present(documents.counts), np.arange(len(documents)))
+        held = tally.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
         words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and _fits(word)]
         entries = _entries([word for word, _ in words], [n for _, n in words])
         table = np.zeros((self.cells, WIDTH), dtype=np.int64)
@@ -65,6 +66,12 @@ def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:
         int(answer.total["documents"][0]),
         np.array([n for _, n in words], dtype=np.int64),
     )
+
+
+def _numbers(words: Sequence[str]) -> Array:
+    """Each word's own number below 2^62: the same in every party, and whatever other words it has."""
+    hashed = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
+    return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
 
 
 def _fits(word: str) -> bool:

@@ -12,6 +12,7 @@ from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
 from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
+from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoiseNeedsIntegers
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
@@ -20,6 +21,7 @@ from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.word_selection import WordSelection
+from securetm.models.word_sketch import WordSketch
 from securetm.tally import SumTally
 from tests.laws.mechanism_laws import CHANCE, COHORT, InTurn, MechanismLaws, desk
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
@@ -118,11 +120,40 @@ def test_through_the_door_a_person_counts_once_for_all_documents(unit: Unit) -> 
         on_named=lambda sums: SELECTION.on_named(sums, asked, desk()),
         persons=whose,
     )
-    named = tally.named(rows, np.arange(3000))
+    named = tally.named(rows, np.arange(3000), np.arange(4))
     truth = 10 if unit is Unit.PERSON else 3000
     assert named[2] == 0
     assert (np.abs(named[[0, 1, 3]] - truth) < 7 * sqrt(20)).all() or unit is Unit.PERSON
     assert (named < truth + 7 * sqrt(20)).all()
+
+
+def test_one_document_more_moves_no_other_documents_words() -> None:
+    """It brings words that come first in the alphabet, so that every other word of its party stands in another column."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"word{n}" for n in rng.choice(2000, 60, replace=False)) for _ in range(200)]
+    before, after = (_bounded_sums(Corpus.from_strings(some, name="party")) for some in (texts, [*texts, "aaa aab aac word7"]))
+    moved = {word: after[word] - before.get(word, 0) for word in after if after[word] != before.get(word, 0)}
+    assert before.keys() <= after.keys()
+    assert moved == {"aaa": 1, "aab": 1, "aac": 1, "word7": 1}
+
+
+def _bounded_sums(corpus: Corpus) -> dict[str, int]:
+    """What is counted of each word before any noise, as the question about words pours it."""
+    found: dict[str, int] = {}
+
+    def seen(sums: Any) -> Any:
+        found.update(zip(corpus.vocabulary, sums.tolist(), strict=True))
+        return sums
+
+    sketch = WordSketch(3000, counted=False)
+    tally = SumTally(sketch.terms, on_rows=lambda rows: SELECTION.on_rows(rows, sketch.terms), on_named=seen)
+    sketch.answer(corpus, tally, {}, np.random.default_rng(0))
+    return found
+
+
+def test_of_two_words_with_one_number_only_the_first_is_counted() -> None:
+    tally = SumTally(NAMES)
+    assert tally.named(np.array([[1, 1, 1], [0, 1, 0]]), np.arange(2), np.array([9, 9, 4])).tolist() == [3, 0, 1]
 
 
 def test_words_of_many_documents_are_named_with_noise() -> None:
