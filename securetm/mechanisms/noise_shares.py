@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 DISTRIBUTIONS = ("discrete_gaussian", "skellam")
+LEAST_VARIANCE = 0.25  # of one of several discrete Gaussian shares
 _TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; both hold at every order
 
 
@@ -46,6 +47,7 @@ class NoiseShares(Mechanism):
         if terms.needs is not Needs.SUM:
             raise NoiseNeedsSum(type(self).__name__)
         check_bounded(self, terms, terms.l2)
+        self._check_share(terms, cohort)
         share = self._share(terms, cohort)
         deviation = share.deviation * sqrt(honest_shares(cohort))
         return replace(terms, noised=Noised.SHARE, deviation=deviation, reach=terms.reach + share.reach(CUT))
@@ -79,6 +81,13 @@ class NoiseShares(Mechanism):
         if terms.noised is not Noised.SHARE:
             return vector
         return noised(vector, self._share(terms, desk.cohort), terms, desk.entropy)
+
+    def _check_share(self, terms: Terms, cohort: Cohort) -> None:
+        """Sums of discrete Gaussians have a proved bound for shares of a deviation of one half or more; far below it fails."""
+        narrow = self.distribution == "discrete_gaussian" and self._variance(terms, cohort) < LEAST_VARIANCE
+        if narrow and honest_shares(cohort) > 1:
+            given = f"{self.noise_multiplier:g}"
+            raise BadSetting(type(self).__name__, "noise_multiplier", given, "leaves each share a deviation below one half")
 
     def _variance(self, terms: Terms, cohort: Cohort) -> float:
         return (self.noise_multiplier * terms.l2) ** 2 / honest_shares(cohort)

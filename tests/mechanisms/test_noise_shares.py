@@ -157,6 +157,16 @@ def test_the_bound_on_sums_of_discrete_gaussians_holds(variance: float, shares: 
         assert coordinates * divergence(summed, 1, order) <= rho * order * (1 + 1e-9)
 
 
+def test_shares_for_which_the_bound_is_not_proved_are_refused() -> None:
+    """At a variance of 0.05 two shares diverge by 9.31 at order 1.25, where the bound says 8.16."""
+    fine, cohort = 2 * 0.5 / BOUNDED.l2, replace(COHORT, threshold=4, colluding=0)
+    assert NoiseShares(fine * 1.01).admit(BOUNDED, cohort).noised is Noised.SHARE
+    with pytest.raises(BadSetting, match="below one half"):
+        NoiseShares(fine * 0.99).admit(BOUNDED, cohort)
+    assert NoiseShares(fine * 0.99, "skellam").admit(BOUNDED, cohort).noised is Noised.SHARE
+    assert NoiseShares(fine * 0.99).admit(BOUNDED, replace(cohort, colluding=3)).noised is Noised.SHARE
+
+
 @pytest.mark.parametrize("variance", [1.0, 4.0, 16.0])
 @pytest.mark.parametrize("shift", [1, 2, 8])
 @pytest.mark.parametrize("coordinates", [1, 64])
