@@ -59,3 +59,13 @@ class RangeTooSmall(Unsound):
     parties: int
     most: str
     hint = "of fixed_point: lower `steps` (a coarser grid), `crowd` or `headroom`, or set `ring` = 64"
+
+
+@dataclass(eq=False)
+class OtherUnit(Unsound):
+    """the answers to {question!r} are bounded for each {bounded}, and the budget is one for each {protected}"""
+
+    question: str
+    bounded: str
+    protected: str
+    hint = "one {protected} can turn a {bounded}'s row into any other: ask for a row for each {protected} (local_epochs = 0)"

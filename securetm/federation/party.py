@@ -6,7 +6,7 @@ It assumes that the coordinator lies. Every field is checked before documents ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -78,7 +78,11 @@ class Documents:
         """Reads the documents in the agreed words and sets the held-out part aside."""
         whole = self.own.project(vocabulary)
         self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
-        self.train, self.held_out = self.agreed.split(1 - plan.training.held_out, plan.seed)
+        alone = plan.unit is Unit.DOCUMENT and plan.make_profile().budget is not None
+        # A person's documents lie on one side, which the least of their keys decides. Where each document is protected by
+        # itself, none may move the others of its person.
+        drawn = replace(self.agreed, persons=None) if alone else self.agreed
+        self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
 
     def for_question(self, name: str) -> Corpus:
         """What that question is answered from."""
@@ -114,6 +118,7 @@ class Party:
 
     def __post_init__(self) -> None:
         self._check_share(self.corpus)
+        self._check_delta(self.corpus)
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
@@ -204,9 +209,10 @@ class Party:
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
         self.questions.adopt(words)
         self.documents.adopt(words, self.plan)
-        if self.profile.minimum_documents > len(self.members):  # else a party without any document may take part
+        # Under a budget nothing may depend on how many documents use words that the coordinator chose; else a party without
+        # any document may take part.
+        if self.profile.budget is None and self.profile.minimum_documents > len(self.members):
             self._check_share(self.documents.for_question(TRAIN))
-        self._check_delta(self.documents.for_question(TRAIN))
         if self.learner is not None:
             self.learner.begin(words, self._memory)
         return ()

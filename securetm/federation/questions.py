@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import INF, Array, Memory, Query, State, Tally, Terms, TopicModel, Unit
-from securetm.errors import BadState, NotPaidFor, UnknownQuestion
+from securetm.errors import BadState, NotPaidFor, OtherUnit, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.plans import Plan
@@ -41,6 +41,8 @@ class Questions:
     def make(self, name: str, state: State) -> Query:
         """The question of that name about that state, or a refusal; its rows are per person where persons are protected."""
         query = self._made(name, state)
+        if self.paid and query.terms.unit is not Unit.DOCUMENT:
+            raise OtherUnit(name, query.terms.unit.value, self.plan.unit.value)
         return PerPerson(query) if self.plan.unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query
 
     @cached_property

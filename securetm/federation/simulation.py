@@ -13,7 +13,9 @@ from typing import Any
 
 import torch
 
+from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.filter import ALONE
 from securetm.contracts import Answer, Budget
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -194,15 +196,15 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
     if budget is None:
         return {"party": name, "unit": "document", "epsilon": None, "delta": None}
     ledger = Ledger.read(folder.ledger(name))
-    mine = next((run for run in ledger.runs() if run.run == folder.path.resolve().name), None)
+    mine = total(ledger.spends(folder.path.resolve().name), ALONE * budget.delta)  # its own delta, not the ledger's
     whole = ledger.spent()
     ledger.close()
     return {
         "party": name,
         "unit": budget.unit.value,
-        "epsilon": mine.total.epsilon if mine else 0.0,
+        "epsilon": mine.epsilon,
         "delta": budget.delta,
-        "accountant": mine.total.accountant if mine else "",
+        "accountant": mine.accountant if mine.epsilon else "",
         "budget": budget.epsilon,
         "all_runs": whole.epsilon,
         "ledger": str(folder.ledger(name)),
