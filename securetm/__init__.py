@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from securetm.corpus.readers import read_corpus
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.federation.simulation import federate
+    from securetm.models.lda import LDA
     from securetm.models.prodlda import ProdLDA
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "ProdLDA", "Tokeniser", "__version__", "budget", "docstring_parties", "federate", "read_corpus"]
+__all__ = ["LDA", "Corpus", "ProdLDA", "Tokeniser", "__version__", "budget", "docstring_parties", "federate", "read_corpus"]
 
 _WHERE = {
     "Corpus": "securetm.corpus.corpus",
+    "LDA": "securetm.models.lda",
     "ProdLDA": "securetm.models.prodlda",
     "Tokeniser": "securetm.corpus.tokeniser",
     "budget": "securetm.accounting.calculator.face",

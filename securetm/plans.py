@@ -20,7 +20,7 @@ from securetm.tables import digest, into, read_toml, require
 T = TypeVar("T")
 STOPS = ("rounds", "weights", "held_out")
 # A round's batch is all parties' batches together, so a federation steps further than one machine would.
-FEDERATED = {"prodlda": {"n_topics": 20, "learning_rate": 5e-3}}
+FEDERATED: Mapping[str, Mapping[str, Any]] = {"lda": {"n_topics": 20}, "prodlda": {"n_topics": 20, "learning_rate": 5e-3}}
 PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 

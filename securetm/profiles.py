@@ -59,7 +59,10 @@ MECHANISMS: Mapping[str, type[Any]] = {
 }
 _BUDGETED = ("epsilon", "delta")
 _WORDS = "word_selection"  # has noise of its own, which is no setting of the training
-MODELS: Mapping[str, str] = {"prodlda": "securetm.models.prodlda:ProdLDA"}  # named, so that torch is imported when needed
+MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
+    "lda": "securetm.models.lda:LDA",
+    "prodlda": "securetm.models.prodlda:ProdLDA",
+}
 VOCABULARIES = ("union", "joint", "file")
 
 

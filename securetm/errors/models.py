@@ -91,3 +91,10 @@ class NoProbe(Misuse):
 
     module: str
     hint = "give check_module a few inputs, one row per document"
+
+
+@dataclass(eq=False)
+class CountsNotWhole(Misuse):
+    """the documents hold counts of words that are negative or not whole numbers"""
+
+    hint = "LDA assigns a topic to each occurrence of a word: give it plain counts, not weights such as tf-idf"

@@ -20,7 +20,7 @@ _TURN = 2.0 * math.pi
 
 
 @njit(cache=True, inline="always")
-def _mix(x: np.uint64) -> np.uint64:
+def mix(x: np.uint64) -> np.uint64:
     """splitmix64's finaliser: every input bit reaches every output bit."""
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND
@@ -28,16 +28,16 @@ def _mix(x: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, inline="always")
-def _uniform(start: np.uint64, index: int) -> float:
+def uniform(start: np.uint64, index: int) -> float:
     """The index-th number of a document's stream, strictly between 0 and 1."""
-    return ((_mix(start + np.uint64(index + 1) * _GOLDEN) >> np.uint64(11)) + 0.5) * _TO_UNIT
+    return ((mix(start + np.uint64(index + 1) * _GOLDEN) >> np.uint64(11)) + 0.5) * _TO_UNIT
 
 
 @njit(cache=True)
 def _fill_uniforms(starts: Array, out: Array) -> None:
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            out[i, j] = _uniform(starts[i], j)
+            out[i, j] = uniform(starts[i], j)
 
 
 @njit(cache=True)
@@ -45,14 +45,14 @@ def _fill_normals(starts: Array, out: Array) -> None:
     width = out.shape[1]
     for i in range(out.shape[0]):
         for j in range(0, width, 2):  # Box and Muller: two uniforms make two independent normals
-            radius = math.sqrt(-2.0 * math.log(_uniform(starts[i], j)))
-            angle = _TURN * _uniform(starts[i], j + 1)
+            radius = math.sqrt(-2.0 * math.log(uniform(starts[i], j)))
+            angle = _TURN * uniform(starts[i], j + 1)
             out[i, j] = radius * math.cos(angle)
             if j + 1 < width:
                 out[i, j + 1] = radius * math.sin(angle)
 
 
-def _starts(seed: int, step: int, keys: Array, stream: int) -> Array:
+def starts_of(seed: int, step: int, keys: Array, stream: int) -> Array:
     """Where each document's stream begins. The words are mixed one after the other, so that none cancels another."""
     state = np.uint64(0)
     for word in (seed, step, stream):
@@ -64,13 +64,13 @@ def _starts(seed: int, step: int, keys: Array, stream: int) -> Array:
 def _mix_keys(keys: Array, state: np.uint64) -> Array:
     out = np.empty_like(keys)
     for i in range(len(keys)):
-        out[i] = _mix(_mix(keys[i] + _GOLDEN) ^ state)
+        out[i] = mix(mix(keys[i] + _GOLDEN) ^ state)
     return out
 
 
 @njit(cache=True)
 def _mix_word(word: np.uint64) -> np.uint64:
-    return _mix(word + _GOLDEN)
+    return mix(word + _GOLDEN)
 
 
 def _mix_scalar(word: int) -> np.uint64:
@@ -82,25 +82,25 @@ def _fill_survival(starts: Array, dropout: float, out: Array) -> None:
     kept = out.dtype.type(1.0 / (1.0 - dropout))
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            out[i, j] = kept if _uniform(starts[i], j) >= dropout else out.dtype.type(0)
+            out[i, j] = kept if uniform(starts[i], j) >= dropout else out.dtype.type(0)
 
 
 def uniforms(seed: int, step: int, keys: Array, stream: int, width: int) -> Array:
     """One row per document key of `width` uniforms in (0, 1); another stream is independent."""
     out = np.empty((len(keys), width))
-    _fill_uniforms(_starts(seed, step, keys, stream), out)
+    _fill_uniforms(starts_of(seed, step, keys, stream), out)
     return out
 
 
 def normals(seed: int, step: int, keys: Array, stream: int, width: int, dtype: Any = np.float64) -> Array:
     """One row per document key of `width` standard normals; another stream is independent."""
     out = np.empty((len(keys), width), dtype)
-    _fill_normals(_starts(seed, step, keys, stream), out)
+    _fill_normals(starts_of(seed, step, keys, stream), out)
     return out
 
 
 def survival(seed: int, step: int, keys: Array, stream: int, width: int, dropout: float, dtype: Any = np.float64) -> Array:
     """Inverted dropout: 0 with probability `dropout`, else 1 / (1 - dropout)."""
     out = np.empty((len(keys), width), dtype)
-    _fill_survival(_starts(seed, step, keys, stream), dropout, out)
+    _fill_survival(starts_of(seed, step, keys, stream), dropout, out)
     return out

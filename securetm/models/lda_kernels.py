@@ -1,0 +1,233 @@
+"""The loops of LDA over a range of documents: names, topic draws, rows, and folding in, compiled and free of the interpreter.
+
+They know no privacy and keep nothing: what a document gives is a function of the document, the shared counts and public noise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Array
+from securetm.models.document_noise import mix, uniform
+
+_LANES = 8  # products that are added side by side
+_SETTLED = 1e-4  # of a topic's words in a document: folding in ends where no topic moves further
+
+
+@njit(cache=True, nogil=True)
+def name_documents(ends: Array, words: Array, counts: Array, keys: Array) -> Array:
+    """A 64-bit name of each document: its key and what it holds, so that topics are never recalled for other words."""
+    names = np.empty(len(keys), dtype=np.uint64)
+    for d in range(len(keys)):
+        name = mix(keys[d] + np.uint64(1))
+        for i in range(ends[d], ends[d + 1]):
+            name = mix(mix(name ^ np.uint64(words[i])) + np.uint64(counts[i]))
+        names[d] = name
+    return names
+
+
+@njit(cache=True, nogil=True)
+def resample(
+    first: int,
+    last: int,
+    ends: Array,
+    words: Array,
+    counts: Array,
+    token_ends: Array,
+    noise: Array,
+    known: Array,
+    counted: Array,
+    shared: Array,
+    totals: Array,
+    alpha: float,
+    eta: float,
+    sweeps: int,
+    topics: Array,
+) -> None:
+    """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each token's topic before and after.
+
+    `shared` is vocabulary x topics. A document that is `counted` in it takes its old topics out and puts its new ones in as it
+    goes; of the other documents it sees `shared` alone. A document that is not `known` draws its first topics one by one.
+    """
+    k = shared.shape[1]
+    padded = -(-k // _LANES) * _LANES
+    here, others, products = np.empty(k), np.empty(k), np.empty(padded)
+    weight, share = np.zeros(padded), np.zeros(padded)  # beyond the last topic they stay 0
+    for d in range(first, last):
+        begin, end = token_ends[d], token_ends[d + 1]
+        old, now = topics[begin:end].copy(), topics[begin:end]
+        _open(old, known[d], counted[d], totals, alpha, eta * shared.shape[0], here, others, share)
+        drawn = 0
+        for sweep in range(sweeps):
+            assigned = known[d] or sweep > 0
+            t = 0
+            for i in range(ends[d], ends[d + 1]):
+                _weigh(shared[words[i]], old, now, t, counts[i], counted[d], assigned, eta, weight)
+                for _ in range(counts[i]):
+                    if assigned:
+                        z = now[t]
+                        weight[z] -= 1.0
+                        here[z] -= 1.0
+                        share[z] = (here[z] + alpha) / (others[z] + here[z])
+                    z = _draw(weight, share, products, k, uniform(noise[d], drawn))
+                    now[t] = z
+                    weight[z] += 1.0
+                    here[z] += 1.0
+                    share[z] = (here[z] + alpha) / (others[z] + here[z])
+                    t += 1
+                    drawn += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _open(
+    old: Array,
+    known: bool,
+    counted: bool,
+    totals: Array,
+    alpha: float,
+    smoothing: float,
+    here: Array,
+    others: Array,
+    share: Array,
+) -> None:
+    """A document's counts of topics, everybody else's, and the part of a topic's chance that is the same for all words."""
+    here[:] = 0.0
+    if known:
+        for z in old:
+            here[z] += 1.0
+    for z in range(len(here)):
+        others[z] = max(totals[z] - here[z] if counted else totals[z], 0.0) + smoothing
+        share[z] = (here[z] + alpha) / (others[z] + here[z])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _weigh(
+    row: Array, old: Array, now: Array, t: int, count: int, counted: bool, assigned: bool, eta: float, weight: Array
+) -> None:
+    """How much of one word each topic has: the others' counts, never below none, and this document's of the moment."""
+    for z in range(len(row)):
+        weight[z] = row[z]
+    if counted:
+        for j in range(t, t + count):
+            weight[old[j]] -= 1.0
+    for z in range(len(row)):
+        weight[z] = max(weight[z], 0.0) + eta
+    if assigned:
+        for j in range(t, t + count):
+            weight[now[j]] += 1.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _draw(weight: Array, share: Array, products: Array, k: int, chance: float) -> int:
+    """A topic with probability in proportion to weight x share.
+
+    Sums go by lanes, since one long chain of additions is slow, and in one order, so that every machine draws alike.
+    """
+    for z in range(len(products)):
+        products[z] = weight[z] * share[z]
+    total = 0.0
+    for b in range(0, len(products), _LANES):
+        total += _of_lanes(products, b)
+    wanted = chance * total
+    b, below, more = 0, 0.0, _of_lanes(products, 0)
+    while below + more <= wanted and b + _LANES < len(products):
+        below += more
+        b += _LANES
+        more = _of_lanes(products, b)
+    last = min(b + _LANES, k) - 1
+    below += products[b]
+    while below <= wanted and b < last:
+        b += 1
+        below += products[b]
+    return b
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _of_lanes(p: Array, b: int) -> float:
+    eight: float = ((p[b] + p[b + 1]) + (p[b + 2] + p[b + 3])) + ((p[b + 4] + p[b + 5]) + (p[b + 6] + p[b + 7]))
+    return eight
+
+
+@njit(cache=True, nogil=True)
+def rows_of(
+    documents: Array, ends: Array, words: Array, counts: Array, token_ends: Array, topics: Array, vocabulary: int, k: int
+) -> tuple[Array, Array, Array]:
+    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right."""
+    size = 0
+    for d in documents:
+        size += token_ends[d + 1] - token_ends[d]
+    values, places = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    borders = np.zeros(len(documents) + 1, dtype=np.int64)
+    found = np.zeros(k, dtype=np.int64)
+    used = 0
+    for row, d in enumerate(documents):
+        t = token_ends[d]
+        for i in range(ends[d], ends[d + 1]):
+            for j in range(t, t + counts[i]):
+                found[topics[j]] += 1
+            for j in range(t, t + counts[i]):
+                if found[topics[j]]:
+                    values[used] = found[topics[j]]
+                    places[used] = topics[j] * np.int64(vocabulary) + words[i]
+                    found[topics[j]] = 0
+                    used += 1
+            t += counts[i]
+        borders[row + 1] = used
+    return values[:used], places[:used], borders
+
+
+@njit(cache=True, nogil=True)
+def fold_in(
+    first: int, last: int, ends: Array, words: Array, counts: Array, phi: Array, alpha: float, passes: int, out: Array
+) -> None:
+    """Topic shares of documents under fixed topics (`phi`: vocabulary x topics) by CVB0: a word's own share is left out."""
+    k = phi.shape[1]
+    most = 0
+    for d in range(first, last):
+        most = max(most, ends[d + 1] - ends[d])
+    shares, here, fresh = np.empty((most, k)), np.empty(k), np.empty(k)
+    for d in range(first, last):
+        begin, end = ends[d], ends[d + 1]
+        length = float(counts[begin:end].sum())
+        shares[:] = 1.0 / k
+        here[:] = length / k
+        for _ in range(passes):
+            moved = 0.0
+            for i in range(begin, end):
+                moved = max(moved, _move(shares[i - begin], here, fresh, phi[words[i]], counts[i], alpha))
+            if moved < _SETTLED:
+                break
+        for z in range(k):
+            out[d, z] = max(here[z], 0.0) + alpha
+        out[d] /= out[d].sum()
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _move(share: Array, here: Array, fresh: Array, chances: Array, count: int, alpha: float) -> float:
+    """One word's share of topics anew, and by how much its occurrences moved the document."""
+    total, moved = 0.0, 0.0
+    for z in range(len(share)):
+        fresh[z] = (max(here[z] - share[z], 0.0) + alpha) * chances[z]
+        total += fresh[z]
+    for z in range(len(share)):
+        step = fresh[z] / total - share[z]
+        share[z] += step
+        here[z] += count * step
+        moved = max(moved, abs(count * step))
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def said(first: int, last: int, ends: Array, words: Array, counts: Array, phi: Array, shares: Array, out: Array) -> None:
+    """Log-likelihood of documents' words under fixed topics and the documents' own shares of them."""
+    for d in range(first, last):
+        likelihood = 0.0
+        for i in range(ends[d], ends[d + 1]):
+            chance = 0.0
+            for z in range(phi.shape[1]):
+                chance += shares[d, z] * phi[words[i], z]
+            likelihood += counts[i] * math.log(min(chance, 1.0))
+        out[d] = likelihood

@@ -1,0 +1,296 @@
+from itertools import product
+from math import lgamma
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.contracts import Answer, Unit
+from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.federation.questions import PerPerson
+from securetm.models import lda
+from securetm.models.estimator import BagOfWords, as_documents
+from securetm.models.lda import LDA
+from securetm.models.lda_documents import NEVER, Assignments, Bags
+from securetm.tally import SumTally
+from tests.laws.query_laws import RowTally
+
+WORDS = 60
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def planted(documents=240, seed=0):
+    """Documents of one of three topics, each with twenty words of its own."""
+    rng = np.random.default_rng(seed)
+    topic = np.arange(documents) % 3
+    counts = rng.poisson(0.05, (documents, WORDS))
+    for i, t in enumerate(topic):
+        counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
+    return as_documents(sparse.csr_array(counts), VOCABULARY), topic
+
+
+def counts_of(model, state, documents, memory):
+    query = model.query(state)
+    tally = SumTally(query.terms)
+    query.answer(documents, tally, memory, np.random.default_rng(0))
+    return tally.blocks()["counts"]
+
+
+def rounds(model, state, documents, memory, number):
+    for _ in range(number):
+        state = model.update(state, Answer({"counts": counts_of(model, state, documents, memory)}))
+    return state
+
+
+# ---- what is drawn ---------------------------------------------------------------------------------------------------
+
+
+def exact_posterior(words, others, alpha, eta):
+    """The chance of every assignment of one document's tokens, given everybody else's counts: counted out."""
+    k, vocabulary = others.shape
+    chances = {}
+    for topics in product(range(k), repeat=len(words)):
+        own = np.zeros((k, vocabulary))
+        np.add.at(own, (topics, words), 1)
+        log = sum(lgamma(n + alpha) for n in own.sum(1))
+        log += sum(lgamma(n + eta) for n in (others + own).ravel())
+        log -= sum(lgamma(n + vocabulary * eta) for n in (others + own).sum(1))
+        chances[topics] = np.exp(log)
+    whole = sum(chances.values())
+    return {topics: chance / whole for topics, chance in chances.items()}
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_document_draws_from_its_exact_posterior(k):
+    words, others = [0, 0, 1, 3], np.array([[3, 0, 2, 1], [0, 4, 1, 1], [2, 2, 0, 5]])[:k]
+    model, copies = LDA(n_topics=k, alpha=0.4, eta=0.3, sweeps=30), 40_000
+    documents = as_documents(np.tile(np.bincount(words, minlength=4), (copies, 1)))
+    state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": others}
+    bags = Bags.of(documents.counts, 4)
+    nothing = Assignments.remembered({}).recall(bags, bags.names(documents.keys))
+    drawn = model.redrawn(state, bags, nothing).topics.reshape(copies, len(words))
+    expected = exact_posterior(words, others, 0.4, 0.3)
+    found = {topics: float((drawn == topics).all(axis=1).mean()) for topics in expected}
+    assert 0.5 * sum(abs(found[topics] - expected[topics]) for topics in expected) < 0.02
+
+
+def test_a_counted_document_takes_its_old_topics_out_of_the_table():
+    documents, _ = planted(30)
+    model, memory = LDA(n_topics=4), {}
+    start = model.start(VOCABULARY, np.random.default_rng(2))
+    one = documents.select(np.array([7]))
+    own = counts_of(model, start, one, memory)
+    others = np.random.default_rng(3).poisson(2.0, own.shape)
+    with_own = {**start, "counts": others + own, "step": np.array([1])}
+    counted = counts_of(model, with_own, one, dict(memory))
+    late = {**memory, "lda/steps": memory["lda/steps"] - 1}  # as if the table were of a round it took no part in
+    without = counts_of(model, {**with_own, "counts": others}, one, late)
+    np.testing.assert_array_equal(counted, without)
+    assert (counts_of(model, with_own, one, late) != counted).any()
+
+
+def test_every_token_is_counted_once():
+    documents, _ = planted(50)
+    model, memory = LDA(n_topics=5, sweeps=1), {}
+    state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 4)
+    np.testing.assert_array_equal(state["counts"].sum(axis=0), documents.counts.sum(axis=0))
+    assert len(memory["lda/topics"]) == documents.counts.sum()
+
+
+def test_no_row_names_a_place_twice():
+    """Or its length would be told too short, and a clip would let it through."""
+    counts = np.zeros((1, WORDS), dtype=np.int64)
+    counts[0, :3] = 40
+    tally = RowTally()
+    poured = []
+    tally.add = lambda rows, owners: poured.append(rows)
+    model = LDA(n_topics=3)
+    state = model.start(VOCABULARY, np.random.default_rng(0))
+    model.query(state).answer(as_documents(counts, VOCABULARY), tally, {}, np.random.default_rng(0))
+    (row,) = poured
+    assert len(np.unique(row.indices)) == row.nnz <= 9
+    assert row.sum() == 120
+
+
+def test_threads_change_nothing():
+    documents, _ = planted(101)
+    states = [LDA(n_topics=3, threads=n).fit(documents, epochs=3).learned.state for n in (1, 2, 5)]
+    for state in states[1:]:
+        np.testing.assert_array_equal(state["counts"], states[0]["counts"])
+
+
+def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
+    documents, _ = planted(40)
+    persons = np.random.default_rng(1).integers(0, 9, 40)
+    model = LDA(n_topics=3)
+    state = model.start(VOCABULARY, np.random.default_rng(0))
+    whole = counts_of(model, state, documents, {})
+    monkeypatch.setattr(lda, "_CHUNK", 30)
+    np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
+    query = PerPerson(model.query(state))
+    owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=persons)
+    tally = SumTally(query.terms, persons=persons)  # which refuses a person that comes back in a later chunk
+    query.answer(owned, tally, {}, np.random.default_rng(0))
+    assert query.terms.unit is Unit.PERSON
+    np.testing.assert_array_equal(tally.blocks()["counts"], whole)
+
+
+# ---- what a party remembers --------------------------------------------------------------------------------------------
+
+
+def test_topics_follow_their_documents_wherever_these_stand():
+    documents, _ = planted(20)
+    model, memory = LDA(n_topics=3), {}
+    state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 2)
+    bags = Bags.of(documents.counts, WORDS)
+    before = Assignments.remembered(memory).recall(bags, bags.names(documents.keys))
+    order = np.random.default_rng(4).permutation(20)[:12]
+    moved = documents.select(order)
+    some = Bags.of(moved.counts, WORDS)
+    after = Assignments.remembered(memory).recall(some, some.names(moved.keys))
+    for here, there in enumerate(order):
+        expected = before.topics[before.token_ends[there] : before.token_ends[there + 1]]
+        np.testing.assert_array_equal(after.topics[after.token_ends[here] : after.token_ends[here + 1]], expected)
+    assert (after.steps == state["step"][0] - 1).all()
+
+
+def test_documents_that_were_not_asked_keep_their_topics():
+    documents, _ = planted(20)
+    model, memory = LDA(n_topics=3), {}
+    state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
+    bags = Bags.of(documents.counts, WORDS)
+    names = bags.names(documents.keys)
+    before = Assignments.remembered(memory).recall(bags, names)
+    counts_of(model, state, documents.select(np.arange(5)), memory)
+    after = Assignments.remembered(memory).recall(bags, names)
+    np.testing.assert_array_equal(after.steps, [1] * 5 + [0] * 15)
+    np.testing.assert_array_equal(after.topics[bags.token_ends[5] :], before.topics[bags.token_ends[5] :])
+
+
+def test_a_document_that_changed_is_a_new_one():
+    documents, _ = planted(4)
+    memory = {}
+    model = LDA(n_topics=3)
+    rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
+    table = documents.counts.toarray()
+    table[2, 5] += 1
+    bags = Bags.of(table, WORDS)
+    recalled = Assignments.remembered(memory).recall(bags, bags.names(documents.keys))
+    np.testing.assert_array_equal(recalled.steps, [0, 0, NEVER, 0])
+
+
+# ---- what is learned ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return LDA(n_topics=3).fit(planted()[0], epochs=30)
+
+
+def test_planted_topics_are_found(fitted):
+    documents, topic = planted()
+    tops = [{int(word[1:]) // 20 for word in words} for words in fitted.top_words(10)]
+    assert sorted(tops, key=min) == [{0}, {1}, {2}]
+    home = [tops.index({t}) for t in range(3)]
+    fresh, fresh_topic = planted(60, seed=9)
+    assert (fitted.transform(documents).argmax(1) == np.array(home)[topic]).mean() > 0.98
+    assert (fitted.transform(fresh).argmax(1) == np.array(home)[fresh_topic]).mean() > 0.95
+
+
+def test_more_rounds_predict_better():
+    documents, _ = planted()
+    held, _ = planted(60, seed=9)
+    history = LDA(n_topics=3).fit(documents, held, epochs=15).learned.history
+    assert history[0].held_out < history[-1].held_out - 0.3
+    assert history[-1].held_out > -3.6  # twenty words of sixty, and a little noise; all alike would be -4.1
+
+
+def test_it_is_saved_and_loaded(fitted, tmp_path):
+    fitted.save(tmp_path / "model.safetensors")
+    again = LDA.load(tmp_path / "model.safetensors")
+    assert again == fitted
+    fresh, _ = planted(20, seed=3)
+    np.testing.assert_array_equal(again.transform(fresh), fitted.transform(fresh))
+
+
+def test_shares_of_one_word_are_known_in_closed_form(fitted):
+    shares = fitted.transform(as_documents(np.eye(WORDS, dtype=np.int64), VOCABULARY))
+    belongs = fitted.components_.T / fitted.components_.T.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, (belongs + fitted.alpha) / (1 + 3 * fitted.alpha), rtol=1e-9)
+    nothing = fitted.transform(as_documents(np.zeros((2, WORDS), dtype=np.int64), VOCABULARY))
+    np.testing.assert_allclose(nothing, 1 / 3)
+
+
+def test_likelihood_is_that_of_the_mixture(fitted):
+    seen, unseen = planted(30, seed=5)[0], planted(30, seed=6)[0]
+    expected = (unseen.counts.toarray() * np.log(fitted.transform(seen) @ fitted.components_)).sum(axis=1)
+    np.testing.assert_allclose(fitted.log_likelihood(fitted.learned.state, seen, unseen), expected, rtol=1e-10)
+
+
+# ---- what is given to it -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [[[3]], [[1, 0, 2]], [[1], [4]], [[0, 0], [0, 0]], np.zeros((0, 5), dtype=np.int64), [[0, 0, 0], [1, 1, 0]]],
+    ids=["one word", "one document", "one word of two", "empty", "nobody's", "an empty one"],
+)
+@pytest.mark.parametrize("k", [1, 7])
+def test_little_input_ends_in_finite_topics(counts, k):
+    model = LDA(n_topics=k).fit(np.array(counts), epochs=3)
+    documents = as_documents(np.array(counts))
+    assert np.isfinite(model.components_).all()
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    np.testing.assert_allclose(model.transform(documents).sum(axis=1), 1)
+    assert np.isfinite(model.score(documents))
+
+
+@pytest.mark.parametrize("counts", [np.array([[0.5, 1.0]]), np.array([[1.5, 2.0], [1.0, 1.0]])])
+def test_weights_are_no_counts(counts):
+    with pytest.raises(CountsNotWhole):
+        LDA(n_topics=2).fit(counts)
+
+
+def test_whole_floats_and_untidy_matrices_are_counts():
+    tidy = np.array([[0, 2, 1], [3, 0, 0]])
+    untidy = sparse.csr_array((np.array([1.0, 1, 1, 0, 3]), np.array([2, 1, 1, 0, 0]), np.array([0, 4, 5])), (2, 3))
+    first, second = (LDA(n_topics=2).fit(table, epochs=3).learned.state for table in (tidy, untidy))
+    np.testing.assert_array_equal(first["counts"], second["counts"])
+
+
+def test_noise_leaves_no_negative_count():
+    model = LDA(n_topics=2)
+    state = model.start(("a", "b"), np.random.default_rng(0))
+    after = model.update(state, Answer({"counts": np.array([[-3.0, 2.4], [0.6, -0.1]])}))
+    np.testing.assert_array_equal(after["counts"], [[0, 2], [1, 0]])
+    assert after["counts"].dtype == state["counts"].dtype
+
+
+@pytest.mark.parametrize("counts", [-(2**63), 2**63 - 1, -1])
+def test_a_table_that_makes_no_sense_still_gives_topics(counts):
+    """A coordinator may send anything of the right shape; what a party answers then are still its own words."""
+    documents, _ = planted(10)
+    model, memory = LDA(n_topics=3), {}
+    state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
+    forged = {**state, "counts": np.full_like(state["counts"], counts)}
+    np.testing.assert_array_equal(counts_of(model, forged, documents, memory).sum(axis=0), documents.counts.sum(axis=0))
+    assert np.isfinite(model.infer(forged, documents)).all()
+
+
+def test_a_table_of_another_size_is_refused():
+    documents, _ = planted(5)
+    state = LDA(n_topics=3).start(VOCABULARY, np.random.default_rng(0))
+    with pytest.raises(BrokenPromise):
+        counts_of(LDA(n_topics=4), state, documents, {})
+    with pytest.raises(BrokenPromise):
+        LDA(n_topics=3).infer(state, as_documents(np.ones((1, 3), dtype=np.int64)))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("n_topics", 0), ("n_topics", 1 << 17), ("alpha", 0.0), ("eta", float("inf")), ("sweeps", 0), ("threads", 0)],
+)
+def test_settings_are_checked_before_anything_is_read(setting, value):
+    with pytest.raises(BadSetting) as refusal:
+        LDA(**{setting: value})
+    assert refusal.value.name == setting
