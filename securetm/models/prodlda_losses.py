@@ -9,20 +9,21 @@ import copy
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import pad, softplus
 
 from securetm.contracts import Array
 from securetm.errors import BrokenPromise
 from securetm.models.kernels import Bags, Fused, Spelled, normalise, normalise_backward, squared_lengths
 
 _TOO_LONG = 2.0**40  # a factor of a gradient beyond it counts as infinite: products and sums of what is left stay ordinary
+_LANES = 64  # a multiple of the numbers that any vector instruction takes at once
 _AT_ONCE = 64  # owners whose backgrounds are summed side by side
 
 
@@ -117,12 +118,23 @@ class Encoded:
 def encode(layers: dict[str, Tensor], batch: Bags, kernels: Fused | Spelled, mask: Tensor | None) -> Encoded:
     """Topic means and log-variances of a batch; without a mask nothing is dropped."""
     first = kernels.embed(batch, layers["words"]).add_(layers["words_bias"])
-    one = softplus(first)
+    one = _each(softplus, first)
     second = torch.addmm(layers["inner_bias"], one, layers["inner"])
-    two = softplus(second) if mask is None else softplus(second).mul_(mask)
+    two = _each(softplus, second) if mask is None else _each(softplus, second).mul_(mask)
     head = torch.addmm(layers["head_bias"], two, layers["head"]).view(len(two), 2, -1).transpose(0, 1).contiguous()
     normal, *scales = normalise(head)
-    return Encoded((first.sigmoid_(), second.sigmoid_()), (one, two), head, normal, (scales[0], scales[1]))
+    slopes = _each(torch.sigmoid, first), _each(torch.sigmoid, second)
+    return Encoded(slopes, (one, two), head, normal, (scales[0], scales[1]))
+
+
+def _each(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """A function of each number, computed alike wherever it stands.
+
+    The last numbers of an array that fill no whole vector register go through other code and come out otherwise in their last
+    bit. Then a document's gradient would depend on how many documents stand beside it, and weights can be made so that such a
+    bit decides it all.
+    """
+    return function(pad(x.reshape(-1), (0, -x.numel() % _LANES)))[: x.numel()].view(x.shape)
 
 
 @dataclass(frozen=True)
@@ -244,7 +256,7 @@ class ProdLDALosses:
         said, kept, topics = self._said, self._dense["topics"][0], self._layers["topics"]
         level = (said.pulls * said.rates / self._net.gain).abs().double()
         each = torch.linalg.vector_norm(topics, dim=1)
-        logits = (kept.abs() @ each + math.sqrt(topics.shape[1]) * said.means.abs()).double()
+        logits = ((kept.abs() * each).sum(dim=1) + math.sqrt(topics.shape[1]) * said.means.abs()).double()
         undoing = (said.rates * self._net.gain).reciprocal()
         off: Tensor = (len(topics) + 16) * torch.finfo(topics.dtype).eps * level * logits
         fine = (logits <= _TOO_LONG) & (said.rates.reciprocal() <= _TOO_LONG) & (undoing <= _TOO_LONG)

@@ -170,6 +170,27 @@ def test_a_document_that_diverges_changes_nothing_but_itself():
     assert whole.vector()[-1] == pytest.approx(others.vector()[-1], rel=1e-6)  # nor is it counted
 
 
+@pytest.mark.parametrize("hidden", [15, 37, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_document_changes_a_bit_of_what_another_one_gives(dtype, hidden):
+    """Sums of large numbers that cancel make a row of its last bit, so that one document more would turn others' rows round."""
+    net, rng = ProdLDA(n_topics=TOPICS, hidden=hidden, dtype=dtype, device="cpu", dropout=0.0), np.random.default_rng(1)
+    state = net.start(tuple(map(str, range(300))), rng)
+    parts = Shape(300, hidden, TOPICS).views(state["weights"])
+    parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, hidden)
+    inward, inner = np.log1p(np.exp(parts["words_bias"].astype(float))), rng.standard_normal((hidden, hidden))
+    parts["inner"][...] = 1e8 * (inner - np.outer(inward, inward @ inner) / (inward @ inward))
+    parts["head"][...] = rng.standard_normal(parts["head"].shape)
+    counts, keys = sparse.csr_array(rng.poisson(0.1, (70, 300))), np.arange(70, dtype=np.uint64) * 977
+    for size in range(2, 70):
+        with_it, without = net.losses(state, counts[:size], keys[:size]), net.losses(state, counts[1:size], keys[1:size])
+        assert np.array_equal(with_it.norms(np.arange(size))[1:], without.norms(np.arange(size - 1)))
+        for name, factors in without._dense.items():
+            assert all(torch.equal(a[1:], b) for a, b in zip(with_it._dense[name], factors, strict=True)), (size, name)
+        assert torch.equal(with_it._words[1:], without._words)
+        assert torch.equal(with_it._said.back[1:], without._said.back)
+
+
 def test_a_person_with_one_document_that_diverges_gives_nothing():
     net, state = setting("float32", fill(3e38, "words", 1499))
     persons = np.array([0, 1, 1, 2, 3, 3, 3, 4, 4, 5, 6, 4])
