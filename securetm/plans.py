@@ -218,7 +218,11 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
     tables = read_toml(path) if path else {}
     for name, value in overrides.items():
         _place(tables, name.split("."), value)
-    return plan_from_tables(tables, str(path.name) if path else "the command line")
+    plan = plan_from_tables(tables, str(path.name) if path else "the command line")
+    for name in tables.get("privacy", {}):  # who asks for none of something is not given what the profile has instead
+        problem = "is nothing: leave it out to keep what the profile says"
+        require(name not in _NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
+    return plan
 
 
 def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:

@@ -59,6 +59,7 @@ MECHANISMS: Mapping[str, type[Any]] = {
 }
 _BUDGETED = ("epsilon", "delta")
 _WORDS = "word_selection"  # has noise of its own, which is no setting of the training
+_NOISY = (_WORDS, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
 MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "lda": "securetm.models.lda:LDA",
     "prodlda": "securetm.models.prodlda:ProdLDA",
@@ -108,6 +109,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
     table = _changed(read_toml(path), changed or {}, path.name)
     text = into(ProfileText, table, str(path.name))
     _check(text, path.name)
+    budget = _budget(text, unit, path.name)
     return Profile(
         text.name,
         text.title,
@@ -121,7 +123,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
         text.threshold,
         text.threshold_share,
         text.colluding,
-        _budget(text, unit, path.name),
+        budget,
         danger=text.danger,
     )
 
@@ -143,11 +145,11 @@ def admitted(terms: Terms, profile: Profile, cohort: Cohort) -> Terms:
     for mechanism in profile.mechanisms:
         terms = mechanism.admit(terms, cohort)
     if profile.budget is not None:
-        _check_paid(terms, profile)
+        _check_paid(terms, profile, cohort)
     return profile.aggregation.admit(terms, cohort)
 
 
-def _check_paid(terms: Terms, profile: Profile) -> None:
+def _check_paid(terms: Terms, profile: Profile, cohort: Cohort) -> None:
     """What a budget needs of every answer, whatever the parts are: selected words, secret batches, and noise."""
     at_opener = any(getattr(mechanism, "by_opener", False) for mechanism in profile.mechanisms)
     if terms.names_words:
@@ -158,8 +160,14 @@ def _check_paid(terms: Terms, profile: Profile) -> None:
         raise NoiseByParties()
     if terms.noised is Noised.NOT and not at_opener:
         raise NotNoised()
-    if terms.noised is Noised.SHARE and profile.aggregation.channel != "sealed":
+    if terms.noised is Noised.SHARE and not _only_sums(profile.aggregation, cohort):
         raise SharesInTheClear()
+
+
+def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:
+    """Whether no answer is seen by itself, even with the parties' help that the size of their noise reckons with."""
+    bears = [claim.colluding for claim in aggregation.claims(cohort) if claim.what == "sees only sums"]
+    return aggregation.channel == "sealed" and max(bears, default=-1) >= cohort.colluding
 
 
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
@@ -230,8 +238,19 @@ def _check(text: ProfileText, where: str) -> None:
     require(bool(text.vocabularies), where, "vocabularies", "[]", "allows no vocabulary at all")
     for source in text.vocabularies:
         require(source in VOCABULARIES, where, "vocabularies", source, f"is none of {', '.join(VOCABULARIES)}")
+    _check_counted(text, where)
     require(text.minimum_parties >= 1, where, "minimum_parties", text.minimum_parties, "must be at least 1")
     require(text.minimum_documents >= 1, where, "minimum_documents", text.minimum_documents, "must be at least 1")
     require(text.threshold >= 1, where, "threshold", text.threshold, "must be at least 1")
     require(0 <= text.threshold_share <= 1, where, "threshold_share", text.threshold_share, "must lie between 0 and 1")
     require(text.colluding >= 0, where, "colluding", text.colluding, "cannot be negative")
+
+
+def _check_counted(text: ProfileText, where: str) -> None:
+    """A budget covers no list of all words; and noise without a budget adds up while nobody counts."""
+    listed = "union" in text.vocabularies
+    problem = "shows who uses which word, and no budget can pay for it: allow file, or joint with a word_selection"
+    require(not (text.budget and listed), where, "vocabularies", "union", problem)
+    noise = next((str(part.get("kind")) for part in text.mechanism if part.get("kind") in _NOISY), "")
+    problem = f"is missing: {noise} adds noise, and without [budget] nobody counts what its answers add up to"
+    require(bool(text.budget) or not noise, where, "budget", "(nothing)", problem)

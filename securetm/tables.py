@@ -18,7 +18,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from securetm.errors import BadSetting, UnknownSetting, UnreadableToml
 
 T = TypeVar("T")
-_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list"}
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", dict: "a table"}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
     if not weaker:
         hint = "choose a profile that promises it, or a threat model that accepts its absence and says why"
         return Gap(claim.what, claim.against, f"nothing promises it, and {wanted.because}", hint)
-    reason = f"it is promised with up to {max(weaker)} colluding parties where {claim.colluding} are feared"
+    helpers = "one colluding party" if max(weaker) == 1 else f"{max(weaker)} colluding parties"
+    reason = f"it is promised with up to {helpers} where {claim.colluding} are feared"
     return Gap(claim.what, claim.against, reason, "raise `colluding` in the profile; that may need more parties")
 
 

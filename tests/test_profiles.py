@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import Misuse, NotFound, UnknownSetting, UnreadableToml
-from securetm.federation.soundness import check
+from securetm.errors import Misuse, NotFound, SharesInTheClear, UnknownSetting, UnreadableToml
+from securetm.federation.soundness import check, refused_questions
+from securetm.plans import plan_from_tables
 from securetm.profiles import admitted, make_model, model_settings, profile_names, read_profile
 from securetm.reports.explanation import explain
 from securetm.threats import threat_model_names
@@ -24,6 +25,36 @@ minimum_parties = 3
 kind = "shuffled_batches"
 """
 
+SHARED_NOISE = """\
+name = "own"
+title = "Shares of noise"
+threat_model = "private_answers"
+aggregation = "masked"
+vocabularies = ["joint", "file"]
+minimum_parties = 4
+threshold_share = 0.8
+colluding = 2
+
+[budget]
+epsilon = 3.0
+delta = 1e-5
+
+[[mechanism]]
+kind = "poisson"
+rate = 0.1
+
+[[mechanism]]
+kind = "clip"
+radius = 1.0
+
+[[mechanism]]
+kind = "fixed_point"
+headroom = 0.02
+
+[[mechanism]]
+kind = "noise_shares"
+noise_multiplier = 1.0
+"""
 MISTAKES = {
     "no title": (lambda t: t.replace('title = "A profile of one\'s own"\n', ""), "title", "missing"),
     "misspelt": (lambda t: "minimun_parties = 2\n" + t, "minimun_parties", "no setting"),
@@ -39,6 +70,14 @@ MISTAKES = {
     "a mechanism that is no table": (lambda t: t.split("[[")[0] + "mechanism = [1]\n", "mechanism", "a list"),
     "a mechanism without a kind": (lambda t: t.replace('kind = "shuffled_batches"', ""), "kind", "missing"),
     "a mechanism with a setting it has not": (lambda t: t + "rate = 1\n", "rate", "no setting"),
+}
+BUDGET = "[budget]\nepsilon = 3.0\ndelta = 1e-5\n\n"
+UNCOUNTED = {
+    "no finite epsilon": (lambda t: t.replace("3.0", "inf"), "epsilon", "a number"),
+    "a delta that is no number": (lambda t: t.replace("1e-5", "nan"), "delta", "a number"),
+    "a budget that is no table": (lambda t: t.replace(BUDGET, "budget = 3\n"), "budget", "a table"),
+    "a list of all words": (lambda t: t.replace('"joint"', '"union"'), "vocabularies", "no budget can pay"),
+    "noise without a budget": (lambda t: t.replace(BUDGET, ""), "budget", "noise_shares adds noise"),
 }
 UNKNOWN = {
     "mechanism": ("shuffled_batches", "shuffled_batches"),
@@ -67,6 +106,27 @@ def test_a_mistake_is_named_with_file_and_place(mistake: str, tmp_path: Path) ->
     assert place in str(refusal.value)
     assert problem in str(refusal.value)
     assert refusal.value.advice()
+
+
+@pytest.mark.parametrize("mistake", UNCOUNTED)
+def test_a_budget_that_nobody_could_count_is_named(mistake: str, tmp_path: Path) -> None:
+    change, place, problem = UNCOUNTED[mistake]
+    assert change(SHARED_NOISE) != SHARED_NOISE
+    assert read_profile(written(tmp_path, SHARED_NOISE)).budget is not None
+    with pytest.raises(Misuse, match=problem) as refusal:
+        read_profile(written(tmp_path, change(SHARED_NOISE)))
+    assert f"own.toml{' [budget]' if 'number' in problem else ''}: {place}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(("aggregation", "colluding", "sound"), [("masked", 2, True), ("bfv", 2, False), ("bfv", 0, True)])
+def test_shares_of_noise_need_sums_that_bear_as_many_helpers(
+    aggregation: str, colluding: int, sound: bool, tmp_path: Path
+) -> None:
+    """One party's key opens every answer under a shared key, and each answer holds one share of the noise only."""
+    text = SHARED_NOISE.replace("masked", aggregation).replace("colluding = 2", f"colluding = {colluding}")
+    plan = plan_from_tables({"profile": written(tmp_path, text), "vocabulary": {"max_words": 50}}, "a test")
+    reasons = [gap.reason for gap in refused_questions(plan, plan.make_profile(), 5)]
+    assert any(reason == str(SharesInTheClear()) for reason in reasons) is not sound
 
 
 @pytest.mark.parametrize("kind", UNKNOWN)

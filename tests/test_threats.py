@@ -128,6 +128,6 @@ def test_a_gap_says_what_is_missing() -> None:
     assert (nothing.claim, nothing.adversary) == ("sees only sums", "coordinator")
     assert nothing.reason.startswith("nothing promises it")
     (weak,) = gaps(model, {Claim("sees only sums", "coordinator", 1)})
-    assert "up to 1 colluding" in weak.reason
+    assert "up to one colluding party" in weak.reason
     assert "2 are feared" in weak.reason
     assert gaps(read_threat_model("trusted_coordinator"), frozenset()) == ()

@@ -32,9 +32,9 @@ class NoiseByParties(Unsound):
 
 
 class SharesInTheClear(Unsound):
-    """each party adds a share of the noise only, and here every party's answer is seen by itself"""
+    """each party adds a share of the noise only, and here a party's answer is seen by itself, or is if others help to see it"""
 
-    hint = 'add the shares under masked or encrypted sums, or let each party add all the noise: kind = "gaussian"'
+    hint = 'add the shares under masked sums, or let each party add all the noise: kind = "gaussian"'
 
 
 @dataclass(eq=False)

@@ -355,7 +355,8 @@ class Coordinator:
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
     def _keep_is_due(self) -> bool:
-        return time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
+        """Now and then; after every round that a budget pays for, since one that is lost would have to be paid again."""
+        return self.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def _keep(self, state: State, rounds: int, history: Sequence[float]) -> None:
         facts = {"serial": self._serial, "numbers": self._numbers, "rounds": rounds, "history": list(history)}

@@ -125,7 +125,8 @@ def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
 
 
 def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
-    helped = f", even if {colluding} parties help it" if colluding else ", if no party helps it"
+    several = f", even if {colluding} parties help it" if colluding > 1 else ", even if one party helps it"
+    helped = several if colluding else ", if no party helps it"
     whose = " or ".join(sorted(unit.value for unit in units if unit is not None))
     return what + (f" per {whose}" if whose else "") + helped
 

@@ -109,8 +109,15 @@ def spending(result: Mapping[str, Any]) -> Table:
 
 def _say_stopped(result: Mapping[str, Any], to: Console) -> None:
     if result["stopped"] == "budget":
-        more = "another round would have exceeded the budget; the model so far is kept"
-        to.print(f"[bold yellow]Stopped after {result['rounds']} rounds:[/bold yellow] {more}.")
+        rounds = int(result["rounds"])
+        more = "another round would have exceeded the budget; the model so far is kept" if rounds else _NOT_ONE
+        to.print(f"[bold yellow]Stopped after {rounds} rounds:[/bold yellow] {more}.")
+
+
+_NOT_ONE = (
+    "the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger FILE` shows what earlier "
+    "runs over these documents spent; if it is none, one round costs more than the budget, and needs more noise"
+)
 
 
 def topics_table(topics: Sequence[Sequence[str]]) -> Table:
