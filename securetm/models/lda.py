@@ -105,8 +105,9 @@ class LDA(Estimator):
         # Seeded by name: two documents with one key must not draw alike.
         noise = starts_of(int(state["seed"][0]), step, old.names, _DRAWS)
         known, counted = old.steps != NEVER, old.steps == step - 1  # what was given a round ago is in the table
-        shared = np.ascontiguousarray(self._counts(state).T)
-        facts = (bags.ends, bags.words, bags.counts, bags.token_ends, noise, known, counted, shared, shared.sum(axis=0))
+        counts = self._counts(state)
+        table = (np.ascontiguousarray(counts.T + self.eta), counts.sum(axis=1))
+        facts = (bags.ends, bags.words, bags.counts, bags.token_ends, noise, known, counted, *table)
         prior = (self.alpha, self.eta, self.sweeps)
         self.on_ranges(bags, lambda first, last: resample(first, last, *facts, *prior, topics))
         return replace(old, steps=np.full(len(bags), step), topics=topics)

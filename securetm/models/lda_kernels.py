@@ -49,12 +49,13 @@ def resample(
 ) -> None:
     """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each token's topic before and after.
 
-    `shared` is vocabulary x topics. A document that is `counted` in it takes its old topics out and puts its new ones in as it
+    `shared` is vocabulary x topics, each count with eta added. A document that is `counted` in it takes its old topics out and puts its new ones in as it
     goes; of the other documents it sees `shared` alone. A document that is not `known` draws its first topics one by one.
     """
     k = shared.shape[1]
     padded = -(-k // _LANES) * _LANES
-    here, others, products = np.empty(k), np.empty(k), np.empty(padded)
+    here, others = np.empty(k), np.empty(k)
+    products, sums = np.empty(padded), np.empty(padded // _LANES)
     weight, share = np.zeros(padded), np.zeros(padded)  # beyond the last topic they stay 0
     for d in range(first, last):
         begin, end = token_ends[d], token_ends[d + 1]
@@ -72,7 +73,7 @@ def resample(
                         weight[z] -= 1.0
                         here[z] -= 1.0
                         share[z] = (here[z] + alpha) / (others[z] + here[z])
-                    z = _draw(weight, share, products, k, uniform(noise[d], drawn))
+                    z = _draw(weight, share, products, sums, k, uniform(noise[d], drawn))
                     now[t] = z
                     weight[z] += 1.0
                     here[z] += 1.0
@@ -112,16 +113,14 @@ def _weigh(
         weight[z] = row[z]
     if counted:
         for j in range(t, t + count):
-            weight[old[j]] -= 1.0
-    for z in range(len(row)):
-        weight[z] = max(weight[z], 0.0) + eta
+            weight[old[j]] = max(weight[old[j]] - 1.0, eta)
     if assigned:
         for j in range(t, t + count):
             weight[now[j]] += 1.0
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw(weight: Array, share: Array, products: Array, k: int, chance: float) -> int:
+def _draw(weight: Array, share: Array, products: Array, sums: Array, k: int, chance: float) -> int:
     """A topic with probability in proportion to weight x share.
 
     Sums go by lanes, since one long chain of additions is slow, and in one order, so that every machine draws alike.
@@ -129,20 +128,19 @@ def _draw(weight: Array, share: Array, products: Array, k: int, chance: float) -
     for z in range(len(products)):
         products[z] = weight[z] * share[z]
     total = 0.0
-    for b in range(0, len(products), _LANES):
-        total += _of_lanes(products, b)
-    wanted = chance * total
-    b, below, more = 0, 0.0, _of_lanes(products, 0)
-    while below + more <= wanted and b + _LANES < len(products):
-        below += more
-        b += _LANES
-        more = _of_lanes(products, b)
-    last = min(b + _LANES, k) - 1
-    below += products[b]
-    while below <= wanted and b < last:
-        b += 1
-        below += products[b]
-    return b
+    for block in range(len(sums)):
+        sums[block] = _of_lanes(products, block * _LANES)
+        total += sums[block]
+    left, block = chance * total, 0
+    while block < len(sums) - 1 and left >= sums[block]:
+        left -= sums[block]
+        block += 1
+    z = block * _LANES
+    last = min(z + _LANES, k) - 1
+    while z < last and left >= products[z]:
+        left -= products[z]
+        z += 1
+    return z
 
 
 @njit(cache=True, nogil=True, inline="always")
