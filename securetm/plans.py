@@ -20,7 +20,10 @@ from securetm.tables import digest, into, read_toml, require
 T = TypeVar("T")
 STOPS = ("rounds", "weights", "held_out")
 # A round's batch is all parties' batches together, so a federation steps further than one machine would.
-FEDERATED: Mapping[str, Mapping[str, Any]] = {"lda": {"n_topics": 20}, "prodlda": {"n_topics": 20, "learning_rate": 5e-3}}
+FEDERATED: Mapping[str, Mapping[str, Any]] = {
+    "lda": {"n_topics": 20, "sweeps": 5},
+    "prodlda": {"n_topics": 20, "learning_rate": 5e-3},
+}
 PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 
@@ -273,6 +276,8 @@ def _checked(plan: Plan, where: str) -> Plan:
         raise VocabularyNotAllowed(plan.vocabulary.source, profile.name, profile.vocabularies)
     settings = plan.make_model()
     resolved = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.init}  # type: ignore[arg-type]
+    if profile.budget is not None and resolved.get("device") == "auto":
+        resolved["device"] = "cpu"
     return dataclasses.replace(plan, model=ModelChoice(plan.model.name, resolved))
 
 
@@ -287,6 +292,9 @@ def _who_is_protected(plan: Plan) -> PrivacyChoice:
 def _check_budgeted(plan: Plan, profile: Profile, where: str) -> None:
     paid = profile.budget is not None
     by_loss = plan.training.stop == "held_out"
+    device = plan.model.settings.get("device", "auto")
+    parallel = "adds in an order that nobody fixes, so that one row may change others: a budget needs cpu"
+    require(not paid or device in ("auto", "cpu"), where, "model.device", device, parallel)
     problem = "asks the documents, and no budget pays for it under this profile"
     require(not (paid and by_loss), where, "training.stop", plan.training.stop, problem)
 

@@ -150,8 +150,7 @@ class Coordinator:
             keep = self._keep_is_due() or done + 1 == total or judged
             # Parties hold two kept rounds, so a step keeps once: after its last question.
             answer = self._afforded(state, keep=keep and not (judged and self._by_loss))
-            if answer is None:
-                self._keep(state, done, stopping.history)
+            if answer is None:  # every round before was kept when it was answered, and parties kept nothing of this one
                 break
             state, done = self.model.update(state, answer), done + 1
             if not all(np.isfinite(array).all() for array in state.values()):

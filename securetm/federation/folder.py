@@ -55,6 +55,7 @@ class RunFolder:
     members: tuple[str, ...]
     with_content: bool = False
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
+    name: str = ""  # what the parties call the run in their ledgers: no other run has it, whatever its folder is called
     ledgers: Path = Path()  # where the parties' ledgers lie: beside the runs, since they outlive them
 
     def ledger(self, name: str) -> Path:
@@ -101,11 +102,12 @@ def begin(
         raise TooFewForProfile(len(corpora), needed, plan.profile)
     plan = settled(plan, len(corpora), _named_unit(corpora))
     home = (ledgers or path.resolve().parent / "ledgers" / _dealt(plan, corpora)).resolve()
-    folder = RunFolder(path, plan, tuple(corpora), with_content, ledgers=home)
+    name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
+    folder = RunFolder(path, plan, tuple(corpora), with_content, name=name, ledgers=home)
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
     pinned = {name: key.hex() for name, key in keys.items()}
-    write_json(path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "plan": plan.tables()})
+    write_json(path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables()})
     return replace(folder, keys=keys)
 
 
@@ -143,10 +145,10 @@ def reopen(path: Path) -> RunFolder:
     try:
         tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
-        ledgers = Path(facts["ledgers"])
+        name, ledgers = str(facts["name"]), Path(facts["ledgers"])
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
-    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys, ledgers)
+    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys, name, ledgers)
 
 
 def result_of(path: Path) -> dict[str, Any]:

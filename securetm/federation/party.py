@@ -22,6 +22,7 @@ from securetm.contracts import (
     Entropy,
     Exchange,
     Memory,
+    Noised,
     Parcel,
     Profile,
     Query,
@@ -253,9 +254,10 @@ class Party:
         """The corpus alone is asked about once: the same question gets the same bytes, another cohort gets none."""
         asked = digest([ask.question, list(cohort.members), list(self.questions.vocabulary), terms.size])
         stored = self.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
-        if stored and stored[0][0] != asked:
+        if stored and (stored[0][0] != asked or terms.noised is Noised.SHARE):  # one share of noise twice is no more noise
             raise AlreadyAnswered()
         if not stored:
+            self._check_first(ask)
             return self._answer_now(ask, query, cohort, terms, once=asked)
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
             self.store.keep_memory(ask.serial, self._memory)
@@ -280,6 +282,11 @@ class Party:
         self._awaited = (ask, terms, desk)
         self._remember(ask, poured.documents, poured.loss, sum(map(len, parcels)))
         return parcels
+
+    def _check_first(self, ask: wire.Ask) -> None:
+        """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
+        if self._purse and any(self._purse.was_asked(self.run, question) for question in (ask.question, TRAIN)):
+            raise OutOfTurn(ask.serial, self._last)
 
     def _pay(self, ask: wire.Ask, terms: Terms, cohort: Cohort) -> None:
         """Affords and records before a document is touched: a crash after this counts as spent."""
@@ -329,8 +336,9 @@ class Party:
             return
         by_person = documents.persons if budget.unit is Unit.PERSON else None
         units = len(documents) if by_person is None else len(np.unique(by_person))
-        if budget.delta * units >= 1:
-            raise DeltaTooLarge(self.name, budget.delta, units, budget.unit.value)
+        delta = max(budget.delta, self.ledger.budget.delta if self.ledger else 0.0)
+        if delta * units >= 1:
+            raise DeltaTooLarge(self.name, delta, units, budget.unit.value)
 
     def _check_cohort(self, members: Sequence[str]) -> None:
         strangers = [m for m in members if m not in self.members]
@@ -344,6 +352,8 @@ class Party:
 
     def _remember(self, ask: wire.Ask, documents: int, loss: float, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
+        if self._purse is not None:  # how many took part stays unknown, even here: the amplification rests on it
+            documents, loss = 0, float("nan")
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
         if ask.keep and self.learner is None:

@@ -87,6 +87,7 @@ def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
         plan = replace(plan, privacy=replace(plan.privacy, words=_words_noise(plan)))
     if plan.privacy.epsilon and not plan.privacy.noise:
         plan = replace(plan, privacy=replace(plan.privacy, noise=_least_noise(plan, parties)))
+    bill_of(plan, parties)  # what cannot be billed is refused now, not after the first answer was paid for
     return plan
 
 

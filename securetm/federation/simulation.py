@@ -70,7 +70,7 @@ def make_party(folder: RunFolder, name: str) -> Party:
     party = Party(
         name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name)
     )
-    return replace(party, run=folder.path.resolve().name)
+    return replace(party, run=folder.name)
 
 
 def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:
@@ -196,7 +196,7 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
     if budget is None:
         return {"party": name, "unit": "document", "epsilon": None, "delta": None}
     ledger = Ledger.read(folder.ledger(name))
-    mine = total(ledger.spends(folder.path.resolve().name), ALONE * budget.delta)  # its own delta, not the ledger's
+    mine = total(ledger.spends(folder.name), ALONE * budget.delta)  # its own delta, not the ledger's
     whole = ledger.spent()
     ledger.close()
     return {

@@ -12,6 +12,7 @@ from typing import Any
 
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.accounts import SPENT
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.ledger.ledger import MOST
 from securetm.accounting.spends import Spend
@@ -44,7 +45,7 @@ class Purse:
     needed: int  # other parties that must have signed the present head before more is spent
     budget: Budget  # of this run; the ledger's own is the party's, for all runs
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
-    _left: tuple[Spend, int] | None = None  # how many more such answers this run may give
+    _left: tuple[Spend, int, int] | None = None  # how many more such answers this run may give, at that length of the ledger
 
     def charge(self, run: str, spend: Spend, about: dict[str, str | int]) -> None:
         """Refused by name if the others did not sign where the ledger stands, or if a budget does not reach; else on disk."""
@@ -59,13 +60,20 @@ class Purse:
             self.ledger.charge(run, spend, about)
         except BudgetExhausted as limit:
             raise OutOfBudget(str(limit)) from limit
-        self._left = spend, left - 1
+        self._left = spend, left - 1, count + 1
+
+    def was_asked(self, run: str, question: str) -> bool:
+        """Whether this run paid for such a question before."""
+        spent = (entry.content for entry in self.ledger.entries() if entry.content["kind"] == SPENT)
+        return any(said["run"] == run and said["about"].get("question") == question for said in spent)
 
     def _allowed(self, run: str, spend: Spend) -> int:
-        """Worked out once for each kind of answer, then counted down: composing losses takes longer than a round."""
-        if self._left is None or self._left[0] != spend:
+        """Worked out anew where the ledger holds what was not counted down: composing losses takes longer than a round."""
+        count, _ = self.ledger.head
+        if self._left is None or (self._left[0], self._left[2]) != (spend, count):
             share = ALONE * self.budget.delta
-            self._left = spend, affordable(self.ledger.spends(run), spend, self.budget.epsilon, share, MOST)
+            left = affordable(self.ledger.spends(run), spend, self.budget.epsilon, share, MOST)
+            self._left = spend, left, count
         return self._left[1]
 
     def announce(self) -> bytes:

@@ -34,7 +34,7 @@ class Clip(Mechanism):
 
     def row_radius(self, terms: Terms) -> float:
         """To this length rows are clipped where they are summed."""
-        return self.radius if self._concerns(terms) else INF
+        return min(self.radius, terms.l2) if self._concerns(terms) else INF
 
     def _concerns(self, terms: Terms) -> bool:
         """Ragged rows are not summed, so nobody clips them."""

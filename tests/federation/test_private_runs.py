@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,15 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DeltaTooLarge, NoBudgetLeft, NoPersons, VocabularyNotAllowed
+from securetm.errors import BadSetting, DeltaTooLarge, NoBudgetLeft, NoPersons, VocabularyNotAllowed
 from securetm.federation import wire
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.simulation import execute
+from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
 
 from .conftest import FIVE, small_plan, texts
@@ -195,6 +199,41 @@ def test_a_later_plan_cannot_raise_the_budget_of_a_party(five: Mapping[str, Corp
     result = execute(begin(tmp_path / "another", plan, five), Unwatched())
     assert result["rounds"] == 0
     assert all(spent["all_runs"] <= 3.0 for spent in result["spent"])
+
+
+def test_another_run_in_a_folder_of_the_same_name_is_another_run(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder, _ = ran(tmp_path, "dp-central", five, training__rounds=2)
+    shutil.rmtree(folder.path)
+    again, _ = ran(tmp_path, "dp-central", five, training__rounds=2)
+    with Ledger.read(again.ledger("north")) as ledger:
+        assert [run.answers for run in ledger.runs()] == [2, 2]
+
+
+def test_a_party_does_not_keep_how_many_took_part(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder, _ = ran(tmp_path, "dp-local", five, training__rounds=2)
+    store = PartyStore(folder.party("north"))
+    assert store.rows("SELECT documents, loss FROM rounds WHERE question = 'train'") == [(0, None), (0, None)]
+    store.close()
+
+
+def test_words_are_not_asked_after_training_began(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Composition was worked out for an order that is fixed in advance."""
+    plan = small_plan(profile="dp-local", training__rounds=2)
+    party = paying_parties(plan, five, tmp_path)["north"]
+    spend = Spend(GaussianDpEvent(100.0))
+    who = {"profile": plan.profile, "digest": party.profile.digest.hex(), "unit": "document"}
+    assert party.ledger is not None
+    party.ledger.record(party.run, spend, {**who, "question": "train", "serial": 1})
+    played = Played(plan, tuple(five))
+    assert isinstance(played.send(party, played.invite()), wire.Accepted)
+    assert played.send(party, played.ask("joint", {}, serial=2)) == wire.Refusal("OutOfTurn")
+    party.close()
+
+
+def test_a_budget_takes_no_gpu(tmp_path: Path) -> None:
+    assert private_plan(tmp_path, "dp-local").model.settings["device"] == "cpu"
+    with pytest.raises(BadSetting):
+        private_plan(tmp_path, "dp-local", model__device="cuda")
 
 
 def test_where_no_budget_is_left_for_words_the_run_says_so(five: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_run_says_its_epsilon_at_its_own_delta(five: Mapping[str, Corpus], tmp
     folder = begin(tmp_path / "second", plan, five)
     said = execute(folder, Unwatched())["spent"][0]
     with Ledger.read(folder.ledger("north")) as ledger:
-        spends = ledger.spends("second")
+        spends = ledger.spends(folder.name)
     assert said["delta"] == 1e-9
     assert said["epsilon"] == pytest.approx(total(spends, ALONE * 1e-9).epsilon)
     assert said["epsilon"] > 1.2 * total(spends, ALONE * 1e-4).epsilon
