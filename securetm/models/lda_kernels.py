@@ -49,8 +49,9 @@ def resample(
 ) -> None:
     """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each token's topic before and after.
 
-    `shared` is vocabulary x topics, each count with eta added. A document that is `counted` in it takes its old topics out and puts its new ones in as it
-    goes; of the other documents it sees `shared` alone. A document that is not `known` draws its first topics one by one.
+    `shared` is vocabulary x topics, each count with eta added. A document that is `counted` in it takes its old topics out and
+    puts its new ones in as it goes; of the other documents it sees `shared` alone. A document that is not `known` draws its
+    first topics one by one.
     """
     k = shared.shape[1]
     padded = -(-k // _LANES) * _LANES
