@@ -10,8 +10,8 @@ import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from typing import Any
+from multiprocessing.connection import Connection, wait
+from typing import Any, cast
 
 from securetm.errors import SecuretmError, WorkerDied
 from securetm.federation.party import Party
@@ -57,13 +57,25 @@ class Workers:
             self._at.update(dict.fromkeys(share, here))
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Sends all requests first, so that the workers run side by side, then gathers in roster order."""
-        for name, message in requests.items():
-            try:
-                self._at[name].send((name, message))
-            except OSError as problem:
-                raise WorkerDied(self._beside(name)) from problem
-        gathered = dict(self._receive(name) for name in requests)
+        """The workers run side by side, and each gets its next request when its last reply is here.
+
+        Two long messages that meet in one pipe would otherwise wait for each other for ever.
+        """
+        queues: dict[Connection, list[str]] = {}
+        for name in requests:
+            queues.setdefault(self._at[name], []).append(name)
+        for queue in queues.values():
+            self._send(queue[0], requests)
+        gathered: dict[str, bytes] = {}
+        while queues:
+            for pipe in wait(list(queues)):
+                asked = queues[cast(Connection, pipe)]
+                name = asked.pop(0)
+                gathered[name] = self._receive(name)
+                if asked:
+                    self._send(asked[0], requests)
+                else:
+                    del queues[cast(Connection, pipe)]
         return {name: gathered[name] for name in requests}
 
     def close(self) -> None:
@@ -73,14 +85,20 @@ class Workers:
         for process in self._processes:
             process.join()
 
-    def _receive(self, expected: str) -> tuple[str, bytes]:
+    def _send(self, name: str, requests: Mapping[str, bytes]) -> None:
         try:
-            name, reply = self._at[expected].recv()
+            self._at[name].send((name, requests[name]))
+        except OSError as problem:
+            raise WorkerDied(self._beside(name)) from problem
+
+    def _receive(self, expected: str) -> bytes:
+        try:
+            _, reply = self._at[expected].recv()
         except (EOFError, OSError) as problem:
             raise WorkerDied(self._beside(expected)) from problem
         if isinstance(reply, SecuretmError):
             raise reply
-        return name, reply
+        return bytes(reply)
 
     def _beside(self, name: str) -> str:
         """All parties of that party's worker."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -45,6 +46,32 @@ def ran(folder: Path, plan: Plan, corpora: Mapping[str, Corpus], **how: Any) -> 
 
 
 # ---- workers -------------------------------------------------------------------------------------------------------
+
+
+class Echo:
+    """A party that says back what it hears, however long that is."""
+
+    def handle(self, message: bytes) -> bytes:
+        return message
+
+    def close(self) -> None:
+        pass
+
+
+def echo(name: str) -> Party:
+    return cast(Party, Echo())
+
+
+def test_long_messages_do_not_wait_for_each_other() -> None:
+    """Both ways at once they fill the pipe: whoever sends without listening waits for ever."""
+    workers = Workers(echo, {name: (name,) for name in "abcd"}, 2)
+    said = {name: name.encode() * 4_000_000 for name in "abcd"}
+    heard: list[Mapping[str, bytes]] = []
+    asking = threading.Thread(target=lambda: heard.append(workers.ask(said)), daemon=True)
+    asking.start()
+    asking.join(timeout=60)
+    assert heard == [said]
+    workers.close()
 
 
 def test_two_workers_end_where_one_process_does(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
