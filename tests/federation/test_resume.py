@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Interrupted, NotARun, RunBusy, RunExists
-from securetm.federation.folder import Unwatched, alone_in, begin, reopen, result_of
+from securetm.federation.folder import RESULT, Unwatched, alone_in, begin, reopen, result_of
 from securetm.federation.simulation import execute
 
 from .conftest import small_plan
+from .private import private_plan
 
 SCRIPT = Path(__file__).with_name("killed_run.py")
 NEVER = 10**9
@@ -87,6 +89,27 @@ def test_control_c_says_how_to_go_on(corpora: Mapping[str, Corpus], tmp_path: Pa
         execute(folder, PressedControlC())
     assert "securetm run --resume" in stop.value.advice()
     assert execute(reopen(tmp_path / "run"), Unwatched())["rounds"] == 12
+
+
+def test_no_round_that_was_paid_for_is_paid_again(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", private_plan(tmp_path, "dp-local", privacy__epsilon=3.0), five)
+    with pytest.raises(Interrupted):
+        execute(folder, PressedControlC())
+    result = execute(reopen(tmp_path / "run"), Unwatched())
+    assert (result["rounds"], result["stopped"]) == (12, "rounds")
+    for name in five:
+        with Ledger.read(folder.ledger(name)) as ledger:
+            assert sum(entry.content["kind"] == "spent" for entry in ledger.entries()) == 12
+
+
+def test_a_run_killed_after_its_budget_ended_goes_on_to_its_end(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0, privacy__noise=0.8, training__rounds=500)
+    folder = begin(tmp_path / "run", plan, five)
+    first = execute(folder, Unwatched())
+    (folder.path / RESULT).unlink()  # as if it had been killed while each party trained alone, for comparison
+    again = execute(reopen(folder.path), Unwatched())
+    assert first["stopped"] == again["stopped"] == "budget"
+    assert (again["rounds"], again["topics"]) == (first["rounds"], first["topics"])
 
 
 def test_one_folder_holds_one_run(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
