@@ -5,13 +5,11 @@ Both run on one thread and take turns epoch by epoch, so that a busy machine slo
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from scipy import sparse
 
 from securetm.experiments.dense_prodlda import DenseTraining
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
+from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.prodlda import ProdLDA
 
@@ -28,7 +27,6 @@ VOCABULARIES = (2_000, 20_000)
 EPOCHS = 3
 MEMORY_STEPS = 60  # batches after which the peak no longer grows
 
-_CLEAR = Path("/proc/self/clear_refs")  # Linux only
 
 OnProgress = Callable[[int, int], None]
 
@@ -37,7 +35,7 @@ def bench(
     on_progress: OnProgress | None = None, vocabularies: tuple[int, ...] = VOCABULARIES, documents: int | None = None
 ) -> dict[str, Any]:
     """Seconds per epoch and peak memory of ours and theirs, for each size of vocabulary; fewer documents for a quick look."""
-    measures = (_speed, _memory, _growth) if _CLEAR.exists() else (_speed,)
+    measures = (_speed, _memory, _growth) if measurable() else (_speed,)
     total, done = len(measures) * len(vocabularies), 0
     rows: list[dict[str, Any]] = []
     name, corpora = _corpora(vocabularies, documents)
@@ -53,7 +51,7 @@ def bench(
         "machine": _machine(),
         "corpus": name,
         "rows": rows,
-        "missing": [] if _CLEAR.exists() else ["peak memory: only on Linux"],
+        "missing": [] if measurable() else ["peak memory: only on Linux"],
     }
 
 
@@ -100,56 +98,28 @@ def _one_thread() -> Iterator[None]:
 
 def _memory(case: str, counts: Any) -> dict[str, Any]:
     """The peak above what the sparse counts and the imports take."""
-    ours, theirs = (_peak(work, counts) for work in (_learn_ours, _learn_theirs))
+    ours, theirs = (peak_mebibytes(work, counts) for work in (_learn_ours, _learn_theirs))
     return _row(f"peak memory while learning: {case}", ours, theirs, "MiB")
 
 
 def _growth(case: str, counts: Any) -> dict[str, Any]:
     """Our peak on all documents and on a quarter of them: the same, if memory does not grow with documents times words."""
-    quarter, whole = (_peak(_learn_ours, part) for part in (counts[: counts.shape[0] // 4], counts))
+    quarter, whole = (peak_mebibytes(_learn_ours, part) for part in (counts[: counts.shape[0] // 4], counts))
     dense = float(np.prod(counts.shape)) * 4 / 2**20
     facts = {"on_a_quarter": round(quarter, 1), "documents_times_words": round(dense, 1)}
     return {"case": f"our peak memory, of which documents x words: {case}", "ours": round(whole, 1), "unit": "MiB", **facts}
 
 
-def _peak(work: Callable[[Any, Any], None], counts: Any) -> float:
-    """Runs it in a process of its own, because a process's peak never falls."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=work, args=(counts, theirs))
-    child.start()
-    theirs.close()
-    try:
-        peak: float = ours.recv()
-    finally:
-        child.join()
-    return peak
-
-
-def _learn_ours(counts: Any, to: Any) -> None:
+def _learn_ours(counts: Any) -> Callable[[], object]:
     torch.set_num_threads(1)
     documents = as_documents(counts)
     ProdLDA().fit(BagOfWords(sparse.csr_array((64, 8)), ("",) * 8, documents.keys[:64]), epochs=1)  # compiles
-    _report(to, lambda: ProdLDA().fit(documents, epochs=1))
+    return lambda: ProdLDA().fit(documents, epochs=1)
 
 
-def _learn_theirs(counts: Any, to: Any) -> None:
+def _learn_theirs(counts: Any) -> Callable[[], object]:
     torch.set_num_threads(1)
-    _report(to, lambda: DenseTraining(counts, seed=0).epoch(MEMORY_STEPS))
-
-
-def _report(to: Any, work: Callable[[], object]) -> None:
-    gc.collect()
-    _CLEAR.write_text("5")  # the kernel forgets the peak so far: imports and compilers need more than learning does
-    before = _kibibytes("VmRSS")
-    work()
-    to.send((_kibibytes("VmHWM") - before) / 1024.0)
-    to.close()
-
-
-def _kibibytes(name: str) -> int:
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines[name].split()[0])
+    return lambda: DenseTraining(counts, seed=0).epoch(MEMORY_STEPS)
 
 
 # ---- documents and the record --------------------------------------------------------------------------------------
