@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Needs, Noised, Terms
-from securetm.errors import NoiseBeforeRounding
+from securetm.errors import BadSetting, NoiseBeforeRounding
 from securetm.tally import blocks_of
 
 
@@ -29,6 +29,8 @@ class Rotation(Mechanism):
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - all parties turn alike
         """The same length, spread over all coordinates."""
+        if terms.grid > 0:  # what was not turned before the grid must not be turned back behind it
+            raise BadSetting("the profile", "rotation", "behind fixed_point", "turns nothing: it belongs before the grid")
         if not _turns(terms):
             return terms
         if terms.noised is not Noised.NOT:

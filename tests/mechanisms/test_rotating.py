@@ -8,8 +8,8 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer, Block, Mechanism, Needs, Noised, Terms
-from securetm.errors import NoiseBeforeRounding
+from securetm.contracts import Answer, Block, Domain, Mechanism, Needs, Noised, Terms
+from securetm.errors import BadSetting, NoiseBeforeRounding
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
@@ -106,3 +106,9 @@ def test_a_million_values_take_little_time() -> None:
     start = perf_counter()
     Rotation().on_vector(vector, terms, desk())
     assert perf_counter() - start < 0.5
+
+
+def test_behind_the_grid_it_is_refused() -> None:
+    """There it would turn nothing, and turn back what was never turned."""
+    with pytest.raises(BadSetting, match="behind fixed_point"):
+        Rotation().admit(Terms((Block("a", (8,)),), domain=Domain.INTEGER, grid=0.5), COHORT)
