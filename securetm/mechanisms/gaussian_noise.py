@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, noised, sampled
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_alone, noised, sampled
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ class GaussianNoise(Mechanism):
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """It holds whoever works together, as long as the document's own party does not."""
-        others = len(cohort.members) - 1
-        return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+        return claims_alone(cohort)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """One Gaussian answer; none where the words were selected before and nothing is added."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
 from securetm.errors import BadSetting
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against
+from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_alone
 from securetm.mechanisms.samplers import Sampler, discrete_laplace
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class DiscreteLaplaceNoise(Mechanism):
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """It holds whoever works together, as long as the document's own party does not."""
-        others = len(cohort.members) - 1
-        return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
+        return claims_alone(cohort)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """One answer about rows of whole numbers.

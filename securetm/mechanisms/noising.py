@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Domain, Entropy, Noised, Terms, Unit
+from securetm.contracts import INF, Array, Claim, Cohort, Domain, Entropy, Noised, Terms, Unit
 from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def claims_against(helpers: dict[str, int]) -> frozenset[Claim]:
     """
     units = (Unit.DOCUMENT, Unit.PERSON)
     return frozenset(Claim(PRIVATE, who, n, unit) for who, n in helpers.items() if n >= 0 for unit in units)
+
+
+def claims_alone(cohort: Cohort) -> frozenset[Claim]:
+    """Of a party that adds all the noise itself: they hold whoever works together, but for the document's own party."""
+    others = len(cohort.members) - 1
+    return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
 
 
 def sampled(event: DpEvent, terms: Terms) -> DpEvent:

@@ -15,7 +15,7 @@ import numpy as np
 from securetm.contracts import INF, Array, Claim, Cohort, Desk, Domain, Mechanism, Noised, Rows, Terms, Unit
 from securetm.errors import BadSetting, NoiseNeedsIntegers
 from securetm.mechanisms.clipping import at_most
-from securetm.mechanisms.noising import check_positive, claims_against, sampled
+from securetm.mechanisms.noising import check_positive, claims_alone, sampled
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ class WordSelection(Mechanism):
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Of the words only. A party counts on nobody else's noise, so it holds whoever works together."""
-        others = len(cohort.members) - 1
-        made = claims_against({"coordinator": others, "model reader": others, "party": others - 1})
-        return frozenset(replace(claim, what=WORDS_PRIVATE) for claim in made)
+        return frozenset(replace(claim, what=WORDS_PRIVATE) for claim in claims_alone(cohort))
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """One Gaussian answer for terms whose words were selected here."""
