@@ -130,6 +130,18 @@ class Claim:
 # ---- what a model meets --------------------------------------------------------------------------------------------
 
 
+class Perturbed(Protocol):
+    """The words of token slots behind noise: each slot holds weights of words, and which word it really held is nowhere in it.
+
+    How many slots each document and each sentence has is public (`token_ends` and `sentence_ends` count slots then).
+    """
+
+    @property
+    def whole(self) -> bool: ...  # weights are whole numbers
+    def __len__(self) -> int: ...  # slots
+    def between(self, first: int, last: int) -> tuple[Array, Array, Array]: ...  # CSR of slots: int64 ends, int32 words, float64
+
+
 class Documents(Protocol):
     """What a part may ask of a corpus. Row i of everything is document i."""
 
@@ -149,6 +161,8 @@ class Documents(Protocol):
     def embeddings(self) -> Array | None: ...
     @property
     def persons(self) -> Array | None: ...  # whose document this is, as small integers
+    @property
+    def perturbed(self) -> Perturbed | None: ...  # instead of tokens, where noise stands in for the words themselves
     def __len__(self) -> int: ...
     def select(self, rows: Array) -> Self: ...
     def halves(self, seed: int) -> tuple[Self, Self]: ...  # words to see and words to predict, for document completion
@@ -216,10 +230,20 @@ class Desk:
     cohort: Cohort
     entropy: Entropy
     cupboard: Cupboard
+    lasting: Cupboard | None = None  # what outlives the run; kept beside the ledger
 
 
 class Mechanism(Protocol):
     """Changes WHAT is learned. Each station does nothing unless a mechanism says otherwise."""
+
+    @property
+    def once(self) -> bool:
+        """Whether its noise is drawn once per corpus and kept, so that its event is spent then and never again."""
+        return False
+
+    def remembers(self, documents: Any, terms: Terms, desk: Desk) -> bool:
+        """Whether its noise for these documents was drawn before; only of a mechanism that draws once."""
+        return False
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         return frozenset()

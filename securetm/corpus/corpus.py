@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -56,6 +56,7 @@ class Corpus:
     people: str = ""  # which numbering `persons` belongs to: equal numbers of two numberings are two people
     name: str = ""
     skipped: int = 0  # documents without a word, left out when these were read
+    perturbed: ClassVar[None] = None  # its words are known
 
     def __post_init__(self) -> None:
         rows = len(self.keys)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Answer, Array, Memory, State
+from securetm.contracts import Answer, Array, Memory, Perturbed, State
 from securetm.errors import BadSetting, NotFitted, OtherVocabulary
 from securetm.models.stored_model import read_model, write_model
 from securetm.tally import SumTally
@@ -36,6 +36,7 @@ class BagOfWords:
     sentence_ends: Array | None = None
     embeddings: Array | None = None
     persons: Array | None = None
+    perturbed: Perturbed | None = None
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])

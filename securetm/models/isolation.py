@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -251,6 +251,7 @@ class _MadeUp:
     keys: Array
     persons: Array
     vocabulary: tuple[str, ...] = field(default=tuple(f"word {v}" for v in range(_WORDS)))
+    perturbed: ClassVar[None] = None
 
     @property
     def counts(self) -> Any:

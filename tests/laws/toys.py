@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -42,6 +42,7 @@ class FewDocuments:
     vocabulary: tuple[str, ...]
     numbers: Array | None = None
     persons: Array | None = None
+    perturbed: ClassVar[None] = None
 
     @property
     def counts(self) -> Any:
