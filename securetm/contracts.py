@@ -139,7 +139,7 @@ class Perturbed(Protocol):
     @property
     def whole(self) -> bool: ...  # weights are whole numbers
     def __len__(self) -> int: ...  # slots
-    def between(self, first: int, last: int) -> tuple[Array, Array, Array]: ...  # CSR of slots: int64 ends, int32 words, float64
+    def between(self, first: int, last: int) -> tuple[Array, Array, Array]: ...  # CSR: int64 ends, int32 words, float64
 
 
 class Documents(Protocol):
@@ -262,6 +262,10 @@ class Mechanism(Protocol):
 
     def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
         return documents
+
+    def poured(self, terms: Terms) -> Terms:
+        """The terms of the rows that the changed documents give: noise in the documents may leave no count whole."""
+        return terms
 
     def row_radius(self, terms: Terms) -> float:
         """Rows and gradients of losses are clipped to this l2 norm."""

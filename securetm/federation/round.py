@@ -79,9 +79,11 @@ def pour(
 ) -> Poured:
     """Run by a party: its documents through every station of its profile. The coordinator learns only what is sent of it."""
     before = _terms_before(query.terms, profile, desk.cohort)
+    rows = query.terms
     for mechanism, known in before:
         documents = mechanism.on_documents(documents, known, desk)
-    tally = _tally(query.terms, before, documents, desk)
+        rows = mechanism.poured(rows)
+    tally = _tally(rows, before, documents, desk)
     query.answer(documents, tally, memory, rng)
     vector = tally.vector()
     for mechanism, known in before:

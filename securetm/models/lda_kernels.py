@@ -36,13 +36,13 @@ def resample(
     ends: Array,
     words: Array,
     counts: Array,
-    token_ends: Array,
+    draw_ends: Array,
     noise: Array,
     known: Array,
     counted: Array,
     shared: Array,
     totals: Array,
-    alpha: float,
+    alpha: Array,
     eta: float,
     sweeps: int,
     topics: Array,
@@ -59,7 +59,7 @@ def resample(
     products, sums = np.empty(padded), np.empty(padded // _LANES)
     weight, share = np.zeros(padded), np.zeros(padded)  # beyond the last topic they stay 0
     for d in range(first, last):
-        begin, end = token_ends[d], token_ends[d + 1]
+        begin, end = draw_ends[d], draw_ends[d + 1]
         old, now = topics[begin:end].copy(), topics[begin:end]
         _open(old, known[d], counted[d], totals, alpha, eta * shared.shape[0], here, others, share)
         drawn = 0
@@ -73,12 +73,12 @@ def resample(
                         z = now[t]
                         weight[z] -= 1.0
                         here[z] -= 1.0
-                        share[z] = (here[z] + alpha) / (others[z] + here[z])
+                        share[z] = (here[z] + alpha[z]) / (others[z] + here[z])
                     z = _draw(weight, share, products, sums, k, uniform(noise[d], drawn))
                     now[t] = z
                     weight[z] += 1.0
                     here[z] += 1.0
-                    share[z] = (here[z] + alpha) / (others[z] + here[z])
+                    share[z] = (here[z] + alpha[z]) / (others[z] + here[z])
                     t += 1
                     drawn += 1
 
@@ -89,7 +89,7 @@ def _open(
     known: bool,
     counted: bool,
     totals: Array,
-    alpha: float,
+    alpha: Array,
     smoothing: float,
     here: Array,
     others: Array,
@@ -102,7 +102,7 @@ def _open(
             here[z] += 1.0
     for z in range(len(here)):
         others[z] = max(totals[z] - here[z] if counted else totals[z], 0.0) + smoothing
-        share[z] = (here[z] + alpha) / (others[z] + here[z])
+        share[z] = (here[z] + alpha[z]) / (others[z] + here[z])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -151,19 +151,30 @@ def _of_lanes(p: Array, b: int) -> float:
 
 
 @njit(cache=True, nogil=True)
+def counts_of(ends: Array, words: Array, counts: Array, draw_ends: Array, topics: Array, by_word: Array) -> None:
+    """All documents' topic-word counts together, added to `by_word` (vocabulary x topics)."""
+    for d in range(len(ends) - 1):
+        t = draw_ends[d]
+        for i in range(ends[d], ends[d + 1]):
+            for j in range(t, t + counts[i]):
+                by_word[words[i], topics[j]] += 1.0
+            t += counts[i]
+
+
+@njit(cache=True, nogil=True)
 def rows_of(
-    documents: Array, ends: Array, words: Array, counts: Array, token_ends: Array, topics: Array, vocabulary: int, k: int
+    documents: Array, ends: Array, words: Array, counts: Array, draw_ends: Array, topics: Array, vocabulary: int, k: int
 ) -> tuple[Array, Array, Array]:
     """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right."""
     size = 0
     for d in documents:
-        size += token_ends[d + 1] - token_ends[d]
+        size += draw_ends[d + 1] - draw_ends[d]
     values, places = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     borders = np.zeros(len(documents) + 1, dtype=np.int64)
     found = np.zeros(k, dtype=np.int64)
     used = 0
     for row, d in enumerate(documents):
-        t = token_ends[d]
+        t = draw_ends[d]
         for i in range(ends[d], ends[d + 1]):
             for j in range(t, t + counts[i]):
                 found[topics[j]] += 1
@@ -180,7 +191,7 @@ def rows_of(
 
 @njit(cache=True, nogil=True)
 def fold_in(
-    first: int, last: int, ends: Array, words: Array, counts: Array, phi: Array, alpha: float, passes: int, out: Array
+    first: int, last: int, ends: Array, words: Array, counts: Array, phi: Array, alpha: Array, passes: int, out: Array
 ) -> None:
     """Topic shares of documents under fixed topics (`phi`: vocabulary x topics) by CVB0: a word's own share is left out."""
     k = phi.shape[1]
@@ -200,16 +211,16 @@ def fold_in(
             if moved < _SETTLED:
                 break
         for z in range(k):
-            out[d, z] = max(here[z], 0.0) + alpha
+            out[d, z] = max(here[z], 0.0) + alpha[z]
         out[d] /= out[d].sum()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _move(share: Array, here: Array, fresh: Array, chances: Array, count: int, alpha: float) -> float:
+def _move(share: Array, here: Array, fresh: Array, chances: Array, count: int, alpha: Array) -> float:
     """One word's share of topics anew, and by how much its occurrences moved the document."""
     total, moved = 0.0, 0.0
     for z in range(len(share)):
-        fresh[z] = (max(here[z] - share[z], 0.0) + alpha) * chances[z]
+        fresh[z] = (max(here[z] - share[z], 0.0) + alpha[z]) * chances[z]
         total += fresh[z]
     for z in range(len(share)):
         step = fresh[z] / total - share[z]

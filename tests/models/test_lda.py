@@ -8,10 +8,11 @@ from scipy import sparse
 from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
-from securetm.models import lda
+from securetm.models import lda_documents
+from securetm.models.draws import NEVER, Assignments
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.lda import LDA
-from securetm.models.lda_documents import NEVER, Assignments, Bags
+from securetm.models.lda_documents import Bags
 from securetm.tally import SumTally
 from tests.laws.query_laws import RowTally
 
@@ -69,8 +70,8 @@ def test_a_document_draws_from_its_exact_posterior(k, words, copies):
     documents = as_documents(np.tile(np.bincount(words, minlength=4), (copies, 1)))
     state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": others}
     bags = Bags.of(documents.counts, 4)
-    nothing = Assignments.remembered({}).recall(bags, bags.names(documents.keys))
-    drawn = model.redrawn(state, bags, nothing).topics.reshape(copies, len(words))
+    nothing = Assignments.remembered({}).recall(bags.draw_ends, bags.names(documents.keys))
+    drawn = model.redrawn(model.table(state), bags, nothing).topics.reshape(copies, len(words))
     expected = exact_posterior(words, others, 0.4, 0.3)
     found = {topics: float((drawn == topics).all(axis=1).mean()) for topics in expected}
     assert 0.5 * sum(abs(found[topics] - expected[topics]) for topics in expected) < 0.02
@@ -86,7 +87,7 @@ def test_a_counted_document_takes_its_old_topics_out_of_the_table(which):
     others = np.random.default_rng(which).poisson(0.05, own.shape)  # so few that its own would show
     with_own = {**start, "counts": others + own, "step": np.array([1])}
     counted = counts_of(model, with_own, one, dict(memory))
-    late = {**memory, "lda/steps": memory["lda/steps"] - 1}  # as if the table were of a round it took no part in
+    late = {**memory, "draws/steps": memory["draws/steps"] - 1}  # as if the table were of a round it took no part in
     without = counts_of(model, {**with_own, "counts": others}, one, late)
     np.testing.assert_array_equal(counted, without)
     assert (counts_of(model, with_own, one, late) != counted).any()
@@ -97,7 +98,7 @@ def test_every_token_is_counted_once():
     model, memory = LDA(n_topics=5, sweeps=1), {}
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 4)
     np.testing.assert_array_equal(state["counts"].sum(axis=0), documents.counts.sum(axis=0))
-    assert len(memory["lda/topics"]) == documents.counts.sum()
+    assert len(memory["draws/topics"]) == documents.counts.sum()
 
 
 def test_no_row_names_a_place_twice():
@@ -128,7 +129,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     model = LDA(n_topics=3)
     state = model.start(VOCABULARY, np.random.default_rng(0))
     whole = counts_of(model, state, documents, {})
-    monkeypatch.setattr(lda, "_CHUNK", 30)
+    monkeypatch.setattr(lda_documents, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=persons)
@@ -146,14 +147,14 @@ def test_topics_follow_their_documents_wherever_these_stand():
     model, memory = LDA(n_topics=3), {}
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 2)
     bags = Bags.of(documents.counts, WORDS)
-    before = Assignments.remembered(memory).recall(bags, bags.names(documents.keys))
+    before = Assignments.remembered(memory).recall(bags.draw_ends, bags.names(documents.keys))
     order = np.random.default_rng(4).permutation(20)[:12]
     moved = documents.select(order)
     some = Bags.of(moved.counts, WORDS)
-    after = Assignments.remembered(memory).recall(some, some.names(moved.keys))
+    after = Assignments.remembered(memory).recall(some.draw_ends, some.names(moved.keys))
     for here, there in enumerate(order):
-        expected = before.topics[before.token_ends[there] : before.token_ends[there + 1]]
-        np.testing.assert_array_equal(after.topics[after.token_ends[here] : after.token_ends[here + 1]], expected)
+        expected = before.topics[before.draw_ends[there] : before.draw_ends[there + 1]]
+        np.testing.assert_array_equal(after.topics[after.draw_ends[here] : after.draw_ends[here + 1]], expected)
     assert (after.steps == state["step"][0] - 1).all()
 
 
@@ -163,14 +164,14 @@ def test_documents_that_were_not_asked_keep_their_topics():
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
     bags = Bags.of(documents.counts, WORDS)
     names = bags.names(documents.keys)
-    before = Assignments.remembered(memory).recall(bags, names)
+    before = Assignments.remembered(memory).recall(bags.draw_ends, names)
     counts_of(model, state, documents.select(np.arange(5)), memory)
     after = Assignments.remembered(memory)
-    np.testing.assert_array_equal(after.recall(bags, names).steps, [1] * 5 + [0] * 15)
+    np.testing.assert_array_equal(after.recall(bags.draw_ends, names).steps, [1] * 5 + [0] * 15)
     for row in range(5, 20):
         one = Bags.of(documents.counts[[row]], WORDS)
-        expected = before.topics[before.token_ends[row] : before.token_ends[row + 1]]
-        np.testing.assert_array_equal(after.recall(one, names[[row]]).topics, expected)
+        expected = before.topics[before.draw_ends[row] : before.draw_ends[row + 1]]
+        np.testing.assert_array_equal(after.recall(one.draw_ends, names[[row]]).topics, expected)
 
 
 def test_a_document_that_changed_is_a_new_one():
@@ -181,7 +182,7 @@ def test_a_document_that_changed_is_a_new_one():
     table = documents.counts.toarray()
     table[2, 5] += 1
     bags = Bags.of(table, WORDS)
-    recalled = Assignments.remembered(memory).recall(bags, bags.names(documents.keys))
+    recalled = Assignments.remembered(memory).recall(bags.draw_ends, bags.names(documents.keys))
     np.testing.assert_array_equal(recalled.steps, [0, 0, NEVER, 0])
 
 
@@ -268,7 +269,7 @@ def test_noise_leaves_no_negative_count():
     model = LDA(n_topics=2)
     state = model.start(("a", "b"), np.random.default_rng(0))
     after = model.update(state, Answer({"counts": np.array([[-3.0, 2.4], [0.6, -0.1]])}))
-    np.testing.assert_array_equal(after["counts"], [[0, 2], [1, 0]])
+    np.testing.assert_array_equal(after["counts"], [[0, 2.4], [0.6, 0]])
     assert after["counts"].dtype == state["counts"].dtype
 
 

@@ -1,0 +1,150 @@
+"""What LDA and SentenceLDA share: topics are counts of words, and every round each document draws its topics anew.
+
+How a draw is made is not here: each model says how it reads documents, and what it reads draws by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, Block, Domain, Memory, State, Tally, Terms
+from securetm.errors import BadSetting, BrokenPromise
+from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table, on_ranges
+from securetm.models.estimator import Estimator
+from securetm.models.lda_documents import Bags
+from securetm.models.lda_kernels import fold_in, said
+
+_PASSES = 100  # of folding in, where a document's topics do not settle earlier
+
+
+@dataclass(frozen=True)
+class Counting(Estimator):
+    """A model whose answer is a sum over documents: fields are public settings, all that it learns is in the state.
+
+    In a round each document draws its topics anew, `sweeps` times, given the shared counts of the round before and its own,
+    and gives its new counts. What the other documents draw meanwhile it learns a round later, as processors do in approximate
+    distributed LDA (Newman et al. 2009); here each document is a processor, so given the state no document's counts depend on
+    another's, and who holds which does not matter: a federation learns what one machine would, count for count.
+    """
+
+    n_topics: int = 50
+    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
+    eta: float = 0.01  # of a topic's words
+    sweeps: int = 2
+    threads: int = 1  # changes nothing but the time it takes
+
+    def __post_init__(self) -> None:
+        self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        self._check("sweeps", self.sweeps >= 1, "must be at least 1")
+        self._check("threads", self.threads >= 1, "must be at least 1")
+
+    def _check(self, setting: str, fine: bool, problem: str) -> None:
+        if not fine:
+            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
+
+    @abstractmethod
+    def read(self, documents: Any, words: int) -> Held:
+        """The documents as this model draws from them; they have that many words in their vocabulary."""
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Nothing is counted yet: each document's first draws, from the seed, are what sets topics apart."""
+        return {
+            "counts": np.zeros((self.n_topics, len(vocabulary))),
+            "alpha": np.full(self.n_topics, self.alpha),
+            "eta": np.full(1, self.eta),
+            "step": np.zeros(1, dtype=np.int64),
+            "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
+        }
+
+    def query(self, state: State) -> CountsQuery:
+        """The next question: how often each word has each topic once every document has drawn anew."""
+        return CountsQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The total is the next state's table. Noise may have made a count negative."""
+        after = {**state, "step": state["step"] + 1}
+        if not answer.total:
+            return after
+        return {**after, "counts": np.maximum(answer.total["counts"], 0).astype(np.float64)}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """Everything travels: the table of counts, the priors, the step and the seed."""
+        return dict(state)
+
+    def topics(self, state: State) -> Array:
+        """Each topic's words: its counts, smoothed by eta."""
+        table = self.table(state)
+        smooth = table.counts + table.eta
+        shares: Array = smooth / smooth.sum(axis=1, keepdims=True)
+        return shares
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares under the shared topics, without chance (CVB0 with the topics held fixed)."""
+        return self._shares(Bags.of(documents.counts, self._words(state)), state)
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """Of each document's unseen words, given the topic shares of its seen ones."""
+        by_word, shares = self._by_word(state), self.infer(state, seen)
+        bags, out = Bags.of(unseen.counts, len(by_word)), np.zeros(len(unseen))
+        facts = (bags.ends, bags.words, bags.counts, by_word, shares)
+        on_ranges(bags.draw_ends, self.threads, lambda first, last: said(first, last, *facts, out))
+        return out
+
+    # ---- what the query shares ----
+
+    def table(self, state: State) -> Table:
+        """The shared counts as they came, perhaps from a coordinator that one need not trust with their sign."""
+        if state["counts"].shape[0] != self.n_topics:
+            raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
+        counts, priors = np.maximum(state["counts"], 0.0), (np.maximum(state[name], 1e-9) for name in ("alpha", "eta"))
+        alpha, eta = priors
+        return Table(counts, alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
+
+    def redrawn(self, table: Table, held: Held, old: Assignments) -> Assignments:
+        """Every draw's topic after this round's sweeps, from the table, the old topics and public noise."""
+        topics = held.redrawn(table, old, self.sweeps, self.threads)
+        return replace(old, steps=np.full(len(held), table.step), topics=topics)
+
+    def _shares(self, bags: Bags, state: State) -> Array:
+        by_word = self._by_word(state)
+        out = np.empty((len(bags), by_word.shape[1]))
+        facts = (bags.ends, bags.words, bags.counts, by_word, self.table(state).alpha, _PASSES)
+        on_ranges(bags.draw_ends, self.threads, lambda first, last: fold_in(first, last, *facts, out))
+        return out
+
+    def _by_word(self, state: State) -> Array:
+        return np.ascontiguousarray(self.topics(state).T)
+
+    def _words(self, state: State) -> int:
+        return int(state["counts"].shape[1])
+
+
+@dataclass(frozen=True)
+class CountsQuery:
+    """Asks how often each word has each topic, in all documents together, after they have drawn their topics anew."""
+
+    model: Counting
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document: whole numbers, as many in all as it has words. How many these are is bounded elsewhere."""
+        return Terms((Block("counts", self.state["counts"].shape),), domain=Domain.INTEGER)
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Draws come from public noise by document, not from the rng; the topics stay in the party's memory."""
+        table = self.model.table(self.state)
+        held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
+        fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
+        before.keep(memory, fresh)
+        held.pour(fresh.topics, table, tally, documents.persons)
