@@ -7,6 +7,7 @@ from securetm.errors.corpus import *
 from securetm.errors.homomorphic import *
 from securetm.errors.ledger import *
 from securetm.errors.masked import *
+from securetm.errors.matching import *
 from securetm.errors.mechanisms import *
 from securetm.errors.models import *
 from securetm.errors.noise import *
@@ -14,3 +15,4 @@ from securetm.errors.paying import *
 from securetm.errors.refusals import *
 from securetm.errors.running import *
 from securetm.errors.tree import *
+from securetm.errors.words_paid import *

@@ -1,0 +1,257 @@
+"""Which topics of several parties are one: iFTM's similarity, its Algorithms 3 and 4, and the restart of its Algorithm 1.
+
+Pure functions of tables of topics: no party, no sampler and no privacy is known here, and nothing is random but `restart`,
+which is given its chances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from securetm.contracts import Array
+from securetm.errors import BadSetting, NotTopics
+
+NOWHERE = -1  # where an empty topic goes
+_MOST = 1e280  # of an entry: rows are summed
+
+
+@dataclass(frozen=True)
+class Integrated:
+    """The topics of all parties, each kind once."""
+
+    topics: Array  # global topics x words; rows sum to one
+    weights: Array  # how much data stands behind each
+    went: Mapping[str, Array]  # of each party's topics: which global topic it became part of, or NOWHERE
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A party's topics after it was shown the global ones: as many as before, in the same places."""
+
+    topics: Array  # rows sum to one, or are empty
+    taken: Array  # the global topic that stands in each place, or NOWHERE where the party's own stayed
+
+
+# ---- similarity (Eq. 29) ---------------------------------------------------------------------------------------------
+
+
+def weighted_jaccard(one: Array, other: Array, words: int) -> float:
+    """How alike two topics are by their heaviest words: the lesser weights of words in both, over all else that is in either.
+
+    A weight counts only among a topic's `words` heaviest. Two topics without any weight are not alike: the answer is 0.
+    """
+    return float(similarities(np.asarray(one)[None, :], np.asarray(other)[None, :], words)[0, 0])
+
+
+def similarities(ones: Array, others: Array, words: int) -> Array:
+    """`weighted_jaccard` of every pair; exactly 1 of a topic and itself, and the same whichever comes first."""
+    _check_settings(0.0, words)
+    _check_topics("one side", ones)
+    _check_topics("the other side", others)
+    if ones.shape[1] != others.shape[1]:
+        raise NotTopics("the other side", f"they speak of {others.shape[1]} words, not {ones.shape[1]}")
+    return _compared(*_heaviest(ones, words), *_by_word(*_heaviest(others, words), ones.shape[1]), len(others))
+
+
+def _heaviest(topics: Array, words: int) -> tuple[Array, Array, Array]:
+    """Each topic's heaviest words in the order of the vocabulary, as CSR; of equally heavy ones the first, of none nothing."""
+    kept = [_heaviest_of(row, words) for row in topics]
+    ends = np.cumsum([0, *map(len, kept)]).astype(np.int64)
+    columns = np.concatenate([*kept, np.zeros(0, np.int64)]).astype(np.int64)
+    return ends, columns, np.asarray(topics[np.repeat(np.arange(len(kept)), np.diff(ends)), columns], dtype=np.float64)
+
+
+def _heaviest_of(row: Array, words: int) -> Array:
+    some = np.flatnonzero(row > 0)
+    if len(some) <= words:
+        return some
+    weights = row[some]
+    least = np.partition(weights, len(some) - words)[len(some) - words]
+    above = weights > least
+    level = np.flatnonzero(weights == least)[: words - int(above.sum())]
+    above[level] = True
+    kept: Array = some[above]
+    return kept
+
+
+def _by_word(ends: Array, columns: Array, weights: Array, vocabulary: int) -> tuple[Array, Array, Array, Array]:
+    """The same lists turned: which topics have each word, and with what weight; and each topic's whole weight."""
+    turned = sparse.csr_array((weights, columns, ends), shape=(len(ends) - 1, vocabulary)).tocsc()
+    return turned.indptr.astype(np.int64), turned.indices.astype(np.int64), turned.data, _masses(ends, weights)
+
+
+@njit(cache=True, nogil=True)
+def _masses(ends: Array, weights: Array) -> Array:
+    """Whole weights, added one by one as `_compared` adds: sums in another order would make a topic less than its own like."""
+    masses = np.zeros(len(ends) - 1)
+    for z in range(len(masses)):
+        for i in range(ends[z], ends[z + 1]):
+            masses[z] += weights[i]
+    return masses
+
+
+@njit(cache=True, nogil=True)
+def _compared(
+    ends: Array, columns: Array, weights: Array, borders: Array, topics: Array, theirs: Array, masses: Array, others: int
+) -> Array:
+    mine = _masses(ends, weights)
+    out = np.zeros((len(mine), others))
+    for z in range(len(mine)):
+        common = out[z]
+        for i in range(ends[z], ends[z + 1]):
+            for j in range(borders[columns[i]], borders[columns[i] + 1]):
+                common[topics[j]] += min(weights[i], theirs[j])
+        for y in range(others):
+            if common[y] > 0.0:
+                common[y] /= mine[z] + masses[y] - common[y]
+    return out
+
+
+# ---- Algorithm 3 -----------------------------------------------------------------------------------------------------
+
+
+def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: float, words: int) -> Integrated:
+    """Algorithm 3: all parties' topics together, those that are alike merged into one in proportion to their parties' data.
+
+    All parties come at once and not one after the other into a growing model: then only local topics are compared, none with
+    a half-merged one, and who comes first decides nothing but the order of the topics (parties go by name, so that is fixed).
+    As in the paper every pair is tried, so two topics of one party may become one, and what is alike goes from topic to topic:
+    two that differ are one if a third is like both. A topic without weight, or of a party without data, goes nowhere.
+    """
+    _check_settings(xi, words)
+    names = sorted(topics)
+    vocabulary = _vocabulary({name: topics[name] for name in names})
+    for name in names:
+        if not 0 <= amounts[name] < np.inf:
+            raise NotTopics(name, f"its amount of data is {amounts[name]}")
+    whole = np.concatenate([shares(topics[name]) for name in names] or [np.zeros((0, vocabulary))])
+    weights = np.concatenate([np.full(len(topics[name]), float(amounts[name])) for name in names] or [np.zeros(0)])
+    said = np.flatnonzero((weights > 0) & (whole.sum(axis=1) > 0))
+    went = np.full(len(whole), NOWHERE, dtype=np.int64)
+    went[said] = _sets(whole[said], xi, words)
+    count = int(went.max(initial=NOWHERE)) + 1
+    member = sparse.csr_array((weights[said], (went[said], said)), shape=(count, len(whole)))
+    ends = np.cumsum([0, *(len(topics[name]) for name in names)])
+    places = {name: went[first:last] for name, (first, last) in zip(names, pairwise(ends), strict=True)}
+    return Integrated(shares(member @ whole), member.sum(axis=1), places)
+
+
+def _sets(topics: Array, xi: float, words: int) -> Array:
+    """Union-find over all pairs that are alike: the number of each topic's set, numbered by their first topics."""
+    if not len(topics):
+        return np.zeros(0, dtype=np.int64)
+    _, found = connected_components(sparse.csr_array(similarities(topics, topics, words) >= xi), directed=False)
+    _, first, member = np.unique(found, return_index=True, return_inverse=True)
+    numbers: Array = np.argsort(np.argsort(first))[member]
+    return numbers
+
+
+# ---- Algorithm 4 -----------------------------------------------------------------------------------------------------
+
+
+def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -> Composed:
+    """Algorithm 4: in the place of each local topic the global one that is most like it, if it is like enough.
+
+    Where the pseudo-code leaves it open, or would lose topics as printed, this is what is done. A global topic is given away
+    once, and leaves the list only when it is given: as printed it leaves even where nothing was replaced, and a later topic
+    misses its partner. The most alike pair comes first, not the first topic, since the numbers of topics mean nothing; of
+    equally alike pairs that of the first local topic, then of the first global one. A topic for which nothing is left that is
+    like enough keeps itself. An empty topic is like none, so it is replaced only if xi is 0.
+    """
+    _vocabulary({"the global model": global_topics, "a local model": local_topics})
+    _check_settings(xi, words)
+    topics, wider = shares(local_topics), shares(global_topics)
+    alike = similarities(topics, wider, words)
+    own, theirs = np.nonzero(alike >= xi)
+    order = np.argsort(-alike[own, theirs], kind="stable")  # stable: pairs stand by local topic, then by global
+    taken = _dealt(own[order], theirs[order], *alike.shape)
+    topics[taken != NOWHERE] = wider[taken[taken != NOWHERE]]
+    return Composed(topics, taken)
+
+
+@njit(cache=True, nogil=True)
+def _dealt(own: Array, theirs: Array, places: int, topics: int) -> Array:
+    """Pairs in order: each place is filled once, and each topic given once."""
+    taken, given = np.full(places, NOWHERE), np.zeros(topics, dtype=np.bool_)
+    for pair in range(len(own)):
+        if taken[own[pair]] == NOWHERE and not given[theirs[pair]]:
+            taken[own[pair]], given[theirs[pair]] = theirs[pair], True
+    return taken
+
+
+# ---- Algorithm 1, lines 8 to 10 --------------------------------------------------------------------------------------
+
+
+def topics_of_words(topics: Array) -> Array:
+    """Words x topics: how likely each topic is for a word alone, as running sums; a word in no topic leaves all equal."""
+    _check_topics("the composed model", topics)
+    chances = np.ascontiguousarray(np.asarray(topics, dtype=np.float64).T)
+    chances[chances.sum(axis=1) <= 0] = 1.0
+    sums = np.cumsum(chances, axis=1)
+    running: Array = sums / sums[:, -1:]
+    return running
+
+
+@njit(cache=True, nogil=True)
+def restart(running: Array, words: Array, chances: Array) -> Array:
+    """A first topic of each word, from `topics_of_words` and one number between 0 and 1 for each."""
+    out = np.empty(len(words), dtype=np.uint16)
+    for i in range(len(words)):
+        out[i] = first_topic(running[words[i]], chances[i])
+    return out
+
+
+@njit(cache=True, nogil=True, inline="always")
+def first_topic(running: Array, chance: float) -> int:
+    """Which topic that chance falls on; one of no chance is never drawn."""
+    low, high = 0, len(running) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if chance < running[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+# ---- what goes in ----------------------------------------------------------------------------------------------------
+
+
+def shares(topics: Array) -> Array:
+    """Rows that sum to one (iFTM's topic-wise normalisation); an empty row stays empty."""
+    table = np.asarray(topics, dtype=np.float64)
+    sums = table.sum(axis=1, keepdims=True)
+    normal: Array = np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
+    return normal
+
+
+def _vocabulary(topics: Mapping[str, Array]) -> int:
+    """How many words all parties' topics speak of."""
+    sizes = set()
+    for name, table in topics.items():
+        _check_topics(name, table)
+        sizes.add(table.shape[1])
+        if len(sizes) > 1:
+            raise NotTopics(name, f"they speak of {table.shape[1]} words where others speak of {min(sizes - {table.shape[1]})}")
+    return sizes.pop() if sizes else 0
+
+
+def _check_topics(whose: str, topics: Array) -> None:
+    if topics.ndim != 2:
+        raise NotTopics(whose, "they are no table of topics x words")
+    if not (float(topics.max(initial=0)) < _MOST and float(topics.min(initial=0)) >= 0):  # NaN is neither
+        raise NotTopics(whose, "some entries are negative, too large or no numbers")
+
+
+def _check_settings(xi: float, words: int) -> None:
+    if not 0 <= xi <= 1:
+        raise BadSetting("matching", "xi", str(xi), "must be a similarity, 0 to 1")
+    if words < 1:
+        raise BadSetting("matching", "top", str(words), "must be at least 1")

@@ -1,0 +1,267 @@
+"""iFTM's matching by hand: similarities, merged topics and composed models whose numbers fit on paper. No party takes part."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from securetm.contracts import Array
+from securetm.errors import BadSetting, NotTopics
+from securetm.models import matching
+from securetm.models.matching import NOWHERE, composed, integrated, restart, similarities, topics_of_words, weighted_jaccard
+
+A = np.array([0.5, 0.3, 0.2, 0.0])
+B = np.array([0.4, 0.0, 0.2, 0.4])
+
+
+def as_printed(one: Array, other: Array, words: int) -> tuple[float, float]:
+    """Equation 29 word by word, in both of its forms."""
+    tops = [
+        dict(sorted(((int(w), float(t[w])) for w in np.flatnonzero(t)), key=lambda e: (-e[1], e[0]))[:words])
+        for t in (one, other)
+    ]
+    common = tops[0].keys() & tops[1].keys()
+    least = sum(min(tops[0][w], tops[1][w]) for w in common)
+    most = sum(max(tops[0][w], tops[1][w]) for w in common)
+    rest = sum(p for top in tops for w, p in top.items() if w not in common)
+    whole = sum(p for top in tops for p in top.values())
+    return (least / (most + rest), least / (whole - least)) if whole else (0.0, 0.0)
+
+
+# ---- similarity ------------------------------------------------------------------------------------------------------
+
+
+def test_all_words_count() -> None:
+    assert weighted_jaccard(A, B, 4) == pytest.approx(0.6 / 1.4)  # least 0.4 + 0.2; most 0.5 + 0.2, and 0.3 and 0.4 beside
+
+
+def test_only_the_heaviest_words_count() -> None:
+    assert weighted_jaccard(A, B, 2) == pytest.approx(0.4 / 1.2)  # {0, 1} and {0, 3}: least 0.4; most 0.5, 0.3 and 0.4 beside
+    assert weighted_jaccard(A, B, 1) == pytest.approx(0.4 / 0.5)
+
+
+def test_of_equally_heavy_words_the_first_counts() -> None:
+    assert weighted_jaccard(np.array([0.0, 0.5, 0.5]), np.array([0.0, 0.0, 1.0]), 1) == 0.0
+    assert weighted_jaccard(np.array([0.0, 0.5, 0.5]), np.array([0.0, 1.0, 0.0]), 1) == 0.5
+
+
+def test_more_words_than_there_are_change_nothing() -> None:
+    assert weighted_jaccard(A, B, 1000) == weighted_jaccard(A, B, 4)
+
+
+def test_without_a_common_word_nothing_is_alike() -> None:
+    assert weighted_jaccard(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 2) == 0.0
+    assert weighted_jaccard(np.zeros(2), np.array([0.0, 1.0]), 2) == 0.0
+    assert weighted_jaccard(np.zeros(2), np.zeros(2), 2) == 0.0
+
+
+def tables(rows: int) -> st.SearchStrategy[Array]:
+    numbers = st.lists(st.sampled_from([0.0, 0.1, 0.1, 0.25, 1.0, 3.0, 7.7]), min_size=6, max_size=6)
+    return st.lists(numbers, min_size=1, max_size=rows).map(np.array)
+
+
+@given(tables(4), tables(4), st.integers(1, 8))
+@settings(max_examples=60, deadline=None)
+def test_every_pair_is_as_printed_in_both_forms(ones: Array, others: Array, words: int) -> None:
+    found = similarities(ones, others, words)
+    for i, one in enumerate(ones):
+        for j, other in enumerate(others):
+            first, second = as_printed(one, other, words)
+            assert found[i, j] == pytest.approx(first) == pytest.approx(second)
+    np.testing.assert_array_equal(found, similarities(others, ones, words).T)
+
+
+def test_a_topic_is_itself_to_the_last_bit() -> None:
+    topics = np.random.default_rng(0).dirichlet(np.full(200, 0.1), size=20)
+    assert (np.diagonal(similarities(topics, topics, 37)) == 1.0).all()
+    assert similarities(topics, topics, 37).max() == 1.0
+
+
+def test_all_pairs_of_many_topics_take_a_moment() -> None:
+    topics = np.random.default_rng(0).gamma(0.05, size=(400, 20_000))
+    similarities(topics[:2], topics[:2], 100)  # compiled
+    begun = time.perf_counter()
+    found = similarities(topics, topics, 100)
+    assert time.perf_counter() - begun < 5
+    assert found.shape == (400, 400)
+
+
+# ---- Algorithm 3 -----------------------------------------------------------------------------------------------------
+
+
+def test_alike_topics_merge_in_proportion_to_the_data() -> None:
+    parties = {"big": np.array([[6.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 4.0]]), "small": np.array([[3.0, 3.0, 0.0, 0.0]])}
+    # (3/4, 1/4) and (1/2, 1/2): least 3/4, most 5/4, so 0.6. The third has no word in common with them.
+    found = integrated(parties, {"big": 3, "small": 1}, xi=0.5, words=4)
+    np.testing.assert_allclose(found.topics, [[11 / 16, 5 / 16, 0, 0], [0, 0, 0, 1]])  # (3 x 3/4 + 1 x 1/2) / 4, ...
+    np.testing.assert_array_equal(found.weights, [4, 3])
+    assert {name: list(places) for name, places in found.went.items()} == {"big": [0, 1], "small": [0]}
+
+
+def test_just_below_the_threshold_they_stay_apart() -> None:
+    parties = {"big": np.array([[3.0, 1.0]]), "small": np.array([[1.0, 1.0]])}
+    assert len(integrated(parties, {"big": 3, "small": 1}, xi=0.6, words=2).topics) == 1
+    apart = integrated(parties, {"big": 3, "small": 1}, xi=0.6000001, words=2)
+    np.testing.assert_allclose(apart.topics, [[0.75, 0.25], [0.5, 0.5]])
+    np.testing.assert_array_equal(apart.weights, [3, 1])
+
+
+def test_two_that_differ_are_one_if_a_third_is_like_both() -> None:
+    chain = {"a": np.array([[2.0, 0.0, 0.0]]), "b": np.array([[1.0, 1.0, 0.0]]), "c": np.array([[0.0, 2.0, 0.0]])}
+    assert weighted_jaccard(chain["a"][0], chain["c"][0], 3) == 0.0
+    found = integrated(chain, {"a": 1, "b": 2, "c": 1}, xi=0.3, words=3)
+    np.testing.assert_allclose(found.topics, [[0.5, 0.5, 0.0]])  # (1 x (1, 0) + 2 x (1/2, 1/2) + 1 x (0, 1)) / 4
+    assert found.weights.tolist() == [4]
+
+
+def test_two_topics_of_one_party_become_one_as_in_the_paper() -> None:
+    found = integrated({"only": np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])}, {"only": 5}, xi=0.9, words=2)
+    np.testing.assert_allclose(found.topics, [[1, 0], [0, 1]])
+    assert found.weights.tolist() == [10, 5]  # both lots of its data stand behind the first
+    assert found.went["only"].tolist() == [0, 0, 1]
+
+
+def test_who_comes_first_decides_nothing() -> None:
+    rng = np.random.default_rng(3)
+    parties = {f"p{i}": rng.dirichlet(np.full(30, 0.1), size=size) for i, size in enumerate((4, 7, 2))}
+    amounts = {"p0": 10, "p1": 3, "p2": 400}
+    one = integrated(parties, amounts, 0.2, 10)
+    same = integrated(dict(reversed(parties.items())), amounts, 0.2, 10)
+    np.testing.assert_array_equal(one.topics, same.topics)
+    renamed = integrated({n.translate({48: 57}): t for n, t in parties.items()}, {"p9": 10, "p1": 3, "p2": 400}, 0.2, 10)
+    order, other = np.lexsort(one.topics.T.round(9)), np.lexsort(renamed.topics.T.round(9))
+    np.testing.assert_allclose(one.topics[order], renamed.topics[other], atol=1e-12)
+    np.testing.assert_allclose(one.weights[order], renamed.weights[other])
+    assert 1 < len(one.topics) < 13
+
+
+def test_empty_topics_go_nowhere_and_so_do_those_of_a_party_without_data() -> None:
+    parties = {"a": np.array([[0.0, 0.0], [1.0, 1.0]]), "b": np.array([[2.0, 0.0]])}
+    found = integrated(parties, {"a": 1, "b": 0}, xi=0.0, words=2)
+    np.testing.assert_allclose(found.topics, [[0.5, 0.5]])
+    assert (found.went["a"].tolist(), found.went["b"].tolist()) == ([NOWHERE, 0], [NOWHERE])
+
+
+def test_of_nothing_comes_nothing() -> None:
+    found = integrated({"a": np.zeros((2, 3)), "b": np.zeros((0, 3))}, {"a": 1, "b": 1}, xi=0.0, words=2)
+    assert found.topics.shape == (0, 3)
+    assert found.weights.shape == (0,)
+    assert integrated({}, {}, xi=0.5, words=2).topics.shape == (0, 0)
+
+
+def test_the_thresholds_ends() -> None:
+    parties = {"a": np.array([[1.0, 0.0], [0.0, 2.0]]), "b": np.array([[3.0, 0.0]])}
+    assert len(integrated(parties, {"a": 1, "b": 1}, xi=0.0, words=2).topics) == 1  # everything is like everything
+    assert len(integrated(parties, {"a": 1, "b": 1}, xi=1.0, words=2).topics) == 2  # only what is the same
+
+
+# ---- Algorithm 4 -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_like_enough_is_replaced_and_the_rest_stays() -> None:
+    ours = np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    found = composed(np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]), ours, xi=0.5, words=4)  # 0.6, and 0.5 / 1.5
+    np.testing.assert_allclose(found.topics, [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]])
+    assert found.taken.tolist() == [0, NOWHERE]
+
+
+def test_a_topic_that_nothing_was_replaced_by_is_still_there_for_others() -> None:
+    ours = np.array([[0.4, 0.6, 0.0], [0.9, 0.1, 0.0]])
+    found = composed(np.array([[1.0, 0.0, 0.0]]), ours, xi=0.5, words=3)  # 0.4 / 1.6 = 0.25, and 0.9 / 1.1
+    assert found.taken.tolist() == [NOWHERE, 0]  # as printed, the first would have used it up
+
+
+def test_no_topic_is_given_twice_and_the_most_alike_comes_first() -> None:
+    ours = np.array([[0.8, 0.2, 0.0], [0.9, 0.1, 0.0], [0.7, 0.3, 0.0]])
+    found = composed(np.array([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0]]), ours, xi=0.5, words=3)
+    assert found.taken.tolist() == [
+        NOWHERE,
+        0,
+        1,
+    ]  # 0.9 / 1.1 = 0.82 was second, 0.8 / 1.2 = 0.67 is left: third, of (0.7, 0.3)
+    np.testing.assert_allclose(found.topics, [[0.8, 0.2, 0], [0.9, 0.1, 0], [0.5, 0.5, 0]])
+
+
+def test_of_equally_alike_pairs_the_first_is_taken() -> None:
+    same = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert composed(same, same, xi=1.0, words=2).taken.tolist() == [0, 1]
+
+
+def test_a_party_keeps_its_number_of_topics() -> None:
+    rng = np.random.default_rng(1)
+    ours, theirs = rng.dirichlet(np.full(9, 0.2), size=3), rng.dirichlet(np.full(9, 0.2), size=8)
+    assert composed(theirs, ours, 0.0, 5).topics.shape == ours.shape
+    assert composed(ours, theirs, 0.0, 5).topics.shape == theirs.shape
+    assert (composed(ours, theirs, 0.0, 5).taken == NOWHERE).sum() == 5  # there were three to give
+    assert composed(ours[:0], theirs, 0.0, 5).taken.tolist() == [NOWHERE] * 8
+
+
+def test_an_empty_topic_keeps_itself_unless_anything_goes() -> None:
+    empty, other = np.zeros((1, 2)), np.array([[0.0, 1.0]])
+    np.testing.assert_array_equal(composed(other, empty, xi=0.01, words=2).topics, empty)
+    np.testing.assert_array_equal(composed(other, empty, xi=0.0, words=2).topics, other)
+
+
+# ---- Algorithm 1, lines 8 to 10 --------------------------------------------------------------------------------------
+
+
+def test_a_first_topic_comes_as_often_as_the_word_has_it() -> None:
+    model = np.array([[0.5, 0.1, 0.0], [0.25, 0.0, 0.0], [0.25, 0.3, 0.0]])
+    running = topics_of_words(model)
+    np.testing.assert_allclose(
+        running, [[0.5, 0.75, 1], [0.25, 0.25, 1], [1 / 3, 2 / 3, 1]]
+    )  # no topic has the last: all alike
+    chances = (np.arange(1200) + 0.5) / 1200
+    for word, expected in enumerate([[600, 300, 300], [300, 0, 900], [400, 400, 400]]):
+        drawn = restart(running, np.full(1200, word), chances)
+        assert np.bincount(drawn, minlength=3).tolist() == expected
+
+
+def test_a_topic_that_a_word_never_has_is_never_drawn() -> None:
+    running = topics_of_words(np.array([[0.0], [0.3], [0.0], [0.7], [0.0]]))
+    ends = np.array([np.nextafter(0, 1), 0.3, np.nextafter(0.3, 0), 1 - 2**-53])
+    assert restart(running, np.zeros(4, np.int64), ends).tolist() == [1, 3, 1, 3]
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e-9, 1e300])
+def test_what_is_no_weight_is_refused_by_name(bad: float) -> None:
+    fine, wrong = np.array([[1.0, 0.0]]), np.array([[1.0, bad]])
+    for attempt in (
+        lambda: weighted_jaccard(wrong[0], fine[0], 2),
+        lambda: integrated({"a": fine, "b": wrong}, {"a": 1, "b": 1}, 0.5, 2),
+        lambda: composed(fine, wrong, 0.5, 2),
+        lambda: topics_of_words(wrong),
+    ):
+        with pytest.raises(NotTopics):
+            attempt()
+
+
+def test_other_words_and_wrong_amounts_are_refused_by_name() -> None:
+    with pytest.raises(NotTopics, match="of b"):
+        integrated({"a": np.ones((1, 2)), "b": np.ones((1, 3))}, {"a": 1, "b": 1}, 0.5, 2)
+    with pytest.raises(NotTopics, match="of a"):
+        integrated({"a": np.ones((1, 2))}, {"a": float("nan")}, 0.5, 2)
+    with pytest.raises(NotTopics):
+        similarities(np.ones((1, 2)), np.ones((1, 3)), 2)
+    with pytest.raises(NotTopics):
+        topics_of_words(np.ones(3))
+
+
+@pytest.mark.parametrize(("xi", "words"), [(-0.1, 5), (1.1, 5), (float("nan"), 5), (0.5, 0)])
+def test_settings_without_a_meaning_are_refused(xi: float, words: int) -> None:
+    with pytest.raises(BadSetting):
+        integrated({"a": np.ones((1, 2))}, {"a": 1}, xi, words)
+    with pytest.raises(BadSetting):
+        composed(np.ones((1, 2)), np.ones((1, 2)), xi, words)
+
+
+def test_the_restart_keeps_no_topic_beyond_two_bytes() -> None:
+    assert restart(topics_of_words(np.ones((300, 1))), np.zeros(1, np.int64), np.array([0.9999])).tolist() == [299]
+    assert matching.NOWHERE == -1
