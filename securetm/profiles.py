@@ -62,6 +62,7 @@ _WORDS = "word_selection"  # has noise of its own, which is no setting of the tr
 _NOISY = (_WORDS, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
 MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "lda": "securetm.models.lda:LDA",
+    "lda-vi": "securetm.models.lda_vi:VariationalLDA",
     "prodlda": "securetm.models.prodlda:ProdLDA",
 }
 VOCABULARIES = ("union", "joint", "file")

@@ -1,0 +1,195 @@
+"""Latent Dirichlet allocation by variational inference: documents give the counts that they expect of words in topics.
+
+It is not a federation and knows no privacy; what it asks of documents it asks through a query (Blei, Ng and Jordan 2003;
+Hoffman, Blei and Bach 2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import digamma
+
+from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms
+from securetm.errors import BadSetting, BrokenPromise
+from securetm.models.draws import MOST_TOPICS, on_ranges
+from securetm.models.estimator import Estimator
+from securetm.models.lda_documents import Bags
+from securetm.models.lda_kernels import fold_in, said
+from securetm.models.lda_vi_kernels import expected, lengths_of, settle
+from securetm.models.noisy_counts import above_noise
+
+_START = 100.0  # shape of the random counts that set topics apart at first: about 1 each, give or take a tenth
+_LEAST = 1e-100  # of a word's chance beside its best topic's
+
+
+@dataclass(frozen=True)
+class VariationalLDA(Estimator):
+    """LDA whose answer is a sum over documents: fields are public settings, all that it learns is in the state.
+
+    In a round each document finds its own topic shares under the shared topics and gives the counts that it then expects; the
+    next topics are their sum. A step in batches must know how much of everything a batch was, and nobody may ask: so what was
+    counted earlier fades by the public share `forgetting` as a round's sum is added. With the share of the documents that a
+    round draws, counts come to those of the whole corpus; with 1 it is the batch algorithm, where each sum stands for itself.
+    """
+
+    n_topics: int = 50
+    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
+    eta: float = 0.01  # of a topic's words
+    passes: int = 100  # over a document, where its shares do not settle earlier
+    batch_size: int = 0  # documents that each party is asked to draw; 0: all of them
+    forgetting: float = 1.0  # what share of the counts of earlier rounds a round forgets
+    repeats: int = 0  # a word counts at most so often in a document as it learns; 0: as often as it stands there
+    deviations: float = 2.0  # of noise, if there is any: expected counts below are taken for noise
+    threads: int = 1  # changes nothing but the time it takes
+    name: ClassVar[str] = "lda-vi"
+
+    def __post_init__(self) -> None:
+        self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        self._check("passes", self.passes >= 1, "must be at least 1")
+        self._check("batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
+        self._check("forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
+        self._check("repeats", self.repeats >= 0, "must be 0 (no limit) or more")
+        self._check("deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+        self._check("threads", self.threads >= 1, "must be at least 1")
+
+    def _check(self, setting: str, fine: bool, problem: str) -> None:
+        if not fine:
+            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """Random counts, so that topics differ; the first sum takes their place."""
+        counts = rng.gamma(_START, 1.0 / _START, (self.n_topics, len(vocabulary)))
+        return {"counts": counts, "step": np.zeros(1, dtype=np.int64)}
+
+    def query(self, state: State) -> ExpectedCounts:
+        """The next question: how often each word is expected to have each topic."""
+        return ExpectedCounts(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """What was counted before fades, and the total is added as it came: noise is told from counts where they are read."""
+        after = {**state, "step": state["step"] + 1}
+        if not answer.total:
+            return after
+        kept = 1.0 - self.forgetting if state["step"][0] else 0.0
+        return {**after, "counts": kept * state["counts"] + answer.total["counts"]}
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """Everything travels: the counts and the step."""
+        return dict(state)
+
+    def topics(self, state: State) -> Array:
+        """Each topic's words: their mean under the topic's Dirichlet distribution."""
+        counts = self.dirichlet(state)
+        shares: Array = counts / counts.sum(axis=1, keepdims=True)
+        return shares
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares under the shared topics, as LDA finds them."""
+        by_word = self._by_word(state)
+        bags, out = Bags.of(documents.counts, len(by_word)), np.empty((len(documents), self.n_topics))
+        facts = (bags.ends, bags.words, bags.counts, by_word, np.full(self.n_topics, self.alpha), self.passes)
+        on_ranges(bags.draw_ends, self.threads, lambda first, last: fold_in(first, last, *facts, out))
+        return out
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """Of each document's unseen words, given the topic shares of its seen ones."""
+        by_word, shares = self._by_word(state), self.infer(state, seen)
+        bags, out = Bags.of(unseen.counts, len(by_word)), np.zeros(len(unseen))
+        facts = (bags.ends, bags.words, bags.counts, by_word, shares)
+        on_ranges(bags.draw_ends, self.threads, lambda first, last: said(first, last, *facts, out))
+        return out
+
+    # ---- what the query shares ----
+
+    def dirichlet(self, state: State) -> Array:
+        """The parameters of the topics' Dirichlet distributions: counts that are no noise, and eta."""
+        if state["counts"].shape[0] != self.n_topics:
+            raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
+        kept: Array = np.maximum(above_noise(state["counts"], self.deviations), 0.0) + self.eta
+        return kept
+
+    def counted(self, documents: Any, words: int) -> Bags:
+        """The documents as they are learned from."""
+        bags = Bags.of(documents.counts, words)
+        if not self.repeats:
+            return bags
+        counts = np.minimum(bags.counts, self.repeats)
+        return Bags(bags.ends, bags.words, counts, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])[bags.ends])
+
+    def _by_word(self, state: State) -> Array:
+        return np.ascontiguousarray(self.topics(state).T)
+
+
+@dataclass(frozen=True)
+class ExpectedCounts:
+    """Asks how often each word is expected to have each topic, in all documents of the round together."""
+
+    model: VariationalLDA
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document: real numbers that add up to its length. How long a row may be is bounded elsewhere."""
+        return Terms((Block("counts", self.state["counts"].shape),), batch=self.model.batch_size, bits=64)
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Nothing is drawn and nothing remembered: each document starts from equal shares of all topics."""
+        bounds = Bounds.found(self.model, self.state, self.model.counted(documents, self.state["counts"].shape[1]))
+        tally.add_losses(bounds, np.arange(len(documents)), np.zeros((len(documents), 0)))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Minus the bound on each document's likelihood (contracts.Losses), at the shares that make it tightest.
+
+    What a document gives to the sum is the slope of its bound in the topics' expected logarithms, and that is its expected
+    counts: where shares are settled, the bound has no slope in them (Danskin's theorem). So rows are never spelled out.
+    """
+
+    bags: Bags
+    chances: Array  # words x topics, the largest of each word 1
+    leanings: Array  # documents x topics, the largest of each document 1
+    values: Array
+
+    @classmethod
+    def found(cls, model: VariationalLDA, state: State, bags: Bags) -> Bounds:
+        """After the E-step of every document."""
+        chances, scale = _expected_chances(model.dirichlet(state))
+        leanings, values = np.empty((len(bags), model.n_topics)), np.zeros(len(bags))
+        facts = (bags.ends, bags.words, bags.counts, chances, scale, model.alpha, model.passes)
+        on_ranges(bags.draw_ends, model.threads, lambda first, last: settle(first, last, *facts, leanings, values))
+        return cls(bags, chances, leanings, values)
+
+    def norms(self, owners: Array) -> Array:
+        """Of each owner's expected counts, all its documents together."""
+        order = np.argsort(owners, kind="stable")
+        heads = np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1))
+        return lengths_of(order, np.append(heads, len(order)), *self._facts, self.leanings)
+
+    def gradient(self, weights: Array) -> Array:
+        """The weighted sum of the documents' expected counts, topics x words, flat."""
+        return expected(*self._facts, self.leanings, weights.astype(np.float64)).T.ravel()
+
+    @cached_property
+    def _facts(self) -> tuple[Array, Array, Array, Array]:
+        return self.bags.ends, self.bags.words, self.bags.counts, self.chances
+
+
+def _expected_chances(dirichlet: Array) -> tuple[Array, Array]:
+    """exp of the expected log chance of each word in each topic, words x topics, and how each word was scaled to 1 at best.
+
+    A word's share of topics needs ratios alone, and those survive where the chances themselves are smaller than any number.
+    """
+    logs = np.ascontiguousarray((digamma(dirichlet) - digamma(dirichlet.sum(axis=1, keepdims=True))).T)
+    scale = logs.max(axis=1)
+    return np.maximum(np.exp(logs - scale[:, None]), _LEAST), scale
