@@ -153,7 +153,7 @@ class PrivacyChoice:
     Where `epsilon` is given and `noise` is not, the noise is the least with which the budget lasts for all rounds.
     """
 
-    unit: str = ""  # document or person; person where the corpus names persons, unless said otherwise
+    unit: str = ""  # document or person; person where the corpus names persons, unless said otherwise; word by profile only
     epsilon: float = 0.0
     delta: float = 0.0
     noise: float = 0.0  # noise multiplier: deviation of the noise over the bound on a row
@@ -175,7 +175,7 @@ class PrivacyChoice:
 
 
 _NUMBERS = ("epsilon", "delta", "noise", "words", "rate", "radius")
-_UNITS = {"document": Unit.DOCUMENT, "person": Unit.PERSON}
+_UNITS = {"document": Unit.DOCUMENT, "person": Unit.PERSON, "word": Unit.WORD}
 
 
 @dataclass(frozen=True)
@@ -193,12 +193,13 @@ class Plan:
 
     @property
     def unit(self) -> Unit:
-        """Whom a privacy budget protects: one row is one of these."""
-        return _UNITS[self.privacy.unit or "document"]
+        """Whom a privacy budget protects: a document or person as the plan says, a word where the profile says so."""
+        budget = self.make_profile().budget
+        return budget.unit if budget else Unit.DOCUMENT
 
     def make_profile(self) -> Profile:
         """The profile of this plan, with the numbers that the plan sets."""
-        return read_profile(self.profile, self.privacy.changed(), self.unit)
+        return read_profile(self.profile, self.privacy.changed(), _UNITS[self.privacy.unit or "document"])
 
     def make_model(self) -> TopicModel:
         """The model of this plan."""
@@ -284,10 +285,15 @@ def _checked(plan: Plan, where: str) -> Plan:
 
 def _who_is_protected(plan: Plan) -> PrivacyChoice:
     """The person where a column of persons is named and the profile has a budget, unless the plan says otherwise."""
-    budgeted = plan.make_profile().budget is not None
-    require(budgeted or not plan.privacy.unit, "[privacy]", "unit", plan.privacy.unit, "means nothing: no budget protects it")
-    unit = plan.privacy.unit or ("person" if plan.corpus.person and budgeted else "")
-    return dataclasses.replace(plan.privacy, unit=unit)
+    asked, budget = plan.privacy.unit, Plan(profile=plan.profile).make_profile().budget
+    require(budget is not None or not asked, "[privacy]", "unit", asked, "means nothing: no budget protects it")
+    by_word = budget is not None and budget.unit is Unit.WORD
+    problem = f"cannot be had: profile {plan.profile} adds noise to single word occurrences, and hides no whole {asked}"
+    require(not by_word or asked in ("", "word"), "[privacy]", "unit", asked, problem)
+    problem = f"cannot be had: profile {plan.profile} protects whole documents, or whole persons"
+    require(by_word or asked != "word", "[privacy]", "unit", asked, problem)
+    named = "person" if plan.corpus.person and budget is not None else ""
+    return dataclasses.replace(plan.privacy, unit="word" if by_word else asked or named)
 
 
 def _check_budgeted(plan: Plan, profile: Profile, where: str) -> None:

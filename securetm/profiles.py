@@ -28,7 +28,16 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import NoiseByParties, NotFound, NotNoised, PublicBatches, SharesInTheClear, WordsNotSelected
+from securetm.errors import (
+    NoiseByParties,
+    NotFound,
+    NotNoised,
+    NotNoisedByWord,
+    PublicBatches,
+    SharesInTheClear,
+    WordNoiseOnly,
+    WordsNotSelected,
+)
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
@@ -59,7 +68,8 @@ MECHANISMS: Mapping[str, type[Any]] = {
 }
 _BUDGETED = ("epsilon", "delta")
 _WORDS = "word_selection"  # has noise of its own, which is no setting of the training
-_NOISY = (_WORDS, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
+_BY_WORD = "laplace_counts"  # whose noise is as large as its epsilon says: a setting of the budget
+_NOISY = (_WORDS, _BY_WORD, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
 MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "lda": "securetm.models.lda:LDA",
     "lda-vi": "securetm.models.lda_vi:VariationalLDA",
@@ -90,10 +100,11 @@ class ProfileText:
 
 @dataclass(frozen=True)
 class BudgetText:
-    """What each party lets a run spend of its documents' (or persons') privacy."""
+    """What each party lets a run spend of its documents' (or persons') privacy, or of that of single words in them."""
 
     epsilon: float
     delta: float
+    unit: str = ""  # "word", or nothing: the document or the person, as the plan says
 
 
 def profile_names() -> tuple[str, ...]:
@@ -105,6 +116,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
     """The profile of that name, or in that file, with its parts made and its settings checked.
 
     `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
+    `unit` is whom the plan protects; a profile whose budget is one for each word occurrence keeps that.
     """
     path = toml_on("protocols", name, below="profiles", kind="profile")
     table = _changed(read_toml(path), changed or {}, path.name)
@@ -118,7 +130,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
         tuple(_mechanism(part, path.name) for part in text.mechanism),
         _aggregation(text, path.name),
         text.vocabularies,
-        digest([table, unit.value]),
+        digest([table, (budget.unit if budget else unit).value]),
         text.minimum_parties,
         text.minimum_documents,
         text.threshold,
@@ -161,8 +173,19 @@ def _check_paid(terms: Terms, profile: Profile, cohort: Cohort) -> None:
         raise NoiseByParties()
     if terms.noised is Noised.NOT and not at_opener:
         raise NotNoised()
+    _check_unit(terms, profile)
     if terms.noised is Noised.SHARE and not _only_sums(profile.aggregation, cohort):
         raise SharesInTheClear()
+
+
+def _check_unit(terms: Terms, profile: Profile) -> None:
+    """Noise on single words hides no document, and a budget of words covers only what was made of noised words."""
+    assert profile.budget is not None
+    by_word = profile.budget.unit is Unit.WORD
+    if by_word and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
+        raise NotNoisedByWord(terms.unit.value)
+    if terms.unit is Unit.WORD and not by_word:
+        raise WordNoiseOnly(profile.budget.unit.value)
 
 
 def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:
@@ -198,6 +221,8 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
     selecting = [part for part in parts if part.get("kind") == _WORDS]
     for name, value in numbers.items():
         among = [budget] if name in _BUDGETED else selecting if name == "words" else [p for p in parts if p not in selecting]
+        if name == "epsilon" and budget.get("unit") == Unit.WORD.value:  # one draw of noise is what this budget affords
+            among = [budget, *(part for part in parts if part.get("kind") == _BY_WORD)]
         place = "noise_multiplier" if name == "words" else name
         places = [part for part in among if place in part]
         require(bool(places), where, name, value, "cannot be set: this profile has no such number")
@@ -212,7 +237,9 @@ def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
     stated = into(BudgetText, text.budget, f"{where} [budget]")
     require(0 < stated.epsilon < math.inf, where, "epsilon", stated.epsilon, "must be above 0 and finite")
     require(0 < stated.delta < 1, where, "delta", stated.delta, "must lie between 0 and 1")
-    return Budget(unit, stated.epsilon, stated.delta)
+    known = stated.unit in ("", Unit.WORD.value)
+    require(known, where, "unit", repr(stated.unit), "is not word; left out, it is the document or person, as the plan says")
+    return Budget(Unit(stated.unit) if stated.unit else unit, stated.epsilon, stated.delta)
 
 
 def _aggregation(text: ProfileText, where: str) -> Aggregation:
@@ -252,6 +279,9 @@ def _check_counted(text: ProfileText, where: str) -> None:
     listed = "union" in text.vocabularies
     problem = "shows who uses which word, and no budget can pay for it: allow file, or joint with a word_selection"
     require(not (text.budget and listed), where, "vocabularies", "union", problem)
+    by_word, public = text.budget.get("unit") == Unit.WORD.value, text.vocabularies == ("file",)
+    problem = "must be file alone: a list made of the parties' words is not covered by noise on their counts"
+    require(not by_word or public, where, "vocabularies", ", ".join(text.vocabularies), problem)
     noise = next((str(part.get("kind")) for part in text.mechanism if part.get("kind") in _NOISY), "")
     problem = f"is missing: {noise} adds noise, and without [budget] nobody counts what its answers add up to"
     require(bool(text.budget) or not noise, where, "budget", "(nothing)", problem)

@@ -23,6 +23,7 @@ CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes bet
     "model": "the shared model",
     "vocabulary": "the list of words, and the word lists of parties where they are sent",
 }
+_PARTS = (Unit.WORD, Unit.SENTENCE)  # of a document
 BEHAVIOURS = ("honest-but-curious", "active")
 
 
@@ -73,9 +74,16 @@ def _met(wanted: Claim, claims: frozenset[Claim]) -> bool:
 
 
 def _alike(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
-    """The claims that say the same against the same adversary, for the unit that is asked for if one is."""
-    same = [made for made in claims if (made.what, made.against) == (wanted.what, wanted.against)]
-    return [made for made in same if wanted.unit is None or made.unit is wanted.unit]
+    """The claims that say the same against the same adversary, for the unit that is asked for.
+
+    Where none is named, a whole document at least: what hides single words of one hides hardly anything of it.
+    """
+    same = _said(wanted, claims)
+    return [made for made in same if made.unit is wanted.unit or (wanted.unit is None and made.unit not in _PARTS)]
+
+
+def _said(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
+    return [made for made in claims if (made.what, made.against) == (wanted.what, wanted.against)]
 
 
 def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
@@ -83,10 +91,16 @@ def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
     weaker = [made.colluding for made in _alike(claim, claims)]
     if not weaker:
         hint = "choose a profile that promises it, or a threat model that accepts its absence and says why"
-        return Gap(claim.what, claim.against, f"nothing promises it, and {wanted.because}", hint)
+        units = sorted({made.unit.value for made in _said(claim, claims) if made.unit is not None})
+        made = f"it is promised per {' or '.join(units)} only, and not per {_unit(claim)}" if units else "nothing promises it"
+        return Gap(claim.what, claim.against, f"{made}, and {wanted.because}", hint)
     helpers = "one colluding party" if max(weaker) == 1 else f"{max(weaker)} colluding parties"
     reason = f"it is promised with up to {helpers} where {claim.colluding} are feared"
     return Gap(claim.what, claim.against, reason, "raise `colluding` in the profile; that may need more parties")
+
+
+def _unit(claim: Claim) -> str:
+    return claim.unit.value if claim.unit else Unit.DOCUMENT.value
 
 
 # ---- the file as it stands -----------------------------------------------------------------------------------------

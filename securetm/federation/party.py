@@ -51,8 +51,9 @@ from securetm.errors import (
     WrongSession,
 )
 from securetm.federation import wire
+from securetm.federation.drawn import DrawnOnce
 from securetm.federation.learner import Learner
-from securetm.federation.paying import spend_of
+from securetm.federation.paying import remembered_by, spend_of
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, pour, preparation_identity, round_identity, state_digest
 from securetm.federation.store import Drawer, PartyStore
@@ -79,9 +80,10 @@ class Documents:
         """Reads the documents in the agreed words and sets the held-out part aside."""
         whole = self.own.project(vocabulary)
         self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
-        alone = plan.unit is Unit.DOCUMENT and plan.make_profile().budget is not None
+        alone = plan.unit is not Unit.PERSON and plan.make_profile().budget is not None
         # A person's documents lie on one side, which the least of their keys decides. Where each document is protected by
-        # itself, none may move the others of its person.
+        # itself, none may move the others of its person. Keys say nothing of words, and lengths are public where words are
+        # protected one by one: then nothing here depends on which words they are.
         drawn = replace(self.agreed, persons=None) if alone else self.agreed
         self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
 
@@ -126,6 +128,7 @@ class Party:
         if self.profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, self.profile.name)
         self._purse: Purse | None = None
+        self._drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
         opens = self.profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.plan, self.questions.model, self.store) if opens else None
 
@@ -214,6 +217,7 @@ class Party:
         # any document may take part.
         if self.profile.budget is None and self.profile.minimum_documents > len(self.members):
             self._check_share(self.documents.for_question(TRAIN))
+        self._note_lengths()
         if self.learner is not None:
             self.learner.begin(words, self._memory)
         return ()
@@ -269,10 +273,10 @@ class Party:
         """Draws the answer anew; what is asked only once is on disk before it leaves."""
         if ask.serial <= self._last:
             raise OutOfTurn(ask.serial, self._last)
-        self._pay(ask, query.terms, cohort)
-        desk = Desk(cohort, self.entropy, self.store)
-        rng = np.random.default_rng([self.plan.seed, ask.serial])
         documents = self.documents.for_question(ask.question)
+        desk = Desk(cohort, self.entropy, self.store, self._drawn)
+        self._pay(ask, query.terms, documents, desk)
+        rng = np.random.default_rng([self.plan.seed, ask.serial])
         poured = pour(query, documents, self.profile, terms, desk, self._memory, rng)
         self._last = ask.serial
         if once:
@@ -288,14 +292,22 @@ class Party:
         if self._purse and any(self._purse.was_asked(self.run, question) for question in (ask.question, TRAIN)):
             raise OutOfTurn(ask.serial, self._last)
 
-    def _pay(self, ask: wire.Ask, terms: Terms, cohort: Cohort) -> None:
-        """Affords and records before a document is touched: a crash after this counts as spent."""
-        if self._purse is None:
+    def _pay(self, ask: wire.Ask, terms: Terms, documents: Corpus, desk: Desk) -> None:
+        """Affords and records before anything is drawn: a crash after this counts as spent, whatever was drawn by then.
+
+        Noise that is drawn once per corpus is charged once: what was kept of it, and paid for, is used again for nothing.
+        """
+        if self._purse is None or self._drawn is None or self.profile.budget is None:
             return
-        spend = spend_of(terms, self.profile, cohort)
-        assert spend is not None  # what was admitted under a budget is noised
-        who = {"profile": self.profile.name, "digest": self.profile.digest.hex(), "unit": self.plan.unit.value}
+        kept = remembered_by(terms, self.profile, documents, desk)
+        spend = spend_of(terms, self.profile, desk.cohort, kept)
+        assert spend is not None or kept  # what was admitted under a budget is noised
+        self._drawn.paid = False
+        if spend is None:
+            return
+        who = {"profile": self.profile.name, "digest": self.profile.digest.hex(), "unit": self.profile.budget.unit.value}
         self._purse.charge(self.run, spend, {**who, "question": ask.question, "serial": ask.serial})
+        self._drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in self.profile.mechanisms)
 
     def _begin(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
         self._open_round = (name, exchange)
@@ -336,9 +348,18 @@ class Party:
             return
         by_person = documents.persons if budget.unit is Unit.PERSON else None
         units = len(documents) if by_person is None else len(np.unique(by_person))
+        units = int(documents.lengths().sum()) if budget.unit is Unit.WORD else units
         delta = max(budget.delta, self.ledger.budget.delta if self.ledger else 0.0)
         if delta * units >= 1:
             raise DeltaTooLarge(self.name, delta, units, budget.unit.value)
+
+    def _note_lengths(self) -> None:
+        """How long its documents are, for its own store: what noise on single words means for a whole one goes by that."""
+        budget, lengths = self.profile.budget, self.documents.for_question(TRAIN).lengths()
+        if budget is not None and budget.unit is Unit.WORD and len(lengths):
+            at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
+            for name, words in zip(("document median_words", "document p95_words"), at, strict=True):
+                self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", name, float(words))
 
     def _check_cohort(self, members: Sequence[str]) -> None:
         strangers = [m for m in members if m not in self.members]

@@ -5,16 +5,16 @@ The same function is asked by a party before it answers, by the plan that looks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.contracts import Cohort, Profile, Terms, Unit
+from securetm.contracts import Cohort, Desk, Mechanism, Profile, Terms, Unit
 from securetm.federation.questions import JOINT, TRAIN, Questions
 from securetm.models.isolation import check_additive
 from securetm.plans import Plan
@@ -26,18 +26,33 @@ if TYPE_CHECKING:
 FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
 
-def spend_of(terms: Terms, profile: Profile, cohort: Cohort) -> Spend | None:
-    """What one answer under these terms costs each unit of a party's documents, by the part that adds the noise."""
+def spend_of(terms: Terms, profile: Profile, cohort: Cohort, free: Collection[Mechanism] = ()) -> Spend | None:
+    """What one answer under these terms costs each unit of a party's documents, by the part that adds the noise.
+
+    The `free` ones add noise that was drawn, kept and paid for before.
+    """
     events: list[DpEvent] = []
     slack = 0.0
     for mechanism in profile.mechanisms:
         terms = mechanism.admit(terms, cohort)
+        if mechanism in free:
+            continue
         event = mechanism.event(terms, cohort)
         events += [] if event is None else [event]
         slack += mechanism.slack(terms, cohort)
     if not events:
         return None
     return Spend(events[0] if len(events) == 1 else _together(events), slack)
+
+
+def remembered_by(terms: Terms, profile: Profile, documents: Any, desk: Desk) -> tuple[Mechanism, ...]:
+    """Run by a party: which mechanisms drew their noise for these documents before, and kept it."""
+    found: list[Mechanism] = []
+    for mechanism in profile.mechanisms:
+        if mechanism.once and mechanism.remembers(documents, terms, desk):
+            found.append(mechanism)
+        terms = mechanism.admit(terms, desk.cohort)
+    return tuple(found)
 
 
 def _together(events: Sequence[DpEvent]) -> DpEvent:
@@ -48,37 +63,44 @@ def _together(events: Sequence[DpEvent]) -> DpEvent:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a whole run spends if it goes through all its rounds: words first, then one answer a round."""
+    """What a whole run spends if it goes through all its rounds: words first, what is drawn once, one answer a round."""
 
     words: Spend | None
-    round: Spend
+    round: Spend | None  # nothing where all noise is drawn once
     rounds: int
+    once: Spend | None = None  # of noise that is drawn once per corpus; a later run over the same documents spends it no more
 
     def spends(self) -> list[Spend]:
         """Everything, equal answers counted together."""
-        return [*([self.words] if self.words else []), replace(self.round, count=self.rounds)]
+        each = replace(self.round, count=self.rounds) if self.round else None
+        return [spend for spend in (self.words, self.once, each) if spend is not None]
 
 
-def bill_of(plan: Plan, parties: int) -> Bill:
-    """What this plan spends with so many parties; the vocabulary is taken as long as it may get."""
+def bill_of(plan: Plan, parties: int, listed: tuple[str, ...] | None = None) -> Bill:
+    """What this plan spends with so many parties; without a list, the vocabulary is taken as long as it may get."""
     profile = plan.make_profile()
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     cohort = cohort_of(profile, members)
     questions = Questions(plan, plan.make_model())
     words = spend_of(questions.make(JOINT, {}).terms, profile, cohort) if plan.vocabulary.source == JOINT else None
-    listed = plan.vocabulary.public_words()
+    listed = listed or plan.vocabulary.public_words()
     questions.adopt(listed or tuple(f"word{n}" for n in range(plan.vocabulary.max_words)))
     state = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     terms = questions.make(TRAIN, state).terms
     admitted(terms, profile, cohort)  # an unsound profile is refused here rather than billed
-    step = spend_of(terms, profile, cohort)
-    assert step is not None  # what is admitted under a budget is noised
-    return Bill(words, step, plan.training.rounds)
+    drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)
+    others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)
+    step, once = spend_of(terms, profile, cohort, drawn_once), spend_of(terms, profile, cohort, others)
+    assert step is not None or once is not None  # what is admitted under a budget is noised
+    return Bill(words, step, plan.training.rounds, once)
 
 
 def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
     """The plan with the unit that the documents call for and, where it asks for it, the least noise that lasts all rounds."""
     if plan.make_profile().budget is None:
+        return plan
+    if plan.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, and as large as epsilon says
+        bill_of(plan, parties)
         return plan
     check_additive(plan.make_model())
     if unit is not None and not plan.privacy.unit:

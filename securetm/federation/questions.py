@@ -39,8 +39,13 @@ class Questions:
         self.vocabulary, self._template = vocabulary, {}
 
     def make(self, name: str, state: State) -> Query:
-        """The question of that name about that state, or a refusal; its rows are per person where persons are protected."""
+        """The question of that name about that state, or a refusal; its rows are per person where persons are protected.
+
+        Where words are, noise is in the documents before any row is made of them: whose row it is does not matter then.
+        """
         query = self._made(name, state)
+        if self.paid and self.plan.unit is Unit.WORD:
+            return query
         if self.paid and query.terms.unit is not Unit.DOCUMENT:
             raise OtherUnit(name, query.terms.unit.value, self.plan.unit.value)
         return PerPerson(query) if self.plan.unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query

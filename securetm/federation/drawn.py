@@ -1,0 +1,43 @@
+"""Noise that a party drew once and for all: kept beside its ledger, each piece bound to the entry that paid for it.
+
+It draws nothing and charges nothing. What another ledger paid for, or nobody, counts as not drawn.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from securetm.accounting.ledger import Ledger
+from securetm.contracts import Cupboard
+from securetm.errors import DrawnUnpaid
+
+_PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them
+_NAME = "drawn once: "  # in the drawer, beside what the party signed of other ledgers
+
+
+@dataclass
+class DrawnOnce:
+    """A lasting cupboard (contracts.Desk) that takes only what was paid for, and gives only what this ledger paid for."""
+
+    drawer: Cupboard
+    ledger: Ledger
+    paid: bool = False  # whether the answer under way was charged for noise that is drawn once
+
+    def get(self, key: str) -> bytes | None:
+        """What was drawn under that name; refused by name if the ledger has been put back to before it was paid for."""
+        stored = self.drawer.get(_NAME + key)
+        if stored is None:
+            return None
+        ledger, count, head = _PAID.unpack(stored[: _PAID.size])
+        if ledger != self.ledger.identity:  # this one never paid for it, and says less than was spent
+            return None
+        self.ledger.check_against(count, head)
+        return stored[_PAID.size :]
+
+    def put(self, key: str, value: bytes) -> None:
+        """On disk before it returns, after the entry that paid for it."""
+        if not self.paid:
+            raise DrawnUnpaid()
+        count, head = self.ledger.head
+        self.drawer.put(_NAME + key, _PAID.pack(self.ledger.identity, count, head) + value)
