@@ -14,5 +14,6 @@ from securetm.errors.noise import *
 from securetm.errors.paying import *
 from securetm.errors.refusals import *
 from securetm.errors.running import *
+from securetm.errors.sentences import *
 from securetm.errors.tree import *
 from securetm.errors.words_paid import *
