@@ -163,29 +163,31 @@ def admitted(terms: Terms, profile: Profile, cohort: Cohort) -> Terms:
 
 
 def _check_paid(terms: Terms, profile: Profile, cohort: Cohort) -> None:
-    """What a budget needs of every answer, whatever the parts are: selected words, secret batches, and noise."""
+    """What a budget needs of every answer, whatever the parts are: selected words, secret batches, and noise.
+
+    Noise that is in the documents already counts on no sampling, so batches may then be public.
+    """
+    assert profile.budget is not None
     at_opener = any(getattr(mechanism, "by_opener", False) for mechanism in profile.mechanisms)
     if terms.names_words:
         raise WordsNotSelected()
-    if terms.batch:
+    if terms.batch and profile.budget.unit is not Unit.WORD:
         raise PublicBatches()
     if at_opener and profile.aggregation.opened_by == "parties":
         raise NoiseByParties()
     if terms.noised is Noised.NOT and not at_opener:
         raise NotNoised()
-    _check_unit(terms, profile)
+    _check_unit(terms, profile.budget.unit)
     if terms.noised is Noised.SHARE and not _only_sums(profile.aggregation, cohort):
         raise SharesInTheClear()
 
 
-def _check_unit(terms: Terms, profile: Profile) -> None:
+def _check_unit(terms: Terms, unit: Unit) -> None:
     """Noise on single words hides no document, and a budget of words covers only what was made of noised words."""
-    assert profile.budget is not None
-    by_word = profile.budget.unit is Unit.WORD
-    if by_word and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
+    if unit is Unit.WORD and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
         raise NotNoisedByWord(terms.unit.value)
-    if terms.unit is Unit.WORD and not by_word:
-        raise WordNoiseOnly(profile.budget.unit.value)
+    if terms.unit is Unit.WORD and unit is not Unit.WORD:
+        raise WordNoiseOnly(unit.value)
 
 
 def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:

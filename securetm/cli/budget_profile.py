@@ -10,8 +10,8 @@ from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
 from securetm.errors import NothingSpent
 from securetm.federation.paying import bill_of
 from securetm.mechanisms.noising import PRIVATE
-from securetm.plans import plan_from_tables
-from securetm.profiles import cohort_of
+from securetm.plans import Plan, VocabularyChoice, plan_from_tables
+from securetm.profiles import cohort_of, read_profile
 
 if TYPE_CHECKING:
     from securetm.contracts import Budget, Cohort, Profile
@@ -26,11 +26,11 @@ def billed(name: str, parties: int, rounds: int, words: int, documents: int | No
     check_count("--vocabulary-size", words, 1_000_000, "words")
     if documents is not None:
         check_count("--documents", documents, MOST_DOCUMENTS, "documents")
-    plan = plan_from_tables({"profile": name, "vocabulary": {"max_words": words}}, "the calculator")
+    plan = _plan(name, words)
     profile = plan.make_profile()
     if profile.budget is None:
         raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
-    bill = bill_of(plan, parties)
+    bill = bill_of(plan, parties, tuple(f"word{n}" for n in range(words)))
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties))))
     return Billed(
         profile.name,
@@ -42,7 +42,15 @@ def billed(name: str, parties: int, rounds: int, words: int, documents: int | No
         _assumptions(profile, cohort),
         {"parties": len(cohort.members), "vocabulary_size": words},
         documents,
+        bill.once,
     )
+
+
+def _plan(name: str, words: int) -> Plan:
+    """A plan of that profile; where it takes a public list only, of one that need not be there to be counted."""
+    if read_profile(name).vocabularies == ("file",):
+        return Plan(profile=name, vocabulary=VocabularyChoice("file", "words.txt", max_words=words))
+    return plan_from_tables({"profile": name, "vocabulary": {"max_words": words}}, "the calculator")
 
 
 def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:

@@ -5,6 +5,7 @@ It is the one place where all roles are in reach, so it decides nothing: coordin
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,10 +17,13 @@ import torch
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.filter import ALONE
-from securetm.contracts import Answer, Budget
+from securetm.accounting.pure import basic_epsilon
+from securetm.accounting.spends import leaves_of
+from securetm.contracts import Answer, Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import Interrupted
+from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
 from securetm.federation.folder import MODEL, RESULT, RunFolder, Stages, Unwatched, alone_in, begin, result_of
@@ -198,6 +202,7 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
     ledger = Ledger.read(folder.ledger(name))
     mine = total(ledger.spends(folder.name), ALONE * budget.delta)  # its own delta, not the ledger's
     whole = ledger.spent()
+    extra = {"per_document": _per_document(folder, name, ledger)} if budget.unit is Unit.WORD else {}
     ledger.close()
     return {
         "party": name,
@@ -208,7 +213,21 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
         "budget": budget.epsilon,
         "all_runs": whole.epsilon,
         "ledger": str(folder.ledger(name)),
+        **extra,
     }
+
+
+def _per_document(folder: RunFolder, name: str, ledger: Ledger) -> dict[str, Any] | None:
+    """The party's own figures: what all its runs mean for a whole document of its own lengths, by group privacy at delta 0."""
+    store = PartyStore(folder.party(name))
+    lengths = kept_figures(store, "document")
+    store.close()
+    if not lengths:
+        return None
+    each = basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in ledger.spends(run.run)]))
+    words = {which: int(lengths[f"{which}_words"]) for which in ("median", "p95")}
+    epsilons = {f"{which}_epsilon": each * count if each < math.inf else None for which, count in words.items()}
+    return {**{f"{which}_words": count for which, count in words.items()}, **epsilons}
 
 
 def named_topics(topics: Any, vocabulary: tuple[str, ...], n: int = 10) -> list[list[str]]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.contracts import Claim, Profile, Unit
+from securetm.accounting.calculator.statement import listed, upward
+from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
@@ -26,6 +27,15 @@ _BOUNDED = (
     "what many documents have in common: noise hides any one document or person, not what a party's documents are about",
     "how many rounds there were, who took part and when, and how often each ledger was charged",
     "more of a person who has documents with several parties, or of a document that has copies",
+)
+_MADE_OF_NOISE = "every answer of every party, made of words with noise in their place: no exact word, but exact lengths"
+_NOISED_BEFORE = "the sum over all parties of each answer, made of words with noise in their place, round by round"
+_PARTIAL = (
+    "whole documents: the noise hides one word occurrence, and a document is as many of them; somebody who knows most of one "
+    "finds out whether it is there",
+    "how many words of the public list each document and sentence has: the noise stands at each of these places",
+    "what many documents have in common, and words that one document, or one person, repeats",
+    "how many rounds there were, who took part and when, and whether a party's documents changed since an earlier run",
 )
 _STILL = (
     "a sum hides who, not what: a word that a single document of all parties uses is in the total, and words that occur in "
@@ -92,10 +102,18 @@ def _sent(profile: Profile) -> str:
     """What a party's messages show by themselves."""
     if profile.aggregation.channel == "sealed":
         return _SEALED
+    if _by_word(profile):
+        return _MADE_OF_NOISE
     return _NOISED if _noised_at_parties(profile) else _CLEAR
 
 
+def _by_word(profile: Profile) -> bool:
+    return profile.budget is not None and profile.budget.unit is Unit.WORD
+
+
 def _total(profile: Profile) -> str:
+    if _by_word(profile):
+        return _NOISED_BEFORE
     return _NOISED_TOTAL if _noised_at_parties(profile) else _TOTAL
 
 
@@ -108,6 +126,8 @@ def _noised_at_parties(profile: Profile) -> bool:
 
 
 def _still(profile: Profile) -> tuple[str, ...]:
+    if _by_word(profile):
+        return _PARTIAL
     if profile.budget is not None:
         return (_STILL + _BOUNDED) if not _noised_at_parties(profile) else _BOUNDED
     return (_STILL + _UNBOUNDED) if profile.aggregation.channel == "sealed" else ()
@@ -127,7 +147,8 @@ def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
 def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
     several = f", even if {colluding} parties help it" if colluding > 1 else ", even if one party helps it"
     helped = several if colluding else ", if no party helps it"
-    whose = " or ".join(sorted(unit.value for unit in units if unit is not None))
+    named = sorted(unit.value for unit in units if unit is not None)
+    whose = " or ".join("word occurrence" if name == Unit.WORD.value else name for name in named)
     return what + (f" per {whose}" if whose else "") + helped
 
 
@@ -135,8 +156,23 @@ def _spent(profile: Profile) -> str:
     if profile.budget is None:
         return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
     budget = profile.budget
+    if budget.unit is Unit.WORD:
+        return _spent_by_word(budget)
     return (
         f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
         f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "
         "it is exceeded"
+    )
+
+
+def _spent_by_word(budget: Budget) -> str:
+    """What a budget of words is for a whole document is said in the same breath, by group privacy."""
+    from securetm.accounting.calculator.words import WordNoise  # slow to import, and other profiles do without
+
+    whole = listed(tuple(f"{upward(budget.epsilon * words)} for one of {words} words" for words in WordNoise.words))
+    return (
+        f"at most epsilon = {upward(budget.epsilon)} per word occurrence at delta = {budget.delta:g}, when one is added or "
+        "removed (twice that when it is replaced by another word), and not per document: for a whole document that is "
+        f"epsilon = {whole}, which hides hardly anything of it; drawn and charged once per corpus and list of words, and "
+        "counted by each party's own ledger"
     )

@@ -95,16 +95,36 @@ def _source(result: Mapping[str, Any]) -> str:
 def spending(result: Mapping[str, Any]) -> Table:
     """What the run spent of each party's budget, as that party's own ledger counts it."""
     first = result["spent"][0]
-    title = f"Spent: epsilon per {first['unit']} at delta = {first['delta']:g}, when one is added or removed"
+    by_word = first["unit"] == "word"
+    unit = "word occurrence" if by_word else first["unit"]
+    title = f"Spent: epsilon per {unit} at delta = {first['delta']:g}, when one is added or removed"
     table = Table(title=title, title_justify="left", header_style="bold")
-    for place, column in enumerate(("", "this run", "of its budget", "all runs", "accountant")):
-        table.add_column(column, justify="right" if 0 < place < 4 else "left", overflow="fold")
+    for place, column in enumerate(("", "this run", "of its budget", "all runs", *(_WHOLE if by_word else ()), "accountant")):
+        table.add_column(column, justify="right" if place > 0 and column != "accountant" else "left", overflow="fold")
     for spent in result["spent"]:
         figures = (f"{spent[name]:.3f}" for name in ("epsilon", "budget", "all_runs"))
-        table.add_row(escape(spent["party"]), *figures, spent["accountant"])
+        whole = _of_documents(spent["per_document"]) if by_word else ()
+        table.add_row(escape(spent["party"]), *figures, *whole, spent["accountant"])
     table.caption = f"Kept for all runs over these documents: {escape(first['ledger'])} and beside it."
+    table.caption += f" {_ONE_WORD}" if by_word else ""
     table.caption_justify = "left"
     return table
+
+
+_WHOLE = ("its median document", "its 95 % document")
+_ONE_WORD = (
+    "This protects one word occurrence, not a document: a whole document has the epsilon of all its words together, as each "
+    "party finds from its own documents' lengths. Noise that an earlier run drew is used again and charged no more."
+)
+
+
+def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Epsilon of a whole document by group privacy, with its length beside it."""
+    if per is None:
+        return "–", "–"
+    named = ((per[f"{which}_epsilon"], per[f"{which}_words"]) for which in ("median", "p95"))
+    median, longest = (f"{'–' if epsilon is None else f'{epsilon:,.0f}'} ({words:,} words)" for epsilon, words in named)
+    return median, longest
 
 
 def _say_stopped(result: Mapping[str, Any], to: Console) -> None:

@@ -13,10 +13,12 @@ from dp_accounting import PoissonSampledDpEvent
 
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
 from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
+from securetm.accounting.calculator.words import UNIT, WordNoise, laplace
 from securetm.accounting.composition import total, within
 from securetm.accounting.ledger.filter import ALONE
-from securetm.accounting.spends import Spend
-from securetm.contracts import Budget
+from securetm.accounting.pure import basic_epsilon
+from securetm.accounting.spends import Spend, leaves_of
+from securetm.contracts import Budget, Unit
 from securetm.errors import BudgetTooSmall
 
 MOST_ROUNDS = 10**6
@@ -30,20 +32,24 @@ class Billed:
     profile: str
     budget: Budget
     words: Spend | None  # of the vocabulary, if it is not public
-    round: Spend
+    round: Spend | None  # nothing, where all noise is drawn once
     rounds: int
     against: str
     assumptions: tuple[str, ...]
     settings: Mapping[str, Any]
     documents: int | None = None
+    once: Spend | None = None  # of noise that is drawn once per corpus
 
     def spends(self, rounds: float) -> Spends:
-        """The words once, and so many rounds."""
-        return (*((self.words,) if self.words else ()), *((replace(self.round, count=round(rounds)),) if rounds else ()))
+        """The words and the noise that is drawn once, and so many rounds."""
+        each = replace(self.round, count=round(rounds)) if self.round and rounds else None
+        return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
 
 
 def from_bill(asked: Billed, progress: Progress) -> Sheet:
     """The sheet of one run under a profile; where the budget ends before the rounds do, of the run that the ledger allows."""
+    if asked.budget.unit is Unit.WORD and asked.round is None:
+        return _by_word(asked, progress)
     unit, budget = asked.budget.unit.value, asked.budget
     lasts = _lasting(asked, progress)
     if lasts == 0:
@@ -55,7 +61,7 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
         billed.spends(billed.rounds),
         budget.delta,
         share=ALONE,
-        sampling="poisson" if isinstance(billed.round.event, PoissonSampledDpEvent) else "none",
+        sampling="poisson" if billed.round and isinstance(billed.round.event, PoissonSampledDpEvent) else "none",
         settings={"profile": billed.profile, "rounds": asked.rounds, **billed.settings, "documents": billed.documents},
     )
     warnings = (sentence_delta(budget.delta, billed.documents) if billed.documents else None, _stops(asked, unit, lasts))
@@ -72,6 +78,44 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
     )
 
 
+def _by_word(asked: Billed, progress: Progress) -> Sheet:
+    """The sheet of noise on single word occurrences: drawn once, whatever number of rounds and runs is made of it."""
+    budget = asked.budget
+    if not within(asked.spends(asked.rounds), budget.epsilon, ALONE * budget.delta):
+        raise BudgetTooSmall("drawing of the noise", upward(budget.epsilon), UNIT, "it costs more", _RATHER)
+    sheet = figures(
+        f"Profile {asked.profile}, noise drawn once for {asked.rounds:,} rounds",
+        Promise(UNIT, asked.against, f"any one {UNIT} is in a party's documents", (*_PLACES, *asked.assumptions)),
+        asked.spends(asked.rounds),
+        budget.delta,
+        share=ALONE,
+        sampling="none",
+        settings={"profile": asked.profile, "rounds": asked.rounds, **asked.settings, "documents": asked.documents},
+    )
+    pure = basic_epsilon(leaves_of(asked.spends(asked.rounds)))
+    whole = laplace(WordNoise(pure), progress)  # what it is for a whole document: group privacy goes by the pure epsilon
+    return replace(
+        sheet,
+        warnings=(*whole.warnings, *sheet.warnings),
+        tables=whole.tables,
+        notes=(_ONCE, *whole.notes),
+        plots=whole.plots,
+        found={
+            **whole.found,
+            "rounds": asked.rounds,
+            "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "lasts_rounds": MOST_ROUNDS},
+        },
+    )
+
+
+_PLACES = (
+    "how many words of the public list each document and sentence has is known to everybody anyway",
+    "the noise is drawn once per corpus, kept by the party alone and used for all rounds and all runs",
+)
+_ONCE = (
+    "Charged once: more rounds, and more runs over the same documents and words, spend no more. Another list of words, or "
+    "other documents, means new noise, and the same again."
+)
 _RATHER = "give the profile a larger budget, more noise, or tails that are cut more rarely (`miss`)"
 
 
@@ -94,7 +138,7 @@ _SHARE = (
 
 
 def _drawn(billed: Billed) -> tuple[str, ...]:
-    event = billed.round.event
+    event = billed.round.event if billed.round else None
     if not isinstance(event, PoissonSampledDpEvent):
         return ()
     coin = f"a coin of its own (with probability {event.sampling_probability:.4g}) that nobody else learns"
