@@ -64,16 +64,16 @@ def slack_cost(slack: float, epsilon: float) -> float:
 
 
 def with_slack(epsilon_of: Callable[[float], float], delta: float, slack: float) -> float:
-    """An epsilon whose own slack leaves enough delta for it: the least fixed point, a little above, or infinity."""
+    """An epsilon whose own slack leaves enough delta for it: the least fixed point, or a little above, or infinity."""
     if slack == 0:
         return epsilon_of(delta)
-    epsilon = 0.0
+    epsilon = found = 0.0
     for _ in range(_ROUNDS):
-        above = epsilon * (1 + _STEP) + _STEP
-        left = delta - slack_cost(slack, above)
-        found = epsilon_of(left) if left >= 0 else math.inf
-        if found <= above:
-            return above
+        for tried in (epsilon, epsilon * (1 + _STEP) + _STEP):  # a pure epsilon is its own fixed point, to the last bit
+            left = delta - slack_cost(slack, tried)
+            found = epsilon_of(left) if left >= 0 else math.inf
+            if found <= tried:
+                return tried
         if found == math.inf:
             return math.inf
         epsilon = found
