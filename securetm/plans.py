@@ -22,6 +22,7 @@ STOPS = ("rounds", "weights", "held_out")
 # A round's batch is all parties' batches together, so a federation steps further than one machine would.
 FEDERATED: Mapping[str, Mapping[str, Any]] = {
     "lda": {"n_topics": 20, "sweeps": 5},
+    "lda-matched": {"n_topics": 20},
     "lda-vi": {"n_topics": 20},
     "prodlda": {"n_topics": 20, "learning_rate": 5e-3},
 }

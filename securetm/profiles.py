@@ -72,6 +72,7 @@ _BY_WORD = "laplace_counts"  # whose noise is as large as its epsilon says: a se
 _NOISY = (_WORDS, _BY_WORD, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
 MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "lda": "securetm.models.lda:LDA",
+    "lda-matched": "securetm.models.matched:MatchedLDA",
     "lda-vi": "securetm.models.lda_vi:VariationalLDA",
     "prodlda": "securetm.models.prodlda:ProdLDA",
 }
@@ -142,8 +143,9 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
 
 
 def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
-    """The topic model of that name with these settings."""
-    module, kind = _chosen("model", MODELS, name).split(":")
+    """The topic model of that name with these settings; `form` may name another form of it: lda, matched, is lda-matched."""
+    form = settings.get("form", "")
+    module, kind = _chosen("model", MODELS, name if not form or name.endswith(f"-{form}") else f"{name}-{form}").split(":")
     return cast(TopicModel, into(getattr(import_module(module), kind), settings, f"[model] {name}"))
 
 

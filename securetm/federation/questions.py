@@ -66,7 +66,7 @@ class Questions:
         if name == FREQUENCIES:
             return DocumentFrequencies(len(self.vocabulary))
         if name == COHERENCE:
-            topics = int(self.plan.model.settings.get("n_topics", MOST_TOPICS))
+            topics = getattr(self.model, "most_in_all", self.plan.model.settings.get("n_topics", MOST_TOPICS))
             return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), topics))
         weights = self._checked_weights(state)
         return self.model.query(weights) if name == TRAIN else HeldOut(self.model, weights)

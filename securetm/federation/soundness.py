@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Profile, Unit
+from securetm.contracts import Profile, State, Unit
 from securetm.errors import CouplesDocuments, TooFewForProfile, Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.models.isolation import check_additive
@@ -59,17 +59,17 @@ def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
     questions = Questions(plan, plan.make_model())
     questions.adopt(tuple(f"word{n}" for n in range(50)))
     weights = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
-    about = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(10).reshape(2, 5)}}
+    about: dict[str, State] = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(10).reshape(2, 5)}}
     words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[plan.vocabulary.source]
     asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
-    refusals = (_refusal(name, questions.make(name, about.get(name, {})).terms, profile, parties) for name in asked)
+    refusals = (_refusal(questions, name, about.get(name, {}), profile, parties) for name in asked)
     return [gap for gap in refusals if gap is not None]
 
 
-def _refusal(question: str, terms: Any, profile: Profile, parties: int) -> Gap | None:
+def _refusal(questions: Questions, name: str, about: State, profile: Profile, parties: int) -> Gap | None:
     members = tuple(f"party {n}" for n in range(parties))
     try:
-        admitted(terms, profile, cohort_of(profile, members))
+        admitted(questions.make(name, about).terms, profile, cohort_of(profile, members))
     except Unsound as unsound:
-        return Gap(f"the question “{question}” can be answered", "", str(unsound), unsound.advice())
+        return Gap(f"the question “{name}” can be answered", "", str(unsound), unsound.advice())
     return None

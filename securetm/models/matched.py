@@ -1,0 +1,190 @@
+"""iFTM's matched form of the models that count: parties train topics of their own, which a coordinator matches and gives back.
+
+It is no sum over documents: each party's own table of topics is asked for (Algorithms 3 to 5), so no secure sum admits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, Block, Memory, Needs, State, Tally, Terms, Unit
+from securetm.models.counting import Counting
+from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
+from securetm.models.lda import LDA
+from securetm.models.matching import NOWHERE, composed, integrated, shares
+
+_OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
+_EVEN = 1e9  # alpha at a restart: a document's other words have no say in it
+_FIRM = 1e12  # tokens behind each topic at a restart: nor has what was drawn a moment ago
+
+
+@dataclass(frozen=True)
+class Matched(Counting):
+    """A model that counts, in iFTM's matched form.
+
+    In a round each party restarts from the topics that were composed for it, draws its documents' topics anew `sweeps` times,
+    given its own table alone, and sends that table. The coordinator merges what is alike into global topics, and gives each
+    party the global topics that its own resemble. There may be more global topics than a party has, or fewer.
+    """
+
+    form: str = "matched"
+    sweeps: int = 20
+    xi: float = 0.3  # topics at least so alike are one
+    top: int = 100  # heaviest words by which topics are compared
+    topics_at: Mapping[str, int] = field(default_factory=dict)  # parties with another number of topics than `n_topics`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("form", self.form == "matched", "must be matched here")
+        self._check("xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
+        self._check("top", self.top >= 1, "must be at least 1")
+        fine = all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in self.topics_at.values())
+        self._check("topics_at", fine, f"must name parties with 1 to {MOST_TOPICS} topics")
+
+    @property
+    def most_topics(self) -> int:
+        """As many as the party with most of them has."""
+        return max(self.n_topics, *self.topics_at.values(), 1)
+
+    @property
+    def most_in_all(self) -> int:
+        """Of global topics: as many as all parties' together, and how many parties there are is not said here."""
+        return MOST_TOPICS
+
+    def fits(self, state: State, words: int) -> bool:
+        """Whether a state, perhaps out of a file, is one that this model may have come to over so many words."""
+        local = {name: table for name, table in state.items() if name.startswith(_OWN)}
+        tables = [state.get("counts"), *local.values()]
+        whole = all(t is not None and t.dtype == np.float64 and t.ndim == 2 and t.shape[1] == words for t in tables)
+        rest = {name: array for name, array in state.items() if name not in local}
+        like = {"counts": (len(rest.get("counts", ())),), "weights": (len(rest.get("counts", ())),), "step": (1,), "seed": (1,)}
+        return whole and {name: array.shape[:1] for name, array in rest.items()} == like and len(rest["counts"]) > 0
+
+    # ---- contracts.TopicModel ----
+
+    def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
+        """No topic has a word yet: the first draws of each document, from the seed, are what sets topics apart."""
+        return {
+            "counts": np.zeros((self.n_topics, len(vocabulary))),
+            "weights": np.zeros(self.n_topics),
+            "step": np.zeros(1, dtype=np.int64),
+            "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
+        }
+
+    def query(self, state: State) -> TopicsQuery:  # type: ignore[override]  # it asks another question
+        """The next question to one party: its own topics, after it trained from what its state holds."""
+        return TopicsQuery(self, self.for_party(state, ""))
+
+    def update(self, state: State, answer: Answer) -> State:
+        """Algorithm 5, lines 6 to 9: topics are integrated, and a new local model is composed for each party that answered."""
+        after = {**state, "step": state["step"] + 1}
+        each = answer.each or ({} if not answer.total else {"": answer.total})  # one machine is one party
+        tables = {name: np.maximum(blocks["topics"], 0.0) for name, blocks in each.items()}
+        local = {name: shares(table[:, :-1]) for name, table in tables.items()}
+        amounts = {name: float(table[:, -1].max(initial=0.0)) for name, table in tables.items()}
+        found = integrated(local, amounts, self.xi, self.top)
+        if not len(found.topics):
+            return after
+        each_topic = {
+            name: amounts[name] / int((went != NOWHERE).sum())
+            for name, went in found.went.items()
+            if went.max(initial=NOWHERE) >= 0
+        }
+        masses = np.zeros(len(found.topics))
+        for name, amount in each_topic.items():
+            np.add.at(masses, found.went[name][found.went[name] != NOWHERE], amount)
+        for name, amount in each_topic.items():
+            after[_OWN + name] = self._composed(found.topics, masses, local[name], amount)
+        return {**after, "counts": found.topics * masses[:, None], "weights": found.weights}
+
+    def for_party(self, state: State, party: str) -> State:
+        """The local model composed for that party; who has sent none yet gets the global topics with most data behind them."""
+        if "held" in state:
+            return dict(state)
+        held = self.topics_at.get(party, self.n_topics)
+        own = state.get(_OWN + party, state.get(_OWN))
+        if own is None:
+            own = state["counts"][np.argsort(-state["weights"], kind="stable")[:held]]
+        counts = np.zeros((self.most_topics, own.shape[1]))
+        counts[: len(own)] = own
+        kept = {name: state[name] for name in ("step", "seed")}
+        return {"counts": counts, "held": np.full(1, max(held, len(own)), dtype=np.int64), **kept}
+
+    def table(self, state: State) -> Table:
+        """A party's own topics, or the global ones, as counts; they may come from a coordinator that one need not trust."""
+        held = min(max(int(state["held"][0]), 1), self.most_topics) if "held" in state else len(state["counts"])
+        counts = np.maximum(state["counts"][:held], 0.0)
+        return Table(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
+
+    # ---- what the parts share ----
+
+    def trained(self, start: Table, held: Held, names: Array) -> Array:
+        """Algorithm 1 from line 8: this party's own table after a restart and `sweeps` local iterations."""
+        step = start.step * (self.sweeps + 1)
+        old = Assignments(names, np.full(len(held), step), held.draw_ends, self._restarted(start, held, names, step))
+        for _ in range(self.sweeps):
+            step += 1
+            table = Table(held.counted(old.topics, start), start.alpha, start.eta, step, start.seed)
+            topics = held.redrawn(table, old, 1, self.threads)
+            old = Assignments(names, np.full(len(held), step), held.draw_ends, topics)
+        return held.counted(old.topics, start)
+
+    def _restarted(self, start: Table, held: Held, names: Array, step: int) -> Array:
+        """A first topic of every draw, as likely as its words have it in the composed model; at the very first all alike."""
+        said = np.flatnonzero(start.counts.sum(axis=1) > 0)
+        firm = shares(start.counts[said]) * _FIRM
+        if not len(said):
+            said, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
+        unknown = Assignments.remembered({}).recall(held.draw_ends, names)
+        table = Table(firm, np.full(len(said), _EVEN), start.eta, step, start.seed)
+        topics: Array = said.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
+        return topics
+
+    def _composed(self, topics: Array, masses: Array, local: Array, amount: float) -> Array:
+        """A party's new model as counts: behind each topic stands as much data as is known of it."""
+        found = composed(topics, local, self.xi, self.top)
+        own = np.full(len(local), amount)
+        taken = found.taken != NOWHERE
+        own[taken] = masses[found.taken[taken]]
+        counts: Array = found.topics * own[:, None]
+        return counts
+
+
+@dataclass(frozen=True)
+class TopicsQuery:
+    """Asks one party for its own topics: how often each has each word, and in the last column how much data the party has."""
+
+    model: Matched
+    state: State
+
+    @property
+    def terms(self) -> Terms:
+        """One row per topic of this party. Nothing bounds what one document may change in it."""
+        most, words = self.state["counts"].shape
+        return Terms((Block("topics", (most, words + 1)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Draws come from public noise by document. Nothing is remembered: each round restarts from the composed model."""
+        start = self.model.table(self.state)
+        held = self.model.read(documents, start.words)
+        counts = self.model.trained(start, held, held.names(documents.keys))
+        amount = np.full((len(counts), 1), float(amount_of(documents)))
+        tally.add(np.hstack([counts, amount]).astype(np.float32), np.arange(len(counts)))
+
+
+def amount_of(documents: Any) -> int:
+    """How many token slots documents have: their lengths are public where their words are behind noise."""
+    if documents.perturbed is not None:
+        return len(documents.perturbed)
+    return int(documents.counts.sum())
+
+
+@dataclass(frozen=True)
+class MatchedLDA(Matched, LDA):
+    """LDA in the matched form."""
+
+    name: ClassVar[str] = "lda-matched"

@@ -1,0 +1,116 @@
+"""The matched form in a federation: each party's own topics go to the coordinator, so only a plain sum of answers admits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import Interrupted
+from securetm.federation.finished import FinishedRun
+from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.questions import COHERENCE, TRAIN
+from securetm.federation.simulation import execute
+from securetm.federation.soundness import check
+from securetm.federation.store import read_arrays
+from securetm.models.matched import MatchedLDA
+from securetm.plans import Plan
+
+from .conftest import SUBJECTS, small_plan
+from .played import Played, make_party, refusals, settled
+
+ROUNDS = 4
+
+
+def plan_of(profile: str = "open", **settings: Any) -> Plan:
+    model = {"name": "lda", "form": "matched", "n_topics": 3, "sweeps": 8, **settings}
+    return small_plan(profile=profile, model=model, training__rounds=ROUNDS)
+
+
+def learned(folder: Path) -> Mapping[str, Any]:
+    return read_arrays(folder / "coordinator/model.safetensors", bare=True)[0]
+
+
+def test_it_can_be_named_in_two_ways() -> None:
+    assert plan_of().make_model() == small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8}).make_model()
+    assert isinstance(plan_of().make_model(), MatchedLDA)
+
+
+def test_a_run_finds_what_parties_share_and_what_each_has_alone(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    result = execute(begin(tmp_path / "run", plan_of(topics_at={"north": 5}), corpora), Unwatched())
+    best = min(figures["held_out_everywhere"] for figures in result["alone"].values())
+    finished = FinishedRun.open(tmp_path / "run")
+    whole = [set(words) for words in finished.topics(10)]
+    for subject in SUBJECTS.values():
+        assert max(len(words & set(subject)) for words in whole) >= 6
+    assert len(result["topics"]) == len(whole) >= 3
+    assert np.isfinite([result["quality"][name] for name in ("npmi", "diversity", "held_out")]).all()
+    model, state = finished.model, finished.state
+    assert isinstance(model, MatchedLDA)
+    assert {name: int(model.for_party(state, name)["held"][0]) for name in corpora} == {"north": 5, "south": 3, "west": 3}
+    everywhere = [shared["held_out"] for shared in result["shared_at_party"].values()]
+    assert max(everywhere) < best  # the global topics predict each party's documents better than any single party's predict all
+    assert len(result["prevalence"]["north"]) == len(whole)
+
+
+class PressedControlC(Unwatched):
+    def step(self, done: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_goes_on_to_the_same_topics(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    execute(begin(tmp_path / "unbroken", plan_of(), corpora), Unwatched())
+    folder = begin(tmp_path / "broken", plan_of(), corpora)
+    with pytest.raises(Interrupted):
+        execute(folder, PressedControlC())
+    assert execute(reopen(tmp_path / "broken"), Unwatched())["rounds"] == ROUNDS
+    one, two = learned(tmp_path / "unbroken"), learned(tmp_path / "broken")
+    assert set(one) == set(two)
+    assert all((one[name] == two[name]).all() for name in one)
+
+
+def test_a_party_with_none_of_the_agreed_words_changes_nothing(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    stranger = Corpus.from_strings(["Quince brine anvil.", "Zither gable."], name="zzz")
+    for name, parties in (("three", corpora), ("four", {**corpora, "zzz": stranger})):
+        execute(begin(tmp_path / name, plan_of(), parties), Unwatched())
+    np.testing.assert_array_equal(learned(tmp_path / "three")["counts"], learned(tmp_path / "four")["counts"])
+
+
+def test_each_party_is_shown_its_own_model_and_no_other(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    execute(begin(tmp_path / "run", plan_of(), corpora), Unwatched())
+    model, state = plan_of().make_model(), learned(tmp_path / "run")
+    shown = {name: model.for_party(state, name) for name in corpora}
+    assert all(set(one) == {"counts", "held", "step", "seed"} for one in shown.values())
+    assert not np.array_equal(shown["north"]["counts"], shown["south"]["counts"])
+
+
+@pytest.mark.parametrize("profile", ["masked", "bfv", "ckks"])
+def test_a_hidden_sum_refuses_it_by_name(profile: str) -> None:
+    gaps = [gap for gap in check(profile, "lda-matched", None, 5) if TRAIN in gap["claim"]]
+    assert len(gaps) == 1
+    assert "each party" in gaps[0]["reason"]
+
+
+@pytest.mark.parametrize("profile", ["dp-local", "dp-central", "dp-distributed", "fortress"])
+def test_noise_on_rows_of_documents_covers_it_nowhere(profile: str) -> None:
+    assert any(TRAIN in gap["claim"] for gap in check(profile, "lda-matched", None, 10))
+
+
+def test_a_party_answers_about_no_other_shape_than_agreed(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = plan_of(topics_at={"north": 5})
+    played, party = Played(plan, tuple(corpora)), make_party("north", plan, corpora, tmp_path)
+    settled(played, party, sorted({word for subject in SUBJECTS.values() for word in subject}))
+    state = dict(played.fresh())
+    answered = played.send(party, played.ask(TRAIN, state))
+    assert np.frombuffer(answered.parcels[0], np.float32).reshape(-1, len(played.questions.vocabulary) + 1).shape[0] == 3
+    larger = played.ask(TRAIN, state)
+    played.send(party, played.altered(larger, state={**state, "counts": np.zeros((6, 30))}))
+    played.send(party, played.altered(larger, state={**state, "counts": np.full_like(state["counts"], np.nan)}))
+    assert [name for name, _ in refusals(party)] == ["BadState", "BadState"]
+    many = {"top": np.zeros((200, 10), dtype=np.int64)}  # there may be more global topics than a party has
+    assert played.send(party, played.ask(COHERENCE, many)).parcels

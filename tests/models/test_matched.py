@@ -1,0 +1,275 @@
+"""The matched form: parties train their own topics, and what each gets back is what Algorithms 3 and 4 make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.contracts import Answer, Array, Needs, Unit
+from securetm.errors import BadSetting, DamagedModel, OtherModel
+from securetm.models.draws import Assignments
+from securetm.models.estimator import as_documents
+from securetm.models.lda import LDA
+from securetm.models.lda_documents import Bags
+from securetm.models.matched import MatchedLDA, amount_of
+from securetm.models.matching import composed, integrated, topics_of_words
+from securetm.models.stored_model import write_model
+from securetm.tally import SumTally
+
+WORDS = 60
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def planted(subjects: tuple[int, ...], documents: int = 90, seed: int = 0) -> Any:
+    """Documents of one of these subjects each, a subject being twenty words of the sixty."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.02, (documents, WORDS))
+    for i in range(documents):
+        first = 20 * subjects[i % len(subjects)]
+        counts[i, first : first + 20] += rng.poisson(1.0, 20)
+    return as_documents(sparse.csr_array(counts), VOCABULARY)
+
+
+def sent(model: MatchedLDA, state: Mapping[str, Array], documents: Any, party: str = "") -> Array:
+    """What one party answers."""
+    query = model.query(model.for_party(state, party))
+    tally = SumTally(query.terms)
+    query.answer(documents, tally, {}, np.random.default_rng(0))
+    return tally.vector()
+
+
+def federated(model: MatchedLDA, parties: Mapping[str, Any], rounds: int, seed: int = 0) -> Mapping[str, Array]:
+    """Algorithm 5."""
+    words = next(iter(parties.values())).vocabulary
+    state = model.start(words, np.random.default_rng(seed))
+    for _ in range(rounds):
+        each = {name: {"topics": sent(model, state, documents, name)} for name, documents in parties.items()}
+        state = model.update(state, Answer(None, each, tuple(parties)))
+    return state
+
+
+def is_distribution(topics: Array) -> bool:
+    return bool(np.isfinite(topics).all() and (topics >= 0).all() and np.allclose(topics.sum(axis=1), 1))
+
+
+# ---- one round -------------------------------------------------------------------------------------------------------
+
+
+def test_a_party_sends_its_own_counts_and_how_much_data_it_has() -> None:
+    documents = planted((0, 1))
+    model = MatchedLDA(n_topics=4)
+    rows = sent(model, model.start(VOCABULARY, np.random.default_rng(0)), documents)
+    assert rows.shape == (4, WORDS + 1)
+    np.testing.assert_array_equal(rows[:, :-1].sum(axis=0), documents.counts.sum(axis=0))
+    assert (rows[:, -1] == documents.counts.sum()).all()
+
+
+def test_what_is_asked_says_that_it_needs_each_partys_own() -> None:
+    model = MatchedLDA(n_topics=4, topics_at={"big": 9})
+    terms = model.query(model.start(VOCABULARY, np.random.default_rng(0))).terms
+    assert (terms.needs, terms.ragged, terms.unit, terms.layout[0].shape) == (Needs.EACH, True, Unit.PARTY, (9, WORDS + 1))
+
+
+def test_an_update_is_algorithm_3_and_then_4() -> None:
+    model = MatchedLDA(n_topics=2, xi=0.5, top=3, eta=0.01)
+    tables = {"a": np.array([[6.0, 2, 0, 0, 12], [0, 0, 0, 4, 12]]), "b": np.array([[3.0, 3, 0, 0, 6]])}
+    state = model.start(("p", "q", "r", "s"), np.random.default_rng(0))
+    after = model.update(state, Answer(None, {name: {"topics": table} for name, table in tables.items()}, ("a", "b")))
+    local, amounts = {name: table[:, :-1] for name, table in tables.items()}, {"a": 12.0, "b": 6.0}
+    expected = integrated(local, amounts, 0.5, 3)
+    merged = (12 * np.array([0.75, 0.25, 0, 0]) + 6 * np.array([0.5, 0.5, 0, 0])) / 18
+    np.testing.assert_allclose(expected.topics, [merged, [0, 0, 0, 1]])
+    np.testing.assert_allclose(after["counts"], expected.topics * [[12], [6]])  # 6 of a's 12 tokens a topic, all of b's 6
+    np.testing.assert_array_equal(after["weights"], [18, 12])
+    for party in tables:
+        mine = model.table(model.for_party(after, party)).counts[: len(local[party])]
+        np.testing.assert_allclose(
+            mine / mine.sum(axis=1, keepdims=True), composed(expected.topics, local[party], 0.5, 3).topics
+        )
+    np.testing.assert_allclose(model.topics(after), (after["counts"] + 0.01) / (after["counts"].sum(axis=1) + 0.04)[:, None])
+
+
+def test_noise_may_make_counts_negative_and_parties_may_send_no_row() -> None:
+    model = MatchedLDA(n_topics=2)
+    state = model.start(("p", "q"), np.random.default_rng(0))
+    tables = {"a": np.array([[6.0, -2, 12], [-1, 4, 12]]), "b": np.zeros((0, 3)), "c": np.full((1, 3), -1.0)}
+    after = model.update(state, Answer(None, {name: {"topics": table} for name, table in tables.items()}, tuple("abc")))
+    np.testing.assert_array_equal(model.topics(after).argmax(axis=1), [0, 1])
+    assert {name for name in after if name.startswith("composed/")} == {"composed/a"}
+    nothing = model.update(state, Answer(None, {"b": {"topics": tables["b"]}}, ("b",)))
+    assert (int(nothing["step"][0]), nothing["counts"].shape) == (1, (2, 2))
+
+
+def test_a_restart_draws_each_word_by_the_composed_model_alone() -> None:
+    model = MatchedLDA(n_topics=3)
+    topics = np.array([[0.6, 0.4, 0.0], [0.1, 0.9, 0.0], [0.0, 0.0, 0.0]])
+    documents = as_documents(np.tile([1, 1, 1], (30_000, 1)))
+    state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": topics * 7, "weights": np.arange(3.0)}
+    start = model.table(model.for_party(state, "new"))
+    bags = Bags.of(documents.counts, 3)
+    drawn = model._restarted(start, bags, bags.names(documents.keys), 5).reshape(-1, 3)
+    chances = np.diff(topics_of_words(start.counts[start.counts.sum(axis=1) > 0] / 7), prepend=0, axis=1)  # last word: even
+    said = np.flatnonzero(start.counts.sum(axis=1))
+    for word in range(3):
+        shares = np.bincount(drawn[:, word], minlength=3)[said] / len(drawn)
+        np.testing.assert_allclose(shares, chances[word], atol=0.01)  # more than three standard deviations
+    assert np.corrcoef(drawn[:, 0] == said[0], drawn[:, 1] == said[0])[0, 1] == pytest.approx(0, abs=0.02)
+
+
+def test_the_first_round_begins_with_random_topics() -> None:
+    model = MatchedLDA(n_topics=4)
+    documents = as_documents(np.tile([3, 1], (5_000, 1)))
+    start = model.table(model.for_party(model.start(documents.vocabulary, np.random.default_rng(1)), ""))
+    bags = Bags.of(documents.counts, 2)
+    drawn = model._restarted(start, bags, bags.names(documents.keys), 0)
+    np.testing.assert_allclose(np.bincount(drawn, minlength=4) / len(drawn), 0.25, atol=0.01)
+
+
+# ---- Algorithm 5 -----------------------------------------------------------------------------------------------------
+
+
+def test_what_parties_share_is_one_topic_and_what_one_has_alone_is_its_own() -> None:
+    parties = {"north": planted((0, 1), seed=1), "south": planted((1, 2), seed=2)}
+    model = MatchedLDA(n_topics=2, xi=0.3, top=20)
+    state = federated(model, parties, 3)
+    topics = model.topics(state)
+    blocks = topics.reshape(len(topics), 3, 20).sum(axis=2)
+    assert sorted(blocks.argmax(axis=1)) == [0, 1, 2]
+    assert blocks.max(axis=1).min() > 0.9
+    np.testing.assert_allclose(state["weights"][blocks[:, 1].argmax()], sum(map(amount_of, parties.values())))
+    for name, own in (("north", 0), ("south", 2)):
+        local = model.topics(model.for_party(state, name)).reshape(2, 3, 20).sum(axis=2)
+        assert set(local.argmax(axis=1)) == {1, own}
+
+
+def test_each_partys_number_of_topics_is_its_own() -> None:
+    model = MatchedLDA(n_topics=2, topics_at={"big": 5})
+    parties = {"big": planted((0, 1, 2), seed=1), "small": planted((1,), seed=2)}
+    state = federated(model, parties, 2)
+    assert [int(model.for_party(state, name)["held"][0]) for name in ("big", "small", "new")] == [5, 2, 2]
+    shapes = {
+        name: {n: (a.shape, a.dtype) for n, a in model.for_party(state, name).items()} for name in ("big", "small", "new", "")
+    }
+    fresh = model.for_party(model.start(VOCABULARY, np.random.default_rng(9)), "")
+    assert all(shape == {n: (a.shape, a.dtype) for n, a in fresh.items()} for shape in shapes.values())
+    assert sent(model, state, parties["big"], "big").shape == (5, WORDS + 1)
+    assert model.topics(model.for_party(state, "small")).shape == (2, WORDS)
+
+
+def test_a_party_that_never_answered_gets_the_topics_with_most_data() -> None:
+    model = MatchedLDA(n_topics=1)
+    state = federated(model, {"big": planted((0,), 200), "small": planted((2,), 20)}, 1)
+    np.testing.assert_array_equal(model.for_party(state, "new")["counts"], state["counts"][:1])
+    assert model.topics(model.for_party(state, "new"))[0, :20].sum() > 0.9
+
+
+def test_the_same_seed_gives_the_same_bytes_at_any_number_of_threads() -> None:
+    parties = {"a": planted((0, 1), seed=1), "b": planted((1, 2), seed=2)}
+    one = federated(MatchedLDA(n_topics=3, sweeps=5), parties, 2)
+    two = federated(MatchedLDA(n_topics=3, sweeps=5, threads=2), parties, 2)
+    other = federated(MatchedLDA(n_topics=3, sweeps=5), parties, 2, seed=1)
+    assert set(one) == set(two)
+    assert all((one[name] == two[name]).all() for name in one)
+    assert one["counts"].shape != other["counts"].shape or (one["counts"] != other["counts"]).any()
+
+
+def test_parties_may_answer_in_any_order() -> None:
+    model = MatchedLDA(n_topics=3, sweeps=5)
+    parties = {"a": planted((0, 1), seed=1), "b": planted((1, 2), seed=2)}
+    one, two = federated(model, parties, 2), federated(model, dict(reversed(parties.items())), 2)
+    assert all((one[name] == two[name]).all() for name in one)
+
+
+def test_on_one_machine_it_learns_what_the_aligned_form_learns() -> None:
+    documents, others = planted((0, 1, 2)), planted((0, 1, 2), seed=5)
+    matched = MatchedLDA(n_topics=3).fit(documents, epochs=4)
+    aligned = LDA(n_topics=3).fit(documents, epochs=40)
+    assert matched.score(others) == pytest.approx(aligned.score(others), abs=0.05)
+    assert is_distribution(matched.components_)
+    np.testing.assert_allclose(matched.transform(others).sum(axis=1), 1)
+
+
+# ---- degenerate input ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "parties"),
+    [
+        ("a party without documents", {"a": planted((0,)), "b": planted((0,)).select(np.arange(0))}),
+        ("nobody has any", {"a": planted((0,)).select(np.arange(0)), "b": planted((0,)).select(np.arange(0))}),
+        ("no word in common", {"a": as_documents([[3, 2, 0, 0]]), "b": as_documents([[0, 0, 1, 5]])}),
+        ("one word", {"a": as_documents([[3], [1]]), "b": as_documents([[7]])}),
+        ("empty documents", {"a": as_documents([[0, 0]]), "b": as_documents([[0, 0], [1, 0]])}),
+        ("one document each", {"a": as_documents([[1, 1]]), "b": as_documents([[1, 0]])}),
+    ],
+)
+@pytest.mark.parametrize("xi", [0.0, 0.3, 1.0])
+def test_degenerate_input_ends_in_topics(name: str, parties: Mapping[str, Any], xi: float) -> None:
+    model = MatchedLDA(n_topics=5, xi=xi, sweeps=3)  # more topics than some have documents
+    state = federated(model, parties, 3)
+    for known in (state, *(model.for_party(state, party) for party in ("a", "b", "new"))):
+        assert is_distribution(model.topics(known)), name
+        for documents in parties.values():
+            assert np.isfinite(model.log_likelihood(known, documents, documents)).all()
+            np.testing.assert_allclose(model.infer(known, documents).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"xi": -0.1}, {"xi": 1.5}, {"xi": float("nan")}, {"top": 0}, {"topics_at": {"a": 0}}, {"topics_at": {"a": 1 << 17}}],
+)
+def test_settings_without_a_meaning_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting):
+        MatchedLDA(**settings)
+
+
+def test_a_lying_coordinator_gets_no_answer_from_more_topics_than_were_agreed() -> None:
+    model = MatchedLDA(n_topics=2, sweeps=1)
+    state = dict(model.for_party(model.start(VOCABULARY, np.random.default_rng(0)), "a"))
+    for held in (-5, 0, 10**9):
+        rows = sent(model, {**state, "held": np.array([held]), "counts": state["counts"] - 3.0}, planted((0,)), "a")
+        assert 1 <= len(rows) <= 2
+        assert np.isfinite(rows).all()
+
+
+def test_nothing_is_remembered_between_rounds() -> None:
+    model, documents, memory = MatchedLDA(n_topics=2, sweeps=1), planted((0, 1)), dict[str, Array]()
+    query = model.query(model.start(VOCABULARY, np.random.default_rng(0)))
+    query.answer(documents, SumTally(query.terms), memory, np.random.default_rng(0))
+    assert memory == {}
+    assert len(Assignments.remembered(memory).names) == 0
+
+
+# ---- saved and loaded ------------------------------------------------------------------------------------------------
+
+
+def test_a_model_whose_topics_grew_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
+    model = MatchedLDA(n_topics=4, topics_at={"north": 2}, sweeps=2).fit(planted((0, 1)), epochs=2)
+    model.save(tmp_path / "model")
+    again = MatchedLDA.load(tmp_path / "model")
+    assert again == model
+    np.testing.assert_array_equal(again.components_, model.components_)
+    with pytest.raises(OtherModel):
+        LDA.load(tmp_path / "model")
+
+
+def test_a_file_that_holds_no_such_model_is_refused(tmp_path: Path) -> None:
+    model = MatchedLDA(n_topics=2, sweeps=1).fit(planted((0, 1)), epochs=1)
+    fine = model.learned.state
+    for bad in (
+        {**fine, "counts": fine["counts"][:, 1:]},
+        {**fine, "counts": fine["counts"][:0], "weights": fine["weights"][:0]},
+        {**fine, "weights": fine["weights"][1:]},
+        {**fine, "composed/x": fine["counts"][0]},
+        {**fine, "more": fine["step"]},
+        {name: array for name, array in fine.items() if name != "seed"},
+        {name: array for name, array in fine.items() if name != "counts"},
+    ):
+        write_model(tmp_path / "model", model, bad, VOCABULARY)
+        with pytest.raises(DamagedModel):
+            MatchedLDA.load(tmp_path / "model")
