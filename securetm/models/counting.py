@@ -19,6 +19,7 @@ from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table, on_rang
 from securetm.models.estimator import Estimator
 from securetm.models.lda_documents import Bags
 from securetm.models.lda_kernels import fold_in, said
+from securetm.models.noisy_counts import above_noise
 
 _PASSES = 100  # of folding in, where a document's topics do not settle earlier
 
@@ -38,6 +39,7 @@ class Counting(Estimator):
     eta: float = 0.01  # of a topic's words
     sweeps: int = 2
     threads: int = 1  # changes nothing but the time it takes
+    deviations: float = 2.0  # of noise, if a total has any: counts below stand for no more than their mean
 
     def __post_init__(self) -> None:
         self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
@@ -45,6 +47,7 @@ class Counting(Estimator):
         self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
         self._check("sweeps", self.sweeps >= 1, "must be at least 1")
         self._check("threads", self.threads >= 1, "must be at least 1")
+        self._check("deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
 
     def _check(self, setting: str, fine: bool, problem: str) -> None:
         if not fine:
@@ -71,11 +74,11 @@ class Counting(Estimator):
         return CountsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """The total is the next state's table. Noise may have made a count negative."""
+        """The total is the next state's table, as far as it is no noise."""
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        return {**after, "counts": np.maximum(answer.total["counts"], 0).astype(np.float64)}
+        return {**after, "counts": above_noise(answer.total["counts"], self.deviations).astype(np.float64)}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
         """Everything travels: the table of counts, the priors, the step and the seed."""

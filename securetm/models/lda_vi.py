@@ -25,6 +25,7 @@ from securetm.models.lda_vi_kernels import expected, lengths_of, settle
 from securetm.models.noisy_counts import above_noise
 
 _START = 100.0  # shape of the random counts that set topics apart at first: about 1 each, give or take a tenth
+_MOST = 1e15  # no table counts more
 _LEAST = 1e-100  # of a word's chance beside its best topic's
 
 
@@ -45,7 +46,7 @@ class VariationalLDA(Estimator):
     batch_size: int = 0  # documents that each party is asked to draw; 0: all of them
     forgetting: float = 1.0  # what share of the counts of earlier rounds a round forgets
     repeats: int = 0  # a word counts at most so often in a document as it learns; 0: as often as it stands there
-    deviations: float = 2.0  # of noise, if there is any: expected counts below are taken for noise
+    deviations: float = 2.0  # of noise, if there is any: counts below stand for no more than their mean
     threads: int = 1  # changes nothing but the time it takes
     name: ClassVar[str] = "lda-vi"
 
@@ -112,11 +113,12 @@ class VariationalLDA(Estimator):
     # ---- what the query shares ----
 
     def dirichlet(self, state: State) -> Array:
-        """The parameters of the topics' Dirichlet distributions: counts that are no noise, and eta."""
+        """The parameters of the topics' Dirichlet distributions: counts as far as they are no noise, and eta."""
         if state["counts"].shape[0] != self.n_topics:
             raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
-        kept: Array = np.maximum(above_noise(state["counts"], self.deviations), 0.0) + self.eta
-        return kept
+        bounded = np.clip(state["counts"], -_MOST, _MOST)  # a coordinator may send anything
+        found: Array = above_noise(bounded, self.deviations) + self.eta
+        return found
 
     def counted(self, documents: Any, words: int) -> Bags:
         """The documents as they are learned from."""

@@ -11,7 +11,8 @@ from securetm.contracts import Array
 
 
 def above_noise(counts: Array, deviations: float) -> Array:
-    """The counts, with 0 in place of those that noise alone may have made: below so many deviations of it.
+    """Counts of topics x words; those that noise alone may have made, below so many deviations of it, say no more than that
+    word's mean over all such topics, in which most of the noise is gone.
 
     How large the noise is the table tells by itself: true counts are not negative, and where the truth is 0 the mean square
     of what came out negative is the noise's variance. Where nothing was added, nothing is negative and nothing is changed.
@@ -20,5 +21,7 @@ def above_noise(counts: Array, deviations: float) -> Array:
     if not len(negative):
         return counts
     deviation = float(np.sqrt(np.mean(np.square(negative, dtype=np.float64))))
-    kept: Array = np.where(counts > deviations * deviation, counts, 0)
-    return kept
+    clear = counts > deviations * deviation
+    means = np.where(clear, 0, counts).sum(axis=0) / np.maximum((~clear).sum(axis=0), 1)
+    found: Array = np.where(clear, counts, np.maximum(means, 0))
+    return found
