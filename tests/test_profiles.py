@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from securetm.errors import Misuse, NotFound, SharesInTheClear, UnknownSetting, UnreadableToml
+from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
+from securetm.errors import (
+    Misuse,
+    NotFound,
+    NotNoised,
+    NotNoisedByWord,
+    SharesInTheClear,
+    UnknownSetting,
+    UnreadableToml,
+    WordNoiseOnly,
+)
 from securetm.federation.soundness import check, refused_questions
 from securetm.plans import plan_from_tables
 from securetm.profiles import admitted, make_model, model_settings, profile_names, read_profile
@@ -79,6 +90,38 @@ UNCOUNTED = {
     "a list of all words": (lambda t: t.replace('"joint"', '"union"'), "vocabularies", "no budget can pay"),
     "noise without a budget": (lambda t: t.replace(BUDGET, ""), "budget", "noise_shares adds noise"),
 }
+BY_WORD = """\
+name = "own"
+title = "Words one by one"
+threat_model = "word_occurrences"
+aggregation = "plain"
+vocabularies = ["file"]
+
+[budget]
+unit = "word"
+epsilon = 8.0
+delta = 1e-9
+
+[[mechanism]]
+kind = "clip"
+radius = 1.0
+
+[[mechanism]]
+kind = "fixed_point"
+
+[[mechanism]]
+kind = "gaussian"
+noise_multiplier = 1.0
+"""
+MISCOUNTED = {
+    "a list of the parties' words": (
+        lambda t: t.replace('["file"]', '["joint", "file"]'),
+        "vocabularies",
+        "must be file alone",
+    ),
+    "a unit that has no budget": (lambda t: t.replace('unit = "word"', 'unit = "sentence"'), "unit", "is not word"),
+    "a unit that the plan says": (lambda t: t.replace('unit = "word"', 'unit = "document"'), "unit", "as the plan says"),
+}
 UNKNOWN = {
     "mechanism": ("shuffled_batches", "shuffled_batches"),
     "aggregation": ("plain", "plain"),
@@ -116,6 +159,46 @@ def test_a_budget_that_nobody_could_count_is_named(mistake: str, tmp_path: Path)
     with pytest.raises(Misuse, match=problem) as refusal:
         read_profile(written(tmp_path, change(SHARED_NOISE)))
     assert f"own.toml{' [budget]' if 'number' in problem else ''}: {place}" in str(refusal.value)
+
+
+@pytest.mark.parametrize("mistake", MISCOUNTED)
+def test_a_budget_of_words_that_would_cover_something_else_is_named(mistake: str, tmp_path: Path) -> None:
+    change, place, problem = MISCOUNTED[mistake]
+    assert change(BY_WORD) != BY_WORD
+    with pytest.raises(Misuse, match=problem) as refusal:
+        read_profile(written(tmp_path, change(BY_WORD)))
+    assert f"own.toml: {place}" in str(refusal.value)
+
+
+def test_a_budget_of_words_stays_one_whatever_a_plan_protects(tmp_path: Path) -> None:
+    path = written(tmp_path, BY_WORD)
+    profile = read_profile(path)
+    assert profile.budget == Budget(Unit.WORD, 8.0, 1e-9)
+    assert read_profile(path, unit=Unit.PERSON) == profile
+
+
+def terms(unit: Unit) -> Terms:
+    return Terms((Block("x", (3,)),), unit=unit, noised=Noised.WHOLE, deviation=1.0)
+
+
+def test_only_noise_on_words_pays_a_budget_of_words(tmp_path: Path) -> None:
+    """A document with noise enough for a document is no promise about a word that stands in several of them."""
+    cohort, profile = Cohort(b"", 0, ("a", "b")), read_profile(written(tmp_path, BY_WORD))
+    bare = replace(profile, mechanisms=())
+    assert admitted(terms(Unit.WORD), bare, cohort) == terms(Unit.WORD)
+    with pytest.raises(NotNoisedByWord, match="its rows are per document"):
+        admitted(terms(Unit.DOCUMENT), bare, cohort)
+    with pytest.raises(NotNoised):
+        admitted(replace(terms(Unit.WORD), noised=Noised.NOT), bare, cohort)
+    with pytest.raises(NotNoisedByWord):
+        admitted(replace(terms(Unit.WORD), noised=Noised.SHARE), bare, cohort)
+
+
+@pytest.mark.parametrize("unit", [Unit.DOCUMENT, Unit.PERSON])
+def test_noise_on_words_pays_no_budget_of_documents(unit: Unit) -> None:
+    bare = replace(read_profile("dp-local", unit=unit), mechanisms=())
+    with pytest.raises(WordNoiseOnly, match=f"hides no whole {unit.value}"):
+        admitted(terms(Unit.WORD), bare, Cohort(b"", 0, ("a", "b")))
 
 
 @pytest.mark.parametrize(("aggregation", "colluding", "sound"), [("masked", 2, True), ("bfv", 2, False), ("bfv", 0, True)])
@@ -204,8 +287,6 @@ def test_a_model_is_made_from_its_settings() -> None:
 
 
 def test_the_plain_sum_admits_every_question() -> None:
-    from securetm.contracts import Block, Cohort, Terms
-
     terms = Terms((Block("x", (3,)),))
     assert admitted(terms, read_profile("open"), Cohort(b"", 0, ("a", "b"))) == terms
 

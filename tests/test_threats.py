@@ -121,6 +121,32 @@ def test_a_required_unit_is_not_met_by_another(tmp_path: Path) -> None:
     assert not gaps(model, {Claim("sees only sums", "coordinator", 2, Unit.PERSON)})
 
 
+PRIVATE = "the total is differentially private"
+
+
+def by_unit(unit: Unit) -> frozenset[Claim]:
+    return frozenset(Claim(PRIVATE, who, 4, unit) for who in ("coordinator", "party", "model reader"))
+
+
+@pytest.mark.parametrize("name", ["private_answers", "hostile_coordinator", "model_reader"])
+def test_noise_on_single_words_does_not_meet_what_is_asked_for_documents(name: str) -> None:
+    """A requirement without a unit means a whole document at least."""
+    missing = {gap.adversary: gap for gap in gaps(read_threat_model(name), by_unit(Unit.WORD)) if gap.claim == PRIVATE}
+    assert len(missing) >= 2
+    for gap in missing.values():
+        assert gap.reason.startswith("it is promised per word only, and not per document, and")
+        assert gap.hint
+    assert not [gap for gap in gaps(read_threat_model(name), by_unit(Unit.DOCUMENT)) if gap.claim == PRIVATE]
+
+
+def test_what_is_asked_for_words_is_met_by_noise_on_words() -> None:
+    model = read_threat_model("word_occurrences")
+    assert gaps(model, by_unit(Unit.WORD)) == ()
+    assert len(gaps(model, frozenset())) == 3
+    few = frozenset(Claim(PRIVATE, claim.against, 1, Unit.WORD) for claim in by_unit(Unit.WORD))
+    assert [gap.adversary for gap in gaps(model, few)] == ["coordinator"]
+
+
 def test_a_gap_says_what_is_missing() -> None:
     model = read_threat_model("curious_coordinator")
     (nothing,) = gaps(model, frozenset())
