@@ -17,14 +17,27 @@ if TYPE_CHECKING:
     from securetm.federation.simulation import federate
     from securetm.models.lda import LDA
     from securetm.models.prodlda import ProdLDA
+    from securetm.models.sentence_lda import SentenceLDA
 
 __version__ = "0.1.0"
-__all__ = ["LDA", "Corpus", "ProdLDA", "Tokeniser", "__version__", "budget", "docstring_parties", "federate", "read_corpus"]
+__all__ = [
+    "LDA",
+    "Corpus",
+    "ProdLDA",
+    "SentenceLDA",
+    "Tokeniser",
+    "__version__",
+    "budget",
+    "docstring_parties",
+    "federate",
+    "read_corpus",
+]
 
 _WHERE = {
     "Corpus": "securetm.corpus.corpus",
     "LDA": "securetm.models.lda",
     "ProdLDA": "securetm.models.prodlda",
+    "SentenceLDA": "securetm.models.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
     "budget": "securetm.accounting.calculator.face",
     "docstring_parties": "securetm.corpus.docstrings",

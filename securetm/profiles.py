@@ -75,6 +75,7 @@ MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "lda-matched": "securetm.models.matched:MatchedLDA",
     "lda-vi": "securetm.models.lda_vi:VariationalLDA",
     "prodlda": "securetm.models.prodlda:ProdLDA",
+    "sentence-lda": "securetm.models.sentence_lda:SentenceLDA",
 }
 VOCABULARIES = ("union", "joint", "file")
 
