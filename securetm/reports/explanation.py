@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.accounting.calculator.statement import listed, upward
+from securetm.accounting.calculator.statement import listed, named, upward
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
@@ -147,8 +147,7 @@ def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
 def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
     several = f", even if {colluding} parties help it" if colluding > 1 else ", even if one party helps it"
     helped = several if colluding else ", if no party helps it"
-    named = sorted(unit.value for unit in units if unit is not None)
-    whose = " or ".join("word occurrence" if name == Unit.WORD.value else name for name in named)
+    whose = " or ".join(sorted(named(unit) for unit in units if unit is not None))
     return what + (f" per {whose}" if whose else "") + helped
 
 

@@ -10,6 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from securetm.accounting.calculator.statement import named
+from securetm.contracts import Unit
+
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
 BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
@@ -96,7 +99,7 @@ def spending(result: Mapping[str, Any]) -> Table:
     """What the run spent of each party's budget, as that party's own ledger counts it."""
     first = result["spent"][0]
     by_word = first["unit"] == "word"
-    unit = "word occurrence" if by_word else first["unit"]
+    unit = named(Unit(first["unit"]))
     title = f"Spent: epsilon per {unit} at delta = {first['delta']:g}, when one is added or removed"
     table = Table(title=title, title_justify="left", header_style="bold")
     for place, column in enumerate(("", "this run", "of its budget", "all runs", *(_WHOLE if by_word else ()), "accountant")):

@@ -21,17 +21,22 @@ from securetm.accounting.calculator.statement import (
     Sheet,
     Table,
     downward,
+    named,
     sentence,
     sentence_large,
     upward,
 )
+from securetm.accounting.calculator.words import PUBLIC, UNIT, sentence_whole
 from securetm.accounting.composition import Total, by_accountant
 from securetm.accounting.events import event_from_text
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT, Accounts
 from securetm.accounting.ledger.chain import Entry
 from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.pure import basic_epsilon
+from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
+from securetm.contracts import Budget, Unit
 
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
 
@@ -49,7 +54,7 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
         budget, number, head = ledger.budget, *ledger.head
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
-    unit = budget.unit.value
+    unit = named(budget.unit)
     promise = _promise(unit, whose)
     told = {
         "party": whose,
@@ -69,7 +74,9 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         by_accountant=_accountants(entries, spent),
         true_positives=true_positives(FALSE_POSITIVES, spent.epsilon, spent.delta),
         settings={"ledger": str(path), "party": whose, "budget_epsilon": budget.epsilon, "budget_delta": budget.delta},
-        warnings=tuple(filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit)))),
+        warnings=tuple(
+            filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)))
+        ),
         notes=(replaced(spent.epsilon, spent.delta, unit), _CUT),
         tables=(_state(spent, budget.epsilon, unit), _runs(runs, unit)) if runs else (_state(spent, budget.epsilon, unit),),
         plots=_by_answer(entries, unit, progress),
@@ -89,6 +96,7 @@ def _promise(unit: str, whose: str) -> Promise:
         "anyone who sees the answers entered in this ledger",
         f"any one {unit} was in the corpus of {whose}",
         (
+            *((PUBLIC,) if unit == UNIT else ()),
             "every answer that was sent is entered",
             "the coins of the sampling stayed secret",
             "as many parties as each profile names were honest and added their noise",
@@ -126,6 +134,14 @@ def _exceeded(spent: Total, budget: float, unit: str) -> str | None:
     if spent.epsilon <= budget:
         return None
     return f"More was spent than the budget allows: epsilon = {upward(spent.epsilon)} per {unit} of {upward(budget)}."
+
+
+def _whole(entries: list[Entry], budget: Budget) -> str | None:
+    """What single words were spent is for whole documents; group privacy goes by pure epsilons, which add up."""
+    counts = [int(entry.content["count"]) for entry in entries if entry.content["kind"] == SPENT]
+    each = [Spend(event, count=count) for event, count in zip(_events(entries), counts, strict=True)]
+    spent = basic_epsilon(leaves_of(each))
+    return sentence_whole(spent) if budget.unit is Unit.WORD and 0 < spent < float("inf") else None
 
 
 def _state(spent: Total, budget: float, unit: str) -> Table:

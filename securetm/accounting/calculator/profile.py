@@ -13,7 +13,7 @@ from dp_accounting import PoissonSampledDpEvent
 
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
 from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
-from securetm.accounting.calculator.words import UNIT, WordNoise, laplace
+from securetm.accounting.calculator.words import PUBLIC, UNIT, WordNoise, laplace
 from securetm.accounting.composition import total, within
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.pure import basic_epsilon
@@ -109,7 +109,7 @@ def _by_word(asked: Billed, progress: Progress) -> Sheet:
 
 
 _PLACES = (
-    "how many words of the public list each document and sentence has is known to everybody anyway",
+    PUBLIC,
     "the noise is drawn once per corpus, kept by the party alone and used for all rounds and all runs",
 )
 _ONCE = (

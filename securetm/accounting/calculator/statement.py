@@ -9,6 +9,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from securetm.contracts import Unit
+
 NEIGHBOURS = "add or remove one"
 FALSE_POSITIVES = 0.01
 LARGE = 10.0  # beyond it, odds change by more than twenty thousand to one: hardly a promise any more
@@ -90,6 +92,11 @@ class Sheet:
         rate = {"at": FALSE_POSITIVES, "rate": plain.pop("true_positives")}
         found = plain.pop("found")
         return {**plain, "true_positive_rate": rate, **found}
+
+
+def named(unit: Unit) -> str:
+    """A unit as statements call it: a budget of words is one of their single occurrences, not of a word wherever it stands."""
+    return "word occurrence" if unit is Unit.WORD else unit.value
 
 
 def sentence(promise: Promise, epsilon: float, delta: float) -> str:

@@ -12,11 +12,13 @@ from dp_accounting import LaplaceDpEvent
 
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.sense import check_above_zero, check_count, check_delta
-from securetm.accounting.calculator.statement import FALSE_POSITIVES, Line, Plot, Promise, Sheet, Table, listed, upward
+from securetm.accounting.calculator.statement import FALSE_POSITIVES, Line, Plot, Promise, Sheet, Table, listed, named, upward
 from securetm.accounting.spends import Spend
+from securetm.contracts import Unit
 from securetm.errors import NonsenseArgument
 
-UNIT = "word occurrence"
+UNIT = named(Unit.WORD)
+PUBLIC = "how many words of the public list each document and sentence has is known to everybody anyway"
 LARGEST = 1e6
 _ADVICE = "give one of both: --epsilon-per-word 8 is --scale 0.125, since one occurrence moves one count by one"
 
@@ -104,11 +106,15 @@ _KEPT = (
 
 
 def _warnings(noise: WordNoise) -> tuple[str, ...]:
-    each = upward(noise.epsilon_per_word * noise.releases)
-    parts = tuple(f"{upward(noise.of_document(n))} per document of {n:,} words" for n in noise.words)
+    return (sentence_whole(noise.epsilon_per_word * noise.releases, noise.words),)
+
+
+def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -> str:
+    """The warning that belongs to every epsilon of a word occurrence: what it is for whole documents, at delta 0."""
+    parts = tuple(f"{upward(epsilon * words)} per document of {words:,} words" for words in lengths)
     return (
-        f"This budget is one per word occurrence, not per document: epsilon = {each} per word occurrence is epsilon = "
-        f"{listed(parts)}, by group privacy.",
+        f"This budget is one per word occurrence, not per document: epsilon = {upward(epsilon)} per word occurrence is "
+        f"epsilon = {listed(parts)}, by group privacy."
     )
 
 
