@@ -1,0 +1,210 @@
+"""A back-off n-gram model of running text, adapted to what a document is about by a topic model (iFTM's Equations 30 and 31).
+
+It says how likely words are and recognises no speech: word error rates need a recogniser, which is not here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array, State, TopicModel
+from securetm.errors import BadSetting, BrokenPromise
+from securetm.models.estimator import BagOfWords
+
+LAMBDA = 0.1  # the topic model's weight, as iFTM sets it
+REACH = 500  # words of a document, before a sentence, that its topics are told from
+_LEAST = 0.05  # that is taken of a count
+ELSEWHERE = -1  # the place of a word that a topic model does not have
+
+
+# ---- n-grams ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Level:
+    """All n-grams of one length that were seen, as numbers in order, and what is left of each history for shorter ones."""
+
+    ngrams: Array
+    shares: Array  # of its history's chance, after the discount
+    histories: Array
+    rests: Array  # of its chance, that go to the level below
+
+    @classmethod
+    def of(cls, ngrams: Array, counts: Array, symbols: int) -> Self:
+        """The level of these counts by modified Kneser-Ney smoothing (Chen and Goodman 1998)."""
+        histories, place = np.unique(ngrams // symbols, return_inverse=True)
+        taken = _discounts(counts)[np.minimum(counts, 3).astype(np.int64)]
+        whole = np.bincount(place, counts)
+        return cls(ngrams, (counts - taken) / whole[place], histories, np.bincount(place, taken) / whole)
+
+    def said(self, ngrams: Array, histories: Array, below: Array) -> Array:
+        """The chance of each n-gram's last word after the others, where the level below gives it `below`."""
+        rest = _found(self.histories, self.rests, histories, 1.0)  # of a history never seen, all is left to shorter ones
+        chances: Array = _found(self.ngrams, self.shares, ngrams, 0.0) + rest * below
+        return chances
+
+
+@dataclass(frozen=True)
+class NGrams:
+    """Interpolated Kneser-Ney: the chance of a word after the words before it in its sentence. Words are 0 to `words` - 1."""
+
+    words: int
+    levels: tuple[Level, ...]  # of single words first
+
+    @classmethod
+    def of(cls, tokens: Array, sentence_ends: Array, words: int, order: int = 3) -> Self:
+        """Counts n-grams of words in reading order; a sentence begins with nothing before it, which is a symbol of its own."""
+        _check(order, words, tokens)
+        ngrams, counts = np.unique(_numbered(tokens, sentence_ends, words, order), return_counts=True)
+        levels = [Level.of(ngrams, counts, words + 1)]
+        for length in range(order - 1, 0, -1):
+            ngrams, counts, kinds = _shortened(ngrams, counts, words, length)
+            levels.append(Level.of(ngrams, kinds, words + 1))
+        return cls(words, tuple(reversed(levels)))
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+        return len(self.levels)
+
+    def chances(self, tokens: Array, sentence_ends: Array) -> Array:
+        """Of each word of a text, given the words before it in its sentence."""
+        _check(self.order, self.words, tokens)
+        return self._said(_numbered(tokens, sentence_ends, self.words, self.order))
+
+    def after(self, history: Array) -> Array:
+        """Of every word after these, of which the last ones count; fewer than it looks back on begin a sentence."""
+        _check(self.order, self.words, np.asarray(history, dtype=np.int64))
+        known = np.concatenate([np.full(self.order - 1, self.words), np.asarray(history, dtype=np.int64)])
+        looked_at = known[len(known) - self.order + 1 :]
+        number = int(looked_at @ (self.words + 1) ** np.arange(self.order - 2, -1, -1)) if self.order > 1 else 0
+        return self._said(number * (self.words + 1) + np.arange(self.words))
+
+    def _said(self, ngrams: Array) -> Array:
+        chances = np.full(len(ngrams), 1.0 / self.words)
+        for length, level in enumerate(self.levels, start=1):
+            own = ngrams % (self.words + 1) ** length
+            chances = level.said(own, own // (self.words + 1), chances)
+        return chances
+
+
+def _check(order: int, words: int, tokens: Array) -> None:
+    if order < 1 or words < 1 or (words + 1) ** order >= 1 << 63:
+        raise BadSetting(
+            "n-grams", "order", str(order), f"must be at least 1, and leave a number for each n-gram of {words} words"
+        )
+    if tokens.min(initial=0) < 0 or tokens.max(initial=0) >= words:
+        raise BrokenPromise("vocabulary", int(tokens.max(initial=0)) + 1, words)
+
+
+def _numbered(tokens: Array, sentence_ends: Array, words: int, order: int) -> Array:
+    """The n-gram that ends at each word, as one number: the last word is its lowest digit, the beginning the digit `words`."""
+    before = np.arange(len(tokens)) - _begun(len(tokens), sentence_ends)
+    numbers = np.asarray(tokens, dtype=np.int64).copy()
+    for back in range(1, order):
+        digit = np.full(len(tokens), words, dtype=np.int64)
+        digit[back:] = np.where(before[back:] >= back, tokens[: max(len(tokens) - back, 0)], words)
+        numbers += digit * (words + 1) ** back
+    return numbers
+
+
+def _begun(count: int, ends: Array) -> Array:
+    """Where the sentence of each word begins."""
+    starts = np.concatenate([np.zeros(1, np.int64), np.asarray(ends, dtype=np.int64)])
+    return starts[np.searchsorted(starts, np.arange(count), side="right") - 1]
+
+
+def _shortened(ngrams: Array, counts: Array, words: int, length: int) -> tuple[Array, Array, Array]:
+    """N-grams without their first word: how often each came, and in how many kinds, which is what Kneser and Ney count.
+
+    What begins a sentence comes in one kind only, so of it all are counted.
+    """
+    shorter, place = np.unique(ngrams % (words + 1) ** length, return_inverse=True)
+    often, kinds = np.bincount(place, counts), np.bincount(place)
+    first = shorter // (words + 1) ** (length - 1) == words
+    return shorter, often, np.where(first, often, kinds)
+
+
+def _discounts(counts: Array) -> Array:
+    """What is taken of a count of 0, 1, 2, and of more. Of too small a text it cannot be told, and one half is taken of all.
+
+    Something is taken of each: else a word that was never seen after a history would have no chance there.
+    """
+    once, twice, thrice, more = (int((counts == n).sum()) for n in (1, 2, 3, 4))
+    if not (once and twice and thrice):
+        return np.array([0.0, 0.5, 0.5, 0.5])
+    share = once / (once + 2 * twice)
+    fair = [0.0, 1 - 2 * share * twice / once, 2 - 3 * share * thrice / twice, 3 - 4 * share * more / thrice]
+    return np.clip(fair, [0.0, *[_LEAST] * 3], [0.0, 0.99, 1.99, 2.99])
+
+
+def _found(known: Array, values: Array, wanted: Array, otherwise: float) -> Array:
+    if not len(known):
+        return np.full(len(wanted), otherwise)
+    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[place] == wanted, values[place], otherwise)
+
+
+# ---- topics ----------------------------------------------------------------------------------------------------------
+
+
+def contexts(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: tuple[str, ...], reach: int = REACH) -> Any:
+    """Documents for a topic model: for each sentence the words before it in its document, at most the last `reach`.
+
+    Words are numbered by the topic model's vocabulary; those that are ELSEWHERE are left out.
+    """
+    first, last = _spans(token_ends, sentence_ends, reach)
+    lengths = last - first
+    place = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+    kept = tokens[place] != ELSEWHERE
+    inside = np.searchsorted(np.flatnonzero(kept), np.cumsum(lengths))  # where each context ends among the words that are kept
+    borders = np.unique(np.concatenate([_breaks(place, sentence_ends, kept), inside]))
+    words = np.asarray(tokens[place[kept]], dtype=np.int32)
+    rows = np.repeat(np.arange(len(inside)), np.diff(inside, prepend=0))
+    shape = (len(inside), len(vocabulary))
+    counts = sparse.csr_array((np.ones(len(words), np.int32), (rows, words)), shape=shape)
+    return BagOfWords(counts, vocabulary, np.arange(1, len(inside) + 1, dtype=np.uint64), words, inside, borders[borders > 0])
+
+
+def _spans(token_ends: Array, sentence_ends: Array, reach: int) -> tuple[Array, Array]:
+    """Of each sentence: from where and up to where its document's words before it go."""
+    begun = np.concatenate([np.zeros(1, np.int64), np.asarray(sentence_ends, dtype=np.int64)])[:-1]
+    documents = np.concatenate([np.zeros(1, np.int64), np.asarray(token_ends, dtype=np.int64)])
+    opened = documents[np.searchsorted(documents, begun, side="right") - 1]
+    return np.maximum(opened, begun - reach), begun
+
+
+def _breaks(place: Array, sentence_ends: Array, kept: Array) -> Array:
+    """Where sentences end among the kept words of all contexts."""
+    sentence = np.searchsorted(np.asarray(sentence_ends), place[kept], side="right")
+    return np.flatnonzero(np.diff(sentence)) + 1
+
+
+def topical(
+    model: TopicModel, state: State, tokens: Array, token_ends: Array, sentence_ends: Array, reach: int = REACH
+) -> Array:
+    """Equation 30: the chance of each word under the topics that the document's sentences before it tell of.
+
+    `tokens` are numbered as the topic model numbers words; one that it does not have is ELSEWHERE, and its chance 0.
+    """
+    topics = model.topics(state)
+    names = tuple(str(word) for word in range(topics.shape[1]))
+    shares = model.infer(state, contexts(tokens, token_ends, sentence_ends, names, reach))
+    own = np.flatnonzero(tokens != ELSEWHERE)
+    sentence = np.searchsorted(np.asarray(sentence_ends), own, side="right")
+    out, by_word = np.zeros(len(tokens)), np.ascontiguousarray(topics.T)
+    for part in np.array_split(np.arange(len(own)), len(own) // 100_000 + 1):
+        out[own[part]] = np.einsum("ij,ij->i", by_word[tokens[own[part]]], shares[sentence[part]])
+    return out
+
+
+def adapted(by_topics: Array, by_ngrams: Array, weight: float = LAMBDA) -> Array:
+    """Equation 31: the chance of a word by both models, the topic model having this weight."""
+    if not 0 <= weight <= 1:
+        raise BadSetting("adapted n-grams", "weight", str(weight), "must be 0 to 1")
+    mixed: Array = weight * by_topics + (1 - weight) * by_ngrams
+    return mixed
