@@ -15,6 +15,7 @@ from securetm.accounting.calibration import noise_for
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.contracts import Cohort, Desk, Mechanism, Profile, Terms, Unit
+from securetm.errors import BadSetting
 from securetm.federation.questions import JOINT, TRAIN, Questions
 from securetm.models.isolation import check_additive
 from securetm.plans import Plan
@@ -130,4 +131,19 @@ def _least_noise(plan: Plan, parties: int) -> float:
     def spends(noise: float) -> list[Spend]:
         return bill_of(replace(plan, privacy=replace(plan.privacy, noise=noise)), parties).spends()
 
-    return noise_for(spends, budget.epsilon, budget.delta * ALONE, FINEST, COARSEST)
+    return noise_for(spends, budget.epsilon, budget.delta * ALONE, _finest(plan, parties), COARSEST)
+
+
+def _finest(plan: Plan, parties: int) -> float:
+    """Where the search ends: where rows are short, shares of the finest noise are so narrow that they are refused."""
+    noise = FINEST
+    while noise < COARSEST:
+        try:
+            bill_of(replace(plan, privacy=replace(plan.privacy, noise=noise)), parties)
+        except BadSetting as refusal:
+            if refusal.name != "noise_multiplier":
+                raise
+            noise *= 2
+        else:
+            break
+    return noise
