@@ -41,8 +41,10 @@ from securetm.errors import (
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noise_shares import NoiseShares
+from securetm.mechanisms.normalising import TopicWise
 from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
@@ -65,6 +67,8 @@ MECHANISMS: Mapping[str, type[Any]] = {
     "noise_shares": NoiseShares,
     "central_gaussian": CentralNoise,
     "discrete_laplace": DiscreteLaplaceNoise,
+    "laplace_counts": LaplaceCounts,
+    "topic_wise": TopicWise,
 }
 _BUDGETED = ("epsilon", "delta")
 _WORDS = "word_selection"  # has noise of its own, which is no setting of the training

@@ -4,6 +4,7 @@ from securetm.errors.accounting import *
 from securetm.errors.budget import *
 from securetm.errors.choices import *
 from securetm.errors.corpus import *
+from securetm.errors.counts import *
 from securetm.errors.homomorphic import *
 from securetm.errors.ledger import *
 from securetm.errors.masked import *

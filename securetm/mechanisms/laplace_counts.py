@@ -1,0 +1,185 @@
+"""iFTM's Laplace noise on the counts of words, drawn once for a corpus: one word occurrence is hidden. No document is.
+
+Each token slot counts one word. Two corpora are neighbours if they differ in one slot, which holds a word in one of them and
+nothing in the other; the slot itself stays, for lengths of documents and sentences are public here. One count of that slot then
+differs by 1, so Laplace noise of scale 1 / epsilon on every count of every slot is epsilon-differential privacy; a word
+replaced by another is 2 epsilon, and a document with n slots n epsilon. Whatever is computed from the noised counts, in however
+many rounds, is post-processing and spends nothing more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import weakref
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from securetm.contracts import INF, Array, Claim, Cohort, Cupboard, Desk, Domain, Mechanism, Noised, Terms, Unit
+from securetm.errors import (
+    BadSetting,
+    NoisedTwice,
+    NoiseForPersons,
+    NoiseOnNoise,
+    NoiseOnSamples,
+    RawCounts,
+    TooManyWords,
+)
+from securetm.mechanisms.noising import claims_alone
+from securetm.mechanisms.perturbed_documents import PerturbedDocuments, canonical
+from securetm.mechanisms.slot_noise import LEAST_EPSILON, MOST_EPSILON, SECRET, SlotNoise
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+DISTRIBUTIONS = ("discrete", "continuous")
+MOST_WORDS = 1 << 22
+_DRAWN: dict[int, tuple[str, bytes, PerturbedDocuments]] = {}  # by the corpus they belong to, as long as that lives
+
+
+@dataclass(frozen=True)
+class LaplaceCounts(Mechanism):
+    """Counts of every token slot with noise of scale 1 / `epsilon`; what is not above `threshold` becomes 0.
+
+    `discrete` noise is whole and leaves far fewer words than `continuous` noise, which is the paper's, on a fine grid.
+    `raw` is the paper as printed, where Equations 7 and 20 and line 24 of Algorithm 1 count the words themselves: no epsilon
+    holds for it, so it is refused wherever it would be used.
+    """
+
+    epsilon: float
+    threshold: float = 0.2
+    distribution: str = "discrete"
+    raw: bool = False
+
+    def __post_init__(self) -> None:
+        sound = {
+            "epsilon": (LEAST_EPSILON <= self.epsilon <= MOST_EPSILON, f"must be {LEAST_EPSILON:g} to {MOST_EPSILON:g}"),
+            "threshold": (0 <= self.threshold < INF, "must be 0 or above, and finite"),
+            "distribution": (self.distribution in DISTRIBUTIONS, f"is none of {', '.join(DISTRIBUTIONS)}"),
+        }
+        for name, (fine, problem) in sound.items():
+            if not fine:
+                raise BadSetting(type(self).__name__, name, str(getattr(self, name)), problem)
+
+    @property
+    def once(self) -> bool:
+        """Its noise is drawn once for a corpus, and spent then."""
+        return True
+
+    def law(self, words: int) -> SlotNoise:
+        """The noise of one slot over so many words."""
+        if words > MOST_WORDS:
+            raise TooManyWords(words, MOST_WORDS)
+        return SlotNoise(words, float(self.epsilon), float(self.threshold), self.distribution == "discrete")
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
+        """The terms of an answer made of noised counts alone; no bound is left, for no other noise is needed.
+
+        A question that names words or asks about the corpus itself stays as it is, so that a budget refuses it. `deviation` is
+        that of the noise on one count of one slot: how far a model's answer is off by it depends on the model.
+        """
+        if self.raw:
+            raise RawCounts()
+        if terms.noised is Noised.SHARE:
+            raise NoiseOnNoise(type(self).__name__)
+        if _noised_here(terms):
+            raise NoisedTwice()
+        if not _concerns(terms):
+            return terms
+        if terms.unit is Unit.PERSON:
+            raise NoiseForPersons()
+        if terms.sampling < 1:
+            raise NoiseOnSamples(f"{terms.sampling:g}")
+        whole = terms.domain is Domain.INTEGER and (self.distribution == "discrete" or terms.grid > 0)
+        done = replace(terms, noised=Noised.WHOLE, unit=Unit.WORD, deviation=self.law(1).deviation, l1=INF, l2=INF, linf=INF)
+        return replace(done, domain=Domain.INTEGER if whole else Domain.REAL)
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Of single word occurrences. It holds whoever works together, as long as the document's own party does not."""
+        return frozenset(replace(claim, unit=Unit.WORD) for claim in claims_alone(cohort))
+
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+        """The worst answer of that pure epsilon, which tells one bit: discrete Laplace noise on a count that moves by one."""
+        if not _noised_here(terms):
+            return None
+        from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+
+        return DiscreteLaplaceDpEvent(float(self.epsilon), 1)
+
+    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+        """How far the counts of one slot, over the longest vocabulary, may be from the law.
+
+        One slot is enough: neighbours differ in no other, all slots draw independently, and what the others draw, ideal or not,
+        has the same distribution in both.
+        """
+        return self.law(MOST_WORDS).slack if _noised_here(terms) else 0.0
+
+    def remembers(self, documents: Any, terms: Terms, desk: Desk) -> bool:
+        """Run by a party: whether the secret for exactly these documents was drawn before."""
+        return _concerns(terms) and _shelf(desk).get(self._key(documents)) is not None
+
+    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+        """Run by a party: documents in which no word is known any more. Their secret is on disk before it is used."""
+        if not _concerns(terms):
+            return documents
+        if self.raw:
+            raise RawCounts()
+        key = self._key(documents)
+        secret = _shelf(desk).get(key)
+        if secret is None:
+            secret = desk.entropy.bytes(SECRET)
+            _shelf(desk).put(key, secret)
+        return self._drawn(documents, key, secret)
+
+    def _drawn(self, documents: Any, key: str, secret: bytes) -> PerturbedDocuments:
+        """Drawn once a process: all rounds read the same."""
+        name = id(documents)
+        if name in _DRAWN and _DRAWN[name][:2] == (key, secret):
+            return _DRAWN[name][2]
+        if name not in _DRAWN:
+            weakref.finalize(documents, _DRAWN.pop, name, None)
+        made = PerturbedDocuments.of(documents, self.law(len(documents.vocabulary)), secret)
+        _DRAWN[name] = (key, secret, made)
+        return made
+
+    def _key(self, documents: Any) -> str:
+        """The secret's name: a hash of all that the noised counts are a function of.
+
+        So other content, another order of it or other settings meet other noise. The threshold is among them: what is drawn
+        from the stream depends on it, and two thresholds on one stream would not be one answer, cut twice.
+        """
+        if documents.perturbed is not None:
+            raise NoisedTwice()
+        settings = [float(self.epsilon), float(self.threshold), self.distribution, list(documents.vocabulary)]
+        whole = hashlib.sha256(json.dumps(settings).encode())
+        for part in (documents.keys, *_content(documents)):
+            array = np.ascontiguousarray(part)
+            whole.update(f"{array.dtype.str} {array.shape};".encode())
+            whole.update(array.data)
+        return f"laplace_counts/{whole.hexdigest()}"
+
+
+def _content(documents: Any) -> tuple[Array, ...]:
+    """Which word every slot holds, and where documents and sentences end."""
+    if documents.tokens is None:
+        table = canonical(documents.counts)
+        return tuple(part.astype(np.int64) for part in (table.indptr, table.indices, table.data))
+    ends = documents.token_ends if documents.sentence_ends is None else documents.sentence_ends
+    return tuple(np.asarray(part, dtype=np.int64) for part in (documents.tokens, documents.token_ends, ends))
+
+
+def _concerns(terms: Terms) -> bool:
+    """Questions that a model asks about documents; lists of words and the corpus' own statistics are others' to protect."""
+    return terms.noised is Noised.NOT and not terms.names_words and not terms.data_only
+
+
+def _noised_here(terms: Terms) -> bool:
+    """No other mechanism speaks of words."""
+    return terms.noised is Noised.WHOLE and terms.unit is Unit.WORD
+
+
+def _shelf(desk: Desk) -> Cupboard:
+    """Where the secret lies: beside the ledger, so that a later run draws no other noise for the same words."""
+    return desk.cupboard if desk.lasting is None else desk.lasting

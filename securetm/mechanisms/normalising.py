@@ -1,0 +1,38 @@
+"""iFTM's topic-wise normalisation: each topic of a party's matrix sums to one before it is sent. It hides next to nothing.
+
+Ratios of whole counts are the counts: rational reconstruction gives them back exactly, topic by topic, from float64 or float32.
+So this claims nothing and spends nothing. It belongs to the paper's messages, and what protects them is noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from securetm.contracts import Array, Cohort, Desk, Domain, Mechanism, Needs, Terms
+
+TOPICS = "topics"  # the block it is for: one row per topic, weights of the words, then the party's amount of data
+
+
+@dataclass(frozen=True)
+class TopicWise(Mechanism):
+    """Each topic's weights as shares of their sum; a topic without any weight stays zeros. Other vectors pass."""
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a topic is normalised alike in any cohort
+        """Shares are real numbers."""
+        return replace(terms, domain=Domain.REAL) if _concerns(terms) else terms
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:  # noqa: ARG002
+        """Run by a party, on one row per topic. The last number of a row is the party's amount of data, which stays."""
+        if not _concerns(terms):
+            return vector
+        rows = np.array(vector, dtype=np.float32 if terms.bits == 32 else np.float64)
+        weights = np.asarray(vector, dtype=np.float64)[:, :-1]
+        sums = weights.sum(axis=1, keepdims=True)
+        rows[:, :-1] = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
+        return rows
+
+
+def _concerns(terms: Terms) -> bool:
+    return terms.needs is Needs.EACH and terms.layout[0].name == TOPICS

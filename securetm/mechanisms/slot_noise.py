@@ -1,0 +1,254 @@
+"""Laplace noise on one-word counts, thresholded, drawn only where something is left of it. It spends no privacy by itself.
+
+A slot holds one word, so its counts are a single 1 among zeros. Noise of scale 1 / epsilon on every count, and then zeros for
+all that is not above the threshold: few counts are left, and only these are drawn. They are a function of a secret and of the
+slot's number alone, so they need not be stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from securetm.contracts import Array
+from securetm.mechanisms.slot_noise_kernels import (
+    DONE,
+    EVEN_BITS,
+    FIRST_BITS,
+    FULL,
+    GAPS,
+    HIGH,
+    LAWS,
+    MOST_OF_A_STEP,
+    PAGE,
+    SHORT,
+    Ladders,
+    fill,
+    shuffle,
+)
+
+SECRET = 32  # bytes
+FINENESS = 15  # a continuous law's grid has between 2^15 and 2^16 steps to the scale
+LOW_BITS = FIRST_BITS - EVEN_BITS  # of a continuous step, drawn apart
+LEAST_EPSILON, MOST_EPSILON = 2.0**-10, 2.0**10
+BOUND_BITS = 144
+_UNIT = 1 << 240
+_EXACT = Context(prec=100, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
+_PIECE = 1 << 18  # bytes of keystream at once: they stay in the processor's cache
+_PART = 2  # bytes of a part of the stream
+_BLOCK = 16  # bytes that a counter of the cipher stands for
+# Where in the cipher's counter each use begins. A slot's own stretch is sized for nearly all slots; the rest go on further up.
+SLOTS, ORDER, FURTHER = 0, 1 << 126, 1 << 127
+_FURTHER_BITS = 40
+
+
+def shuffled(secret: bytes, words: Array, ends: Array) -> Array:
+    """Each document's words in an order that the secret gives, all orders being equally likely."""
+    order, more = np.array(words, dtype=np.int32), 8 * (len(words) + 64)
+    while not shuffle(order, ends, np.frombuffer(keystream(secret, ORDER, more), dtype="<u8")):
+        order, more = np.array(words, dtype=np.int32), 2 * more
+    return order
+
+
+def keystream(secret: bytes, counter: int, n: int) -> bytes:
+    """n bytes of AES-256-CTR under this secret, from this counter on."""
+    cipher = Cipher(algorithms.AES256(secret), modes.CTR(counter.to_bytes(_BLOCK))).encryptor()
+    return cipher.update(bytes(n))
+
+
+@dataclass(frozen=True)
+class SlotNoise:
+    """The law of one slot's counts over `size` words.
+
+    Whole: P(Y = k) is proportional to exp(-epsilon |k|). Otherwise the same law on a grid so fine that it cannot be told from
+    the continuous one: floating-point noise would give away the count below it by its last bits (Mironov 2012), numbers on one
+    grid do not. A count of 1 is a whole number of steps, so the likelihood of any outcome changes by a factor of at most
+    e^epsilon between 0 and 1, in one law as in the other.
+    """
+
+    size: int
+    epsilon: float
+    threshold: float
+    whole: bool
+
+    @property
+    def steps(self) -> int:
+        """Steps of the grid in a count of 1."""
+        return 1 if self.whole else 1 << max(0, FINENESS + math.ceil(math.log2(self.epsilon)))
+
+    @property
+    def least(self) -> int:
+        """The smallest number of steps above the threshold."""
+        return math.floor(Fraction(self.threshold) * self.steps) + 1
+
+    @cached_property
+    def chance(self) -> float:
+        """That noise alone lifts one count over the threshold."""
+        return _above(-Fraction(self.epsilon) / self.steps, self.least) / _UNIT
+
+    @property
+    def expected(self) -> float:
+        """Counts of a slot that noise alone lifts over the threshold, on average."""
+        return self.size * self.chance
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on one count, before the threshold."""
+        half = self.epsilon / self.steps / 2
+        return math.sqrt(0.5) / math.sinh(half) / self.steps if half < 700 else 0.0
+
+    @property
+    def slack(self) -> float:
+        """How far one slot's counts are from the law in total variation, at most: each bound of a ladder is off by 2^-144."""
+        period = self.epsilon / self.steps * (1 << self._low_bits)
+        bounds = self.size + math.ceil(BOUND_BITS * math.log(2) / period) + (1 << self._low_bits) + 4
+        draws = 3 * self.size + 6
+        return float(draws * bounds) * 2.0 ** (1 - BOUND_BITS + EVEN_BITS)
+
+    @cached_property
+    def ladders(self) -> Ladders:
+        """All that is drawn, as bounds."""
+        return _ladders(self.size, self.epsilon, self.steps, self.least)
+
+    @cached_property
+    def stride(self) -> int:
+        """Bytes of keystream of one slot, enough for nearly all of them."""
+        parts = sum(1 + 4 * float(np.mean(self.ladders.sure[law] < 0)) for law in (GAPS, HIGH))
+        parts += (1 + 5 / (1 << EVEN_BITS)) if self._low_bits else 0
+        most = min(self.expected + 4 * math.sqrt(self.expected) + 6, self.size)
+        blocks = math.ceil((parts * most + 2 * int(MOST_OF_A_STEP)) * _PART / _BLOCK)
+        return blocks * _BLOCK
+
+    def draw(self, secret: bytes, words: Array, first: int) -> tuple[Array, Array, Array]:
+        """Run by a party: the slots `first`, `first` + 1, ..., which hold these words (a negative one: none).
+
+        Where each slot's weights begin and the last one's end (int64), their words (int32, rising in each slot), the weights.
+        """
+        drawing = _Drawing(self, secret, np.ascontiguousarray(words, dtype=np.int32), first)
+        for begin, stream in self._streams(secret, len(words), first):
+            drawing.run(begin, stream)
+        return drawing.found()
+
+    def _streams(self, secret: bytes, slots: int, first: int) -> Iterator[tuple[int, Array]]:
+        """The keystream of all these slots, piece by piece, each in the place of the one before."""
+        at_once = min(max(1, _PIECE // self.stride), slots)
+        zeros, piece = bytes(at_once * self.stride), bytearray(at_once * self.stride + _BLOCK)
+        counter = SLOTS + first * (self.stride // _BLOCK)
+        cipher = Cipher(algorithms.AES256(secret), modes.CTR(counter.to_bytes(_BLOCK))).encryptor()
+        for begin in range(0, slots, max(at_once, 1)):
+            n = min(at_once, slots - begin) * self.stride
+            cipher.update_into(memoryview(zeros)[:n], piece)
+            yield begin, np.frombuffer(piece, dtype="<u2", count=n // _PART)
+
+    @property
+    def _low_bits(self) -> int:
+        return 0 if self.steps == 1 else LOW_BITS
+
+
+class _Drawing:
+    """One call of `draw`: what was found so far, in arrays that grow."""
+
+    def __init__(self, law: SlotNoise, secret: bytes, words: Array, first: int) -> None:
+        self._law, self._secret, self._words, self._first = law, secret, words, first
+        self._facts = (law.size, law.steps, law.least, law._low_bits, 1 / law.steps, *law.ladders)
+        most = (law.expected + 1) * len(words)
+        room = int(most + 6 * math.sqrt(most)) + 2 * law.size
+        self._ends = np.zeros(len(words) + 1, dtype=np.int64)
+        self._ids, self._weights, self._at = np.empty(room, dtype=np.int32), np.empty(room), 0
+
+    def run(self, begin: int, stream: Array) -> None:
+        """The slots whose stretches of keystream these are, from number `begin` of the call on."""
+        stride = self._law.stride // _PART
+        end = begin + len(stream) // stride
+        while begin < end:
+            done, why = self._fill(begin, end, stream[len(stream) - (end - begin) * stride :], stride)
+            begin += done
+            if why == FULL:
+                self._grow()
+            elif why == SHORT:
+                self._alone(begin, stream[len(stream) - (end - begin) * stride :][:stride])
+                begin += 1
+
+    def found(self) -> tuple[Array, Array, Array]:
+        """All slots' weights."""
+        return self._ends, self._ids[: self._at], self._weights[: self._at]
+
+    def _fill(self, begin: int, end: int, stream: Array, stride: int) -> tuple[int, int]:
+        out = (self._ends[begin : end + 1], self._ids, self._weights)
+        done, self._at, why = fill(stream, stride, self._words[begin:end], *self._facts, *out, self._at)
+        return done, why
+
+    def _alone(self, slot: int, stream: Array) -> None:
+        """A slot that takes more of the keystream than its stretch goes on in a stretch of its own further up."""
+        counter, more = FURTHER + ((self._first + slot) << _FURTHER_BITS), 4 * self._law.stride
+        while True:
+            longer = np.frombuffer(keystream(self._secret, counter, more), dtype="<u2")
+            done, why = self._fill(slot, slot + 1, np.concatenate([stream, longer]), len(stream) + len(longer))
+            if why == DONE and done == 1:
+                return
+            more *= 2 if why == SHORT else 1
+            if why == FULL:
+                self._grow()
+
+    def _grow(self) -> None:
+        more = len(self._ids) + self._law.size
+        self._ids = np.concatenate([self._ids, np.empty(more, dtype=np.int32)])
+        self._weights = np.concatenate([self._weights, np.empty(more)])
+
+
+# ---- ladders -------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def _ladders(size: int, epsilon: float, steps: int, least: int) -> Ladders:
+    law = -Fraction(epsilon) / steps
+    ratio, above, bits = _power(law), _above(law, least), 0 if steps == 1 else LOW_BITS
+    period = _power(law * (1 << bits))
+    gaps = [_UNIT - left for left in _falling(_UNIT - above, size)]
+    high = [_UNIT - left for left in _falling(period)]
+    even = (_UNIT - (_UNIT >> EVEN_BITS)) >> bits  # of each step's last bits; the ladder has what is left of their chances
+    low = [
+        ((_UNIT - left) * _UNIT // (_UNIT - period) - even * (i + 1)) << EVEN_BITS
+        for i, left in enumerate(_falling(ratio, (1 << bits) - 1))
+    ]
+    return _as_ladders([gaps, high, low, [ratio * _UNIT // (_UNIT + ratio)]])
+
+
+def _above(law: Fraction, least: int) -> int:
+    """P(Y >= least) in units, for a least above 0 and a law that falls by exp of this much a step."""
+    return _power(law * least) * _UNIT // (_UNIT + _power(law))
+
+
+def _falling(ratio: int, most: int = 1 << 20) -> Iterator[int]:
+    """The ratio's powers 1, 2, ..., `most` in units, as long as a ladder can tell them from nothing."""
+    power = ratio
+    for _ in range(most):
+        if power >> (240 - BOUND_BITS) == 0:
+            return
+        yield power
+        power = power * ratio // _UNIT
+
+
+def _as_ladders(laws: list[list[int]]) -> Ladders:
+    """Cumulative chances in units, law by law, in the order of the kernel's names for them."""
+    fixed = [[bound >> (240 - BOUND_BITS) for bound in law] for law in laws]
+    begins = LAWS * PAGE + np.cumsum([0, *map(len, fixed)])[:-1]
+    within = [np.searchsorted(np.array([one >> 128 for one in law], dtype=np.int64), np.arange(PAGE)) for law in fixed]
+    known = [(one[1:] == one[:-1]) & (one[:-1] <= np.iinfo(np.int16).max) for one in within]
+    sure = np.array([np.where(those, one[:-1], -1) for those, one in zip(known, within, strict=True)]).astype(np.int16)
+    flat, word = [bound for law in fixed for bound in law], (1 << 64) - 1
+    bounds = [np.array([one >> shift & word for one in flat], dtype=np.uint64) for shift in (64, 0)]
+    return Ladders(sure, np.concatenate([(np.array(within) + begins[:, None]).ravel().astype(np.uint64), *bounds]))
+
+
+def _power(exponent: Fraction) -> int:
+    """exp in units."""
+    with localcontext(_EXACT):
+        return int((Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp() * _UNIT)
