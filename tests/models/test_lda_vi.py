@@ -1,0 +1,302 @@
+"""Variational LDA: what a document gives beside its definition, how batches fade, what noise leaves, and degenerate input."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import digamma as scipy_digamma
+from scipy.special import gammaln
+
+from securetm.contracts import Answer, Array, State
+from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
+from securetm.models.estimator import BagOfWords, as_documents
+from securetm.models.lda_vi import Bounds, VariationalLDA
+from securetm.models.lda_vi_kernels import digamma
+from securetm.models.noisy_counts import above_noise
+from securetm.models.quality import top_words
+from securetm.tally import SumTally
+
+WORDS = 60
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def planted(documents: int = 240, seed: int = 0) -> BagOfWords:
+    """Documents of one of three topics, each with twenty words of its own."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.05, (documents, WORDS))
+    for i in range(documents):
+        t = i % 3
+        counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
+    return BagOfWords(sparse.csr_array(counts), VOCABULARY, np.arange(documents, dtype=np.uint64))
+
+
+def total_of(model: VariationalLDA, state: State, documents: Any, radius: float = np.inf) -> Array:
+    query = model.query(state)
+    tally = SumTally(query.terms, radius)
+    query.answer(documents, tally, {}, np.random.default_rng(0))
+    return tally.blocks()["counts"]
+
+
+def after(model: VariationalLDA, rounds: int, documents: Any, seed: int = 0) -> State:
+    state = model.start(documents.vocabulary, np.random.default_rng(seed))
+    for _ in range(rounds):
+        state = model.update(state, Answer({"counts": total_of(model, state, documents)}))
+    return state
+
+
+# ---- what a document gives -------------------------------------------------------------------------------------------
+
+
+def test_digamma_is_that_of_scipy() -> None:
+    places = np.concatenate([np.geomspace(1e-9, 1e9, 200), np.linspace(0.1, 12, 200)])
+    np.testing.assert_allclose([digamma(x) for x in places], scipy_digamma(places), rtol=1e-11, atol=1e-12)
+
+
+def bound_of(counts: Array, gamma: Array, alpha: float, log_chances: Array) -> float:
+    """The evidence lower bound of one document, as it is written down, for fixed shares of topics."""
+    logs = scipy_digamma(gamma) - scipy_digamma(gamma.sum())
+    said = counts @ np.log(np.exp(logs[:, None] + log_chances).sum(axis=0))
+    k = len(gamma)
+    return float(
+        said
+        + gammaln(k * alpha) - k * gammaln(alpha) - gammaln(gamma.sum()) + gammaln(gamma).sum()
+        + ((alpha - gamma) * logs).sum()
+    )  # fmt: skip
+
+
+def settled(counts: Array, alpha: float, log_chances: Array) -> tuple[Array, Array]:
+    """The E-step of one document, slowly: its Dirichlet parameters, and each word's share of topics."""
+    gamma = np.full(len(log_chances), alpha + counts.sum() / len(log_chances))
+    for _ in range(5000):
+        shares = np.exp(scipy_digamma(gamma)[:, None] + log_chances)
+        shares /= shares.sum(axis=0)
+        gamma = alpha + shares @ counts
+    return gamma, shares
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_a_document_gives_the_counts_that_it_expects(which: int) -> None:
+    documents = planted()
+    model = VariationalLDA(n_topics=3, passes=5000)
+    state = after(model, 2, documents)
+    one = documents.select(np.array([which]))
+    chances = model.dirichlet(state)
+    log_chances = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
+    counts = one.counts.toarray().ravel()
+    gamma, shares = settled(counts, model.alpha, log_chances)
+    np.testing.assert_allclose(total_of(model, state, one), shares * counts, atol=1e-2)  # it stops a little early
+    bounds = Bounds.found(model, state, model.counted(one, WORDS))
+    assert bounds.values[0] == pytest.approx(-bound_of(counts, gamma, model.alpha, log_chances), abs=1e-3)
+
+
+def test_what_it_gives_is_the_slope_of_its_bound() -> None:
+    documents = planted()
+    model = VariationalLDA(n_topics=3)
+    chances = model.dirichlet(after(model, 1, documents))
+    log_chances = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
+    counts = documents.counts[[0]].toarray().ravel()
+    gamma, shares = settled(counts, model.alpha, log_chances)
+    for topic, word in ((0, int(counts.argmax())), (2, int(counts.argmax()))):
+        moved = log_chances.copy()
+        moved[topic, word] += 1e-5
+        again, _ = settled(counts, model.alpha, moved)
+        slope = (bound_of(counts, again, model.alpha, moved) - bound_of(counts, gamma, model.alpha, log_chances)) / 1e-5
+        assert slope == pytest.approx(shares[topic, word] * counts[word], abs=1e-3)
+
+
+def test_every_word_is_counted_once() -> None:
+    documents = planted(50)
+    model = VariationalLDA(n_topics=5)
+    total = total_of(model, after(model, 2, documents), documents)
+    np.testing.assert_allclose(total.sum(axis=0), documents.counts.sum(axis=0), rtol=1e-12)
+    capped = VariationalLDA(n_topics=5, repeats=1)
+    found = total_of(capped, after(capped, 2, documents), documents)
+    np.testing.assert_allclose(found.sum(axis=0), (documents.counts > 0).sum(axis=0), rtol=1e-12)
+
+
+def test_a_clipped_sum_moves_by_the_radius_at_most() -> None:
+    documents = planted(30)
+    model = VariationalLDA(n_topics=3)
+    state = after(model, 2, documents)
+    for radius in (0.1, 2.0, 5.0):
+        whole = total_of(model, state, documents, radius)
+        for i in (0, 7, 29):
+            without = total_of(model, state, documents.select(np.delete(np.arange(30), i)), radius)
+            assert np.linalg.norm(whole - without) <= radius * (1 + 1e-9)
+    assert np.linalg.norm(whole - without) > 0.5
+
+
+def test_threads_change_nothing() -> None:
+    states = [VariationalLDA(n_topics=3, threads=n).fit(planted(101), epochs=3).learned.state for n in (1, 2, 5)]
+    for state in states[1:]:
+        np.testing.assert_array_equal(state["counts"], states[0]["counts"])
+
+
+# ---- what is learned -------------------------------------------------------------------------------------------------
+
+
+def test_it_finds_what_was_planted() -> None:
+    model = VariationalLDA(n_topics=3).fit(planted(), epochs=30, seed=1)
+    found = {frozenset(row // 20) for row in top_words(model.components_, 15)}
+    assert found == {frozenset([0]), frozenset([1]), frozenset([2])}
+    shares = model.transform(planted())
+    assert all(len(np.unique(shares[t::3].argmax(axis=1))) == 1 for t in range(3))
+
+
+def whole_bound(model: VariationalLDA, state: State, documents: Any) -> float:
+    """The evidence lower bound of everything: the documents' own, and how far topics are from their prior."""
+    chances = model.dirichlet(state)
+    logs = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
+    topics = ((model.eta - chances) * logs).sum() + gammaln(chances).sum() - gammaln(chances.sum(axis=1)).sum()
+    topics += len(chances) * (gammaln(WORDS * model.eta) - WORDS * gammaln(model.eta))
+    return float(topics - Bounds.found(model, state, model.counted(documents, WORDS)).values.sum())
+
+
+def test_the_whole_bound_rises_in_every_round() -> None:
+    documents, model = planted(), VariationalLDA(n_topics=3)
+    bounds = [whole_bound(model, after(model, rounds, documents), documents) for rounds in range(1, 9)]
+    assert all(now >= before - 0.1 for before, now in pairwise(bounds))
+    assert bounds[-1] > bounds[0] + 100
+
+
+def test_the_loss_is_minus_the_documents_bound() -> None:
+    documents, model = planted(), VariationalLDA(n_topics=3)
+    history = model.fit(documents, epochs=3).learned.history
+    values = Bounds.found(model, after(model, 2, documents), model.counted(documents, WORDS)).values
+    assert history[-1].loss == pytest.approx(values.mean())
+
+
+def test_batches_fade_at_the_public_rate() -> None:
+    """No round knows how many documents there are, and yet counts come to as many words as the whole corpus has."""
+    documents = planted()
+    fitted = VariationalLDA(n_topics=3, batch_size=24, forgetting=0.1).fit(documents, epochs=20)
+    assert fitted.learned.state["counts"].sum() == pytest.approx(documents.counts.sum(), rel=0.05)
+    assert fitted.learned.state["step"][0] == 200
+    found = {frozenset(row // 20) for row in top_words(fitted.components_, 15)}
+    assert len(found) == 3
+
+
+def test_a_first_sum_takes_the_place_of_the_random_start() -> None:
+    model = VariationalLDA(n_topics=2, forgetting=0.5)
+    state = model.start(("a", "b"), np.random.default_rng(0))
+    counts = np.array([[4.0, 2.0], [0.0, 8.0]])
+    first = model.update(state, Answer({"counts": counts}))
+    np.testing.assert_array_equal(first["counts"], counts)
+    np.testing.assert_array_equal(model.update(first, Answer({"counts": counts}))["counts"], 1.5 * counts)
+
+
+def test_a_round_without_an_answer_leaves_the_counts() -> None:
+    model = VariationalLDA(n_topics=2)
+    state = model.start(("a", "b"), np.random.default_rng(0))
+    np.testing.assert_array_equal(model.update(state, Answer(None))["counts"], state["counts"])
+
+
+# ---- noise -----------------------------------------------------------------------------------------------------------
+
+
+def test_without_noise_no_count_changes() -> None:
+    counts = np.array([[0.0, 1e-9, 3.0], [5.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(above_noise(counts, 2.0), counts)
+
+
+def test_what_noise_may_have_made_says_no_more_than_its_mean() -> None:
+    counts = np.array([[-1.0, 9.0], [1.0, 8.0], [1.5, -1.0], [30.0, 1.9]])
+    np.testing.assert_allclose(above_noise(counts, 2.0), [[0.5, 9.0], [0.5, 8.0], [0.5, 0.45], [30.0, 0.45]])
+    np.testing.assert_array_equal(above_noise(counts, 0.0), np.maximum(counts, 0))
+
+
+def test_a_word_that_is_all_noise_is_never_negative() -> None:
+    assert above_noise(np.array([[-3.0, 2.0], [-1.0, 1.0]]), 2.0).min() == 0.0
+
+
+@pytest.mark.parametrize("deviation", [0.5, 10.0])
+def test_it_tells_how_large_the_noise_is(deviation: float) -> None:
+    rng = np.random.default_rng(0)
+    truth = np.zeros((20, 500))
+    truth[:, :5] = 100 * deviation
+    found = above_noise(truth + rng.normal(0, deviation, truth.shape), 4.0)
+    assert (found[:, :5] > 90 * deviation).all()
+    assert found[:, 5:].max() < deviation  # means of twenty, where single ones would reach four deviations
+    kept = above_noise(truth + rng.normal(0, deviation, truth.shape), 1.0)
+    assert 0.14 < (kept[:, 5:] > deviation).mean() < 0.18  # a normal is above one deviation with chance 0.159
+
+
+def test_topics_survive_noise() -> None:
+    rng = np.random.default_rng(3)
+    documents, model = planted(600), VariationalLDA(n_topics=3)
+    state = model.start(VOCABULARY, rng)
+    for _ in range(15):
+        total = total_of(model, state, documents, radius=3.0)
+        state = model.update(state, Answer({"counts": total + rng.normal(0, 12.0, total.shape)}))
+    assert {frozenset(row // 20) for row in top_words(model.topics(state), 12)} == {frozenset([t]) for t in range(3)}
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("matrix", "topics"),
+    [
+        ([[3, 1, 0]], 2),  # one document
+        ([[2], [5]], 2),  # one word
+        ([[1, 0, 2], [0, 1, 0]], 50),  # more topics than documents
+        (np.zeros((3, 4), dtype=int), 3),  # empty documents
+        (np.zeros((0, 4), dtype=int), 3),  # an empty party
+        ([[3, 0, 0, 0], [0, 0, 2, 5]], 2),  # nothing in common
+        ([[1_000_000, 1], [1, 1_000_000]], 3),
+    ],
+)
+@pytest.mark.parametrize("settings", [{}, {"alpha": 1e-9, "eta": 1e-9}, {"alpha": 1e6, "eta": 1e6}])
+def test_degenerate_input_ends_in_topics(matrix: Any, topics: int, settings: dict[str, float]) -> None:
+    documents = as_documents(np.array(matrix))
+    model = VariationalLDA(n_topics=topics, **settings)
+    state = after(model, 5, documents)
+    for rows in (model.topics(state), model.infer(state, documents)):
+        assert np.isfinite(rows).all()
+        np.testing.assert_allclose(rows.sum(axis=1), 1)
+    assert np.isfinite(model.log_likelihood(state, documents, documents)).all()
+    assert np.isfinite(Bounds.found(model, state, model.counted(documents, documents.counts.shape[1])).values).all()
+
+
+@pytest.mark.parametrize("counts", [-1e300, 1e300, -1.0, 0.0])
+def test_a_table_that_makes_no_sense_still_gives_counts(counts: float) -> None:
+    """A coordinator may send anything of the right shape; what a party answers then are still its own words."""
+    documents = planted(10)
+    model = VariationalLDA(n_topics=3)
+    forged = {"counts": np.full((3, WORDS), counts), "step": np.ones(1, dtype=np.int64)}
+    np.testing.assert_allclose(total_of(model, forged, documents).sum(axis=0), documents.counts.sum(axis=0))
+    assert np.isfinite(model.infer(forged, documents)).all()
+
+
+def test_a_table_of_other_topics_is_refused() -> None:
+    with pytest.raises(BrokenPromise):
+        VariationalLDA(n_topics=3).topics({"counts": np.ones((2, 4))})
+
+
+def test_counts_must_be_whole() -> None:
+    with pytest.raises(CountsNotWhole):
+        VariationalLDA(n_topics=2).fit(np.array([[0.5, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"n_topics": 0}, {"alpha": 0.0}, {"eta": 0.0}, {"passes": 0}, {"batch_size": -1}, {"forgetting": 0.0},
+        {"forgetting": 1.5}, {"repeats": -1}, {"deviations": -1.0}, {"threads": 0}, {"alpha": float("nan")},
+    ],
+)  # fmt: skip
+def test_settings_that_mean_nothing_are_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting):
+        VariationalLDA(**setting)
+
+
+def test_what_was_saved_is_loaded(tmp_path: Any) -> None:
+    fitted = VariationalLDA(n_topics=3, repeats=2).fit(planted(30), epochs=2)
+    fitted.save(tmp_path / "model.safetensors")
+    again = VariationalLDA.load(tmp_path / "model.safetensors")
+    assert again == fitted
+    np.testing.assert_array_equal(again.components_, fitted.components_)
