@@ -71,6 +71,10 @@ class Counting(Estimator):
 
     def query(self, state: State) -> CountsQuery:
         """The next question: how often each word has each topic once every document has drawn anew."""
+        return self.asked(state)
+
+    def asked(self, state: State) -> CountsQuery:
+        """The same; a model that asks for more beside the counts says so here."""
         return CountsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
@@ -150,4 +154,8 @@ class CountsQuery:
         held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
         fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
         before.keep(memory, fresh)
+        self.pour(held, fresh, table, tally, documents)
+
+    def pour(self, held: Held, fresh: Assignments, table: Table, tally: Tally, documents: Any) -> None:
+        """What is poured of topics that were drawn; another question may pour more beside."""
         held.pour(fresh.topics, table, tally, documents.persons)

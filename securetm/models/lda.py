@@ -5,20 +5,76 @@ It is not a federation and knows no privacy; what it asks of documents it asks t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from securetm.models.counting import Counting
-from securetm.models.draws import Held
+import numpy as np
+
+from securetm.contracts import Answer, State, Tally, Terms
+from securetm.models import priors
+from securetm.models.counting import Counting, CountsQuery
+from securetm.models.draws import Assignments, Held, Table
 from securetm.models.lda_documents import Bags
+from securetm.models.slots import Slots
+
+SAMPLERS = ("auto", "gibbs", "mh")
+PRIORS = ("fixed", "symmetric", "learned")
+_FEW_TOPICS = 500  # up to here a draw over all topics learns more in a second than proposals do
 
 
 @dataclass(frozen=True)
 class LDA(Counting):
-    """LDA by Gibbs sampling; in a federation all parties draw from one shared table of counts."""
+    """LDA by Gibbs sampling or by Metropolis-Hastings; in a federation all parties draw from one shared table of counts.
+
+    `priors` says whether alpha and eta stay as they are set or are only where learning begins: `symmetric` learns one alpha for
+    all topics, `learned` one for each (Wallach et al. 2009). Eta is learned from the table alone; for alpha each document gives
+    a few whole numbers more.
+    """
 
     name: ClassVar[str] = "lda"
 
+    sampler: str = "auto"  # gibbs, or mh: both draw from the same law; auto: what learns faster for so many topics
+    cycles: int = 1  # of mh: pairs of proposals for a token in a sweep
+    priors: str = "fixed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("sampler", self.sampler in SAMPLERS, f"is none of {', '.join(SAMPLERS)}")
+        self._check("priors", self.priors in PRIORS, f"is none of {', '.join(PRIORS)}")
+        self._check("cycles", self.cycles >= 1, "must be at least 1")
+
     def read(self, documents: Any, words: int) -> Held:
-        """Each document's words and counts; every token is a draw."""
-        return Bags.of(documents.counts, words)
+        """Each document's words and counts; every token is a draw. Behind noise, every slot is."""
+        if documents.perturbed is not None:
+            return Slots.of(documents, words, by_sentence=False)
+        by_proposals = self.sampler == "mh" or (self.sampler == "auto" and self.n_topics > _FEW_TOPICS)
+        return replace(Bags.of(documents.counts, words), cycles=self.cycles if by_proposals else 0)
+
+    def asked(self, state: State) -> CountsQuery:
+        """How often each word has each topic; where priors are learned, what they are learned from as well."""
+        return super().asked(state) if self.priors == "fixed" else LearningQuery(self, state)
+
+    def update(self, state: State, answer: Answer) -> State:
+        """The total is the next state's table; where priors are learned, they are what it tells of them."""
+        after = super().update(state, answer)
+        if self.priors == "fixed" or not answer.total or not priors.settled(int(state["step"][0])):
+            return after
+        tables = np.asarray(answer.total[priors.BLOCK], dtype=np.float64)
+        alpha = priors.learned_alpha(tables, self.table(state).alpha, self.alpha, self.priors == "symmetric")
+        eta = priors.learned_eta(after["counts"], self.table(state).eta, self.eta)
+        return {**after, "alpha": alpha, "eta": np.full(1, eta)}
+
+
+class LearningQuery(CountsQuery):
+    """Asks for the same counts, and beside them for what priors are learned from."""
+
+    @property
+    def terms(self) -> Terms:
+        """One row per document, as of `CountsQuery`, and as many tables as topics, at most one for each word."""
+        counts = super().terms
+        return replace(counts, layout=(*counts.layout, priors.block_of(self.model.n_topics)))
+
+    def pour(self, held: Held, fresh: Assignments, table: Table, tally: Tally, documents: Any) -> None:
+        """The tables are those of the topics that are counted."""
+        found = priors.tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
+        super().pour(held, fresh, table, priors.Beside(tally, found), documents)

@@ -5,6 +5,7 @@ It stays with whoever holds the documents. How tokens draw is in the kernels; an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,8 +14,11 @@ from scipy import sparse
 
 from securetm.contracts import Array, Tally
 from securetm.errors import BrokenPromise, CountsNotWhole
+from securetm.models.alias_tables import build, tables_of
 from securetm.models.draws import Assignments, Table, chunks, on_ranges
+from securetm.models.lanes import LANES
 from securetm.models.lda_kernels import counts_of, name_documents, resample, rows_of
+from securetm.models.lda_mh import resample_by_proposals
 
 _CHUNK = 1 << 20  # tokens poured at a time, so that memory does not grow with the corpus
 
@@ -27,6 +31,7 @@ class Bags:
     words: Array
     counts: Array
     draw_ends: Array  # the same for its tokens
+    cycles: int = 0  # of proposals for each token in a sweep; 0: it is drawn by Gibbs
 
     @classmethod
     def of(cls, matrix: Any, vocabulary: int) -> Self:
@@ -53,12 +58,22 @@ class Bags:
         return name_documents(self.ends, self.words, self.counts, np.ascontiguousarray(keys, dtype=np.uint64))
 
     def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
-        """Collapsed Gibbs sampling, token by token."""
+        """Token by token, by Gibbs or by proposals."""
         topics, noise = old.topics.copy(), table.noise(old.names)
         facts = (self.ends, self.words, self.counts, self.draw_ends, noise, old.known(), old.counted(table.step))
-        rest = (table.by_word, table.totals, table.alpha, table.eta, sweeps)
-        on_ranges(self.draw_ends, threads, lambda first, last: resample(first, last, *facts, *rest, topics))
+        draw: Callable[..., None]
+        draw, rest = self._by_proposals(table, sweeps, threads) if self.cycles else (resample, _for_gibbs(table, sweeps))
+        on_ranges(self.draw_ends, threads, lambda first, last: draw(first, last, *facts, *rest, topics))
         return topics
+
+    def _by_proposals(self, table: Table, sweeps: int, threads: int) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The draw, and what it needs to know: the shared table, the priors, and alias tables of the words and of alpha."""
+        of_words, sums = np.empty(table.by_word.shape), np.empty(table.words)
+        scale, bits = 1.0 / (table.totals + table.words * table.eta), of_words.view(np.uint64)
+        rows = np.arange(table.words + 1)
+        on_ranges(rows, threads, lambda first, last: build(first, last, table.by_word, scale, bits, sums))
+        proposals = (of_words, tables_of(table.alpha[None])[0][0])
+        return resample_by_proposals, (*_shared(table, table.by_word), *proposals, sweeps, self.cycles)
 
     def counted(self, topics: Array, table: Table) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
@@ -72,3 +87,14 @@ class Bags:
         for rows in chunks(self.draw_ends, persons, _CHUNK):
             found = rows_of(rows, self.ends, self.words, self.counts, self.draw_ends, topics, words, k)
             tally.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
+
+
+def _for_gibbs(table: Table, sweeps: int) -> tuple[Any, ...]:
+    """The shared table as words x topics in single precision, with zeros to whole blocks of lanes, and the priors."""
+    by_word = np.zeros((table.words, -(-table.topics // LANES) * LANES), dtype=np.float32)
+    by_word[:, : table.topics] = table.counts.T
+    return (*_shared(table, by_word), sweeps)
+
+
+def _shared(table: Table, by_word: Array) -> tuple[Any, ...]:
+    return by_word, table.totals, table.alpha, table.eta

@@ -12,8 +12,8 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import mix, uniform
+from securetm.models.lanes import LANES, choose, lanes_for
 
-_LANES = 8  # products that are added side by side
 _SETTLED = 1e-4  # of a topic's words in a document: folding in ends where no topic moves further
 
 
@@ -49,15 +49,14 @@ def resample(
 ) -> None:
     """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each token's topic before and after.
 
-    `shared` is vocabulary x topics, each count with eta added. A document that is `counted` in it takes its old topics out and
-    puts its new ones in as it goes; of the other documents it sees `shared` alone. A document that is not `known` draws its
-    first topics one by one.
+    `shared` is words x topics in single precision, with zeros to whole blocks of lanes. A document that is `counted` in it
+    takes its old topics out and puts its new ones in as it goes; of the other documents it sees `shared` alone. A document
+    that is not `known` draws its first topics one by one.
     """
-    k = shared.shape[1]
-    padded = -(-k // _LANES) * _LANES
+    k, blocks = len(alpha), shared.shape[1] // LANES
+    one, least = np.float32(1.0), np.float32(eta)
     here, others = np.empty(k), np.empty(k)
-    products, sums = np.empty(padded), np.empty(padded // _LANES)
-    weight, share = np.zeros(padded), np.zeros(padded)  # beyond the last topic they stay 0
+    weight, share, sums = lanes_for(k), lanes_for(k), lanes_for(k)
     for d in range(first, last):
         begin, end = draw_ends[d], draw_ends[d + 1]
         old, now = topics[begin:end].copy(), topics[begin:end]
@@ -67,18 +66,25 @@ def resample(
             assigned = known[d] or sweep > 0
             t = 0
             for i in range(ends[d], ends[d + 1]):
-                _weigh(shared[words[i]], old, now, t, counts[i], counted[d], assigned, eta, weight)
+                _weigh(shared[words[i]], old, now, t, counts[i], counted[d], assigned, weight)
                 for _ in range(counts[i]):
+                    z, less, product = np.int64(-1), np.float32(0.0), np.float32(0.0)
                     if assigned:
-                        z = now[t]
-                        weight[z] -= 1.0
-                        here[z] -= 1.0
-                        share[z] = (here[z] + alpha[z]) / (others[z] + here[z])
-                    z = _draw(weight, share, products, sums, k, uniform(noise[d], drawn))
-                    now[t] = z
-                    weight[z] += 1.0
-                    here[z] += 1.0
-                    share[z] = (here[z] + alpha[z]) / (others[z] + here[z])
+                        z = np.int64(now[t])
+                        less = np.float32((here[z] - 1.0 + alpha[z]) / (others[z] + here[z] - 1.0))
+                        product = (max(weight[z] - one, np.float32(0.0)) + least) * less
+                    chance = uniform(noise[d], drawn)
+                    found: int = choose(weight, least, share, sums, blocks, z, product, chance)  # type: ignore[call-arg]
+                    fresh = min(found, k - 1)
+                    if fresh != z:
+                        if assigned:
+                            weight[z] = max(weight[z] - one, np.float32(0.0))
+                            here[z] -= 1.0
+                            share[z] = less
+                        now[t] = fresh
+                        weight[fresh] += one
+                        here[fresh] += 1.0
+                        share[fresh] = (here[fresh] + alpha[fresh]) / (others[fresh] + here[fresh])
                     t += 1
                     drawn += 1
 
@@ -106,48 +112,17 @@ def _open(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _weigh(
-    row: Array, old: Array, now: Array, t: int, count: int, counted: bool, assigned: bool, eta: float, weight: Array
-) -> None:
+def _weigh(row: Array, old: Array, now: Array, t: int, count: int, counted: bool, assigned: bool, weight: Array) -> None:
     """How much of one word each topic has: the others' counts, never below none, and this document's of the moment."""
+    one = np.float32(1.0)
     for z in range(len(row)):
         weight[z] = row[z]
     if counted:
         for j in range(t, t + count):
-            weight[old[j]] = max(weight[old[j]] - 1.0, eta)
+            weight[old[j]] = max(weight[old[j]] - one, np.float32(0.0))
     if assigned:
         for j in range(t, t + count):
-            weight[now[j]] += 1.0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _draw(weight: Array, share: Array, products: Array, sums: Array, k: int, chance: float) -> int:
-    """A topic with probability in proportion to weight x share.
-
-    Sums go by lanes, since one long chain of additions is slow, and in one order, so that every machine draws alike.
-    """
-    for z in range(len(products)):
-        products[z] = weight[z] * share[z]
-    total = 0.0
-    for block in range(len(sums)):
-        sums[block] = _of_lanes(products, block * _LANES)
-        total += sums[block]
-    left, block = chance * total, 0
-    while block < len(sums) - 1 and left >= sums[block]:
-        left -= sums[block]
-        block += 1
-    z = block * _LANES
-    last = min(z + _LANES, k) - 1
-    while z < last and left >= products[z]:
-        left -= products[z]
-        z += 1
-    return z
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _of_lanes(p: Array, b: int) -> float:
-    eight: float = ((p[b] + p[b + 1]) + (p[b + 2] + p[b + 3])) + ((p[b + 4] + p[b + 5]) + (p[b + 6] + p[b + 7]))
-    return eight
+            weight[now[j]] += one
 
 
 @njit(cache=True, nogil=True)

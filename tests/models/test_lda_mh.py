@@ -1,0 +1,143 @@
+"""Both samplers of LDA draw a document from its exact posterior, with one alpha for all topics or one for each."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import lgamma
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Answer
+from securetm.errors import BadSetting
+from securetm.models.draws import Assignments
+from securetm.models.estimator import as_documents
+from securetm.models.lda import LDA
+from securetm.models.lda_documents import Bags
+from securetm.tally import SumTally
+
+COPIES = 40_000
+
+
+def posterior(words, others, alpha, eta):
+    """The chance of every assignment of one document's tokens, given everybody else's counts: counted out."""
+    k, vocabulary = others.shape
+    chances = {}
+    for topics in product(range(k), repeat=len(words)):
+        own = np.zeros((k, vocabulary))
+        np.add.at(own, (topics, words), 1)
+        log = sum(lgamma(n + a) for n, a in zip(own.sum(1), alpha, strict=True))
+        log += sum(lgamma(n + eta) for n in (others + own).ravel())
+        log -= sum(lgamma(n + vocabulary * eta) for n in (others + own).sum(1))
+        chances[topics] = np.exp(log)
+    whole = sum(chances.values())
+    return {topics: chance / whole for topics, chance in chances.items()}
+
+
+def distance(drawn, expected):
+    found = {topics: float((drawn == topics).all(axis=1).mean()) for topics in expected}
+    return 0.5 * sum(abs(found[topics] - expected[topics]) for topics in expected)
+
+
+def table_of(model, counts, alpha, step=0):
+    state = model.start([""] * counts.shape[1], np.random.default_rng(1))
+    return model.table({**state, "counts": counts.astype(float), "alpha": np.array(alpha), "step": np.array([step])})
+
+
+def held_by(model, words):
+    documents = as_documents(np.tile(np.bincount(words, minlength=4), (COPIES, 1)))
+    return documents, model.read(documents, 4)
+
+
+CASES = [([0.4, 0.4], [0, 0, 1, 3]), ([0.1, 1.0, 0.4], [0, 0, 1, 3]), ([0.05, 0.3, 2.0, 0.3, 0.1], [0, 3, 3])]
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "mh"])
+@pytest.mark.parametrize(("alpha", "words"), CASES)
+def test_a_new_document_draws_from_its_exact_posterior(sampler, alpha, words):
+    others = np.random.default_rng(len(alpha)).integers(0, 6, (len(alpha), 4))
+    model = LDA(n_topics=len(alpha), eta=0.3, sweeps=30, sampler=sampler)
+    documents, held = held_by(model, words)
+    nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(documents.keys))
+    drawn = model.redrawn(table_of(model, others, alpha), held, nothing).topics.reshape(COPIES, len(words))
+    assert distance(drawn, posterior(words, others, alpha, 0.3)) < 0.02
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "mh"])
+@pytest.mark.parametrize(("alpha", "words"), CASES)
+def test_a_counted_document_draws_as_if_it_were_not_in_the_table(sampler, alpha, words):
+    """Its old topics are far from where it belongs; the table counts them, and it takes them out again."""
+    k = len(alpha)
+    others = np.random.default_rng(k).integers(0, 4, (k, 4))
+    old = np.zeros(len(words), dtype=np.uint16)
+    table = others.copy()
+    np.add.at(table, (old, words), 1)
+    model = LDA(n_topics=k, eta=0.3, sweeps=30, sampler=sampler)
+    documents, held = held_by(model, words)
+    known = Assignments(held.names(documents.keys), np.zeros(COPIES, int), held.draw_ends, np.tile(old, COPIES))
+    drawn = model.redrawn(table_of(model, table, alpha, step=1), held, known).topics.reshape(COPIES, len(words))
+    assert distance(drawn, posterior(words, others, alpha, 0.3)) < 0.02
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "mh"])
+def test_a_sweep_leaves_the_posterior_as_it_is(sampler):
+    """One sweep is not enough to forget a wrong start, so it must begin right and stay right."""
+    alpha, words = [0.1, 1.0, 0.4], [0, 0, 1, 3]
+    others = np.random.default_rng(3).integers(0, 6, (3, 4))
+    expected = posterior(words, others, alpha, 0.3)
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(len(expected), COPIES, p=list(expected.values()))
+    old = np.array(list(expected), dtype=np.uint16)[chosen]
+    model = LDA(n_topics=3, eta=0.3, sweeps=1, sampler=sampler, cycles=2)
+    documents, held = held_by(model, words)
+    known = Assignments(held.names(documents.keys), np.full(COPIES, -1), held.draw_ends, old.ravel())
+    drawn = model.redrawn(table_of(model, others, alpha, step=1), held, known).topics.reshape(COPIES, 4)
+    assert (drawn != old).any(axis=1).mean() > 0.2
+    assert distance(drawn, expected) < 0.02
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "mh"])
+def test_threads_and_neighbours_change_nothing(sampler):
+    counts = np.random.default_rng(0).poisson(0.4, (101, 30))
+    models = [LDA(n_topics=7, sampler=sampler, threads=threads) for threads in (1, 2, 5)]
+    tables = [model.fit(counts, epochs=3).learned.state["counts"] for model in models]
+    np.testing.assert_array_equal(tables[1], tables[0])
+    np.testing.assert_array_equal(tables[2], tables[0])
+
+
+def test_parts_of_the_documents_add_up_to_the_whole_by_proposals():
+    documents = as_documents(np.random.default_rng(0).poisson(0.4, (60, 30)))
+    model = LDA(n_topics=7, sampler="mh", cycles=2)
+    parts = [documents, documents.select(np.arange(25)), documents.select(np.arange(25, 60))]
+    memories = [{}, {}, {}]
+    state = model.start(documents.vocabulary, np.random.default_rng(0))
+    for _ in range(3):
+        found = []
+        for part, memory in zip(parts, memories, strict=True):
+            query = model.query(state)
+            tally = SumTally(query.terms)
+            query.answer(part, tally, memory, np.random.default_rng(0))
+            found.append(tally.blocks()["counts"].copy())
+        np.testing.assert_array_equal(found[0], found[1] + found[2])
+        state = model.update(state, Answer({"counts": found[0]}))
+
+
+def test_which_sampler_it_is_goes_by_the_number_of_topics():
+    documents = as_documents(np.ones((2, 3), dtype=int))
+    read = {
+        (k, name): LDA(n_topics=k, sampler=name, cycles=3).read(documents, 3) for k in (2, 5_000) for name in ("auto", "mh")
+    }
+    assert all(isinstance(held, Bags) for held in read.values())
+    assert {setting: held.cycles for setting, held in read.items()} == {
+        (2, "auto"): 0,
+        (5_000, "auto"): 3,
+        (2, "mh"): 3,
+        (5_000, "mh"): 3,
+    }
+
+
+@pytest.mark.parametrize(("setting", "value"), [("sampler", "slice"), ("cycles", 0), ("priors", "flat")])
+def test_settings_are_checked_before_anything_is_read(setting, value):
+    with pytest.raises(BadSetting) as refusal:
+        LDA(**{setting: value})
+    assert refusal.value.name == setting
