@@ -6,6 +6,7 @@ from securetm.errors.choices import *
 from securetm.errors.corpus import *
 from securetm.errors.counts import *
 from securetm.errors.homomorphic import *
+from securetm.errors.leakage import *
 from securetm.errors.ledger import *
 from securetm.errors.masked import *
 from securetm.errors.matching import *

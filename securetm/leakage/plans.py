@@ -1,38 +1,63 @@
 """Audit plans: which attack tries which claim of which profiles, how hard, and what counts as refuted.
 
-A plan is data; the attacks themselves read the transcript of a real run and live elsewhere.
+A plan is data, written down before anything is tried; the attacks themselves read the transcript of a real run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
+from securetm.leakage.attacks import attack_names
 from securetm.shelf import titles, toml_on
 from securetm.tables import into, read_toml, require
 from securetm.threats import read_threat_model
 
+ROUNDS, DOCUMENTS = "rounds", "documents"
+
 
 @dataclass(frozen=True)
-class AuditPlan:
-    """What an audit will do, fixed before it is done. `expect_fail` is the baseline that the attack must break."""
+class Trial:
+    """One attack on one claim. `expect_fail` is the baseline that the attack must break, or it proves nothing."""
 
-    name: str
-    title: str
+    attack: str
     threat_model: str
     adversary: str
     claim: str
-    attack: str
     profiles: tuple[str, ...]
     expect_fail: str
     measure: str
     refuted_from: float
     confidence: float
     effort: dict[str, int]
+    run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """What an audit will do, fixed before it is done."""
+
+    name: str
+    title: str
+    trials: tuple[Trial, ...]
+    not_tried: tuple[str, ...] = ()  # what its author knowingly left out
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Every profile that some trial tries, in the order of the plan."""
+        return tuple(dict.fromkeys(profile for trial in self.trials for profile in trial.profiles))
+
+
+@dataclass(frozen=True)
+class _Text:
+    name: str
+    title: str
+    trial: tuple[dict[str, Any], ...]
+    not_tried: tuple[str, ...] = ()
 
 
 def audit_plan_names() -> tuple[str, ...]:
@@ -49,30 +74,44 @@ def read_audit_plan(name: str | Path) -> AuditPlan:
 def audit_plan_from(table: Mapping[str, Any], path: Path) -> AuditPlan:
     """An audit plan from the tables of its file."""
     where = path.name
-    plan = into(AuditPlan, table, where)
-    require(plan.name == path.stem, where, "name", plan.name, "must be the name of its file")
-    _check_threat(plan, read_threat_model(plan.threat_model), where)
-    _check_profiles(plan, where)
-    require(0.5 <= plan.confidence < 1, where, "confidence", plan.confidence, "must be at least 0.5 and below 1")
-    require(0 <= plan.refuted_from <= 1, where, "refuted_from", plan.refuted_from, "must lie between 0 and 1")
-    for name, amount in plan.effort.items():
+    text = into(_Text, table, where)
+    require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
+    require(bool(text.trial), where, "trial", "(nothing)", "is missing: a plan tries something")
+    trials = tuple(_trial(part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
+    return AuditPlan(text.name, text.title, trials, text.not_tried)
+
+
+def _trial(part: Mapping[str, Any], where: str) -> Trial:
+    trial = into(Trial, part, where)
+    if trial.attack not in attack_names():
+        raise NotFound("attack", trial.attack, attack_names())
+    _check_threat(trial, read_threat_model(trial.threat_model), where)
+    _check_profiles(trial, where)
+    require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
+    require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
+    for name in (ROUNDS, DOCUMENTS):
+        require(name in trial.effort, f"{where} effort", name, "(nothing)", "is missing")
+    for name, amount in trial.effort.items():
         whole = isinstance(amount, int) and not isinstance(amount, bool)
-        require(whole and amount > 0, f"{where} [effort]", name, amount, "must be a whole number above 0")
-    return plan
+        require(whole and amount > 0, f"{where} effort", name, amount, "must be a whole number above 0")
+    return trial
 
 
-def _check_threat(plan: AuditPlan, threats: ThreatModel, where: str) -> None:
+def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
+    """A trial tries what its threat model requires, or what it knowingly accepts: also that is worth showing."""
     names = [adversary.name for adversary in threats.adversaries]
-    require(plan.adversary in names, where, "adversary", plan.adversary, f"is none of {', '.join(names)} in {threats.name}")
-    asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == plan.adversary]
-    problem = f"is not required against {plan.adversary} in {threats.name}"
-    require(plan.claim in asked, where, "claim", plan.claim, problem)
+    require(trial.adversary in names, where, "adversary", trial.adversary, f"is none of {', '.join(names)} in {threats.name}")
+    asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == trial.adversary]
+    accepted = [what for what, _ in threats.accepts]
+    problem = f"is neither required against {trial.adversary} nor accepted in {threats.name}"
+    require(trial.claim in (*asked, *accepted), where, "claim", trial.claim, problem)
 
 
-def _check_profiles(plan: AuditPlan, where: str) -> None:
+def _check_profiles(trial: Trial, where: str) -> None:
     known = titles("protocols", "profiles")
-    for profile in (*plan.profiles, plan.expect_fail):
+    for profile in (*trial.profiles, trial.expect_fail):
         if profile not in known:
             raise NotFound("profile", profile, known)
-    require(len(set(plan.profiles)) == len(plan.profiles), where, "profiles", plan.profiles, "names a profile twice")
-    require(plan.expect_fail in plan.profiles, where, "expect_fail", plan.expect_fail, "must be one of the profiles tried")
+    require(len(set(trial.profiles)) == len(trial.profiles), where, "profiles", trial.profiles, "names a profile twice")
+    problem = "must be one of the profiles tried"
+    require(trial.expect_fail in trial.profiles, where, "expect_fail", trial.expect_fail, problem)

@@ -1,0 +1,50 @@
+"""Audits that cannot be made, and attackers that ask for more than they were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors.tree import Misuse, SecuretmError
+
+
+@dataclass(eq=False)
+class NotGranted(SecuretmError):
+    """the attack asked for the channel {channel!r}, which {adversary} does not see or the attack does not declare"""
+
+    channel: str
+    adversary: str
+    hint = "name the channel among the attack's needs; if the threat model does not grant it, no attack may read it"
+
+
+@dataclass(eq=False)
+class NotRecorded(Misuse):
+    """{path} was run without keeping its messages"""
+
+    path: str
+    hint = "repeat the run with `securetm run --record`: an audit reads what really passed"
+
+
+@dataclass(eq=False)
+class NothingToAttack(Misuse):
+    """no attack of the plan {plan!r} is made for {what}"""
+
+    plan: str
+    what: str
+    hint = "choose another plan, or leave --run away: then the audit makes the runs that it needs"
+
+
+@dataclass(eq=False)
+class UnreadableMessage(SecuretmError):
+    """a message from {sender} holds no vector that its terms would allow"""
+
+    sender: str
+    hint = "the attack was not made for this way of sealing; its result is `not tested`"
+
+
+@dataclass(eq=False)
+class BrokenAttack(SecuretmError):
+    """the attack {attack!r} gave no result for the measure {measure!r}"""
+
+    attack: str
+    measure: str
+    hint = "an attack measures what it declares: correct the attack's file"

@@ -1,0 +1,110 @@
+"""The form of an attack, as plain records: what it is, what it may read, what it guesses, how its guess is judged.
+
+A new attack is one file in `attacks/` that holds an `ATTACK`. Nothing here runs one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+from securetm.federation.questions import TRAIN
+from securetm.leakage.views import View
+
+Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan says
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the parties really held. The judge has it; an attack never meets it."""
+
+    vocabulary: tuple[str, ...]
+    held: Mapping[str, Any]  # party -> counts of its documents, a CSR array
+    batches: Mapping[tuple[int, str], Any]  # round and party -> counts of the documents that took part
+
+    def batch(self, serial: int, party: str) -> Any:
+        """The documents of one party in one round."""
+        return self.batches[serial, party]
+
+    def in_round(self, serial: int) -> Any:
+        """The documents of all parties in one round."""
+        return sparse.csr_array(sparse.vstack([counts for (at, _), counts in self.batches.items() if at == serial]))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """So many successes in so many independent tries: the frame makes the exact interval."""
+
+    hits: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A measure that is no share, with the interval and the ceiling that the attack's own theory gives."""
+
+    value: float
+    low: float
+    high: float
+    ceiling: float
+
+
+@dataclass(frozen=True)
+class Example:
+    """Something that was rebuilt, beside what it was."""
+
+    original: str
+    recovered: str
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a guess was worth, by measure, with a few examples."""
+
+    measures: Mapping[str, Counted | Bounded]
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One way to try a claim."""
+
+    name: str
+    title: str
+    citation: str
+    cost: str
+    given: str  # what it knows beside the channels
+    needs: tuple[str, ...]  # channels that it cannot do without
+    either: tuple[str, ...]  # channels of which it needs one, and reads all that are granted
+    models: tuple[str, ...]
+    measures: Mapping[str, str]  # each measure's name and the unit that it counts
+    attack: Callable[[View, Effort], Any]
+    judge: Callable[[Any, Truth], Judged]
+    questions: tuple[str, ...] = (TRAIN,)  # whose rounds it reads
+    limits: tuple[str, ...] = field(default=())  # what it cannot do, said in the report
+
+
+# ---- what several attacks judge alike ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What an attack says was in one round of one party, or of all (party "")."""
+
+    serial: int
+    party: str
+    documents: tuple[Array, ...] = ()
+    words: Array | None = None
+    groups: tuple[Array, ...] = field(default=())
+
+
+def held_in(guess: Guess, truth: Truth) -> Array:
+    """The documents that a guess is about, as dense counts."""
+    counts = truth.batch(guess.serial, guess.party) if guess.party else truth.in_round(guess.serial)
+    return np.asarray(counts.todense())

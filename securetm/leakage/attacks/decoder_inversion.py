@@ -1,0 +1,53 @@
+"""A single document out of the decoder's gradient alone: all that models whose encoder never sees words would show.
+
+It ignores the encoder's part of the gradient, so it speaks for contextual models too. It needs one document in an answer.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.gradients import document_behind
+from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.rebuilt import EXACT, TRUE_GUESSES, judged_documents
+from securetm.leakage.views import VOCABULARY, View
+from securetm.models.prodlda import ProdLDA
+
+
+def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+    """Run by the adversary: one document from each vector that holds one."""
+    heard = [one for one in said_by_parties(view) if GRADIENT in one.blocks]
+    alone = [one for one in heard if documents_said(one, effort["documents"]) == 1][: effort["documents"]]
+    return tuple(_guess(one, view) for one in alone)
+
+
+def _guess(heard: Heard, view: View) -> Guess:
+    model = cast(ProdLDA, view.public.model)
+    weights = shape_of(heard, model).views(np.asarray(heard.asked.state["weights"], dtype=np.float64))
+    document = document_behind(layers_of(heard, model), weights["topics"], weights["background"], model.gain)
+    return Guess(heard.asked.serial, heard.party, () if document is None else (document,))
+
+
+def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
+    """Run by the judge: exact documents."""
+    return judged_documents(guesses, truth)
+
+
+ATTACK = Attack(
+    name="decoder_inversion",
+    title="A document from the decoder's gradient alone",
+    citation="the decoder's part of gradient inversion; softmax shows counts as expectation less gradient",
+    cost="well under a second on one core for one answer",
+    given="the weights that were sent out, the model's settings and words",
+    needs=(REQUEST, VOCABULARY),
+    either=(ANSWER, SEALED),
+    models=("prodlda",),
+    measures={EXACT: "document", TRUE_GUESSES: "guessed document"},
+    attack=attack,
+    judge=judge,
+    limits=("answers that hold more than one document",),
+)

@@ -1,0 +1,56 @@
+"""Documents out of what one party sends while ProdLDA is trained: the first layer's gradient, solved in closed form.
+
+It optimises nothing and needs no knowledge of the documents' noise; what is sealed it reads as the numbers that it shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.gradients import documents_in, words_in
+from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
+from securetm.leakage.views import VOCABULARY, View
+
+
+def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+    """Run by the adversary: the documents in every party's vectors, until there are enough of them."""
+    guesses, looked_at = list[Guess](), 0
+    for heard in said_by_parties(view):
+        if GRADIENT in heard.blocks and looked_at < effort["documents"]:
+            guesses.append(_guess(heard, view))
+            looked_at += documents_said(heard, effort["documents"])
+    return tuple(guesses)
+
+
+def _guess(heard: Heard, view: View) -> Guess:
+    layers = layers_of(heard, view.public.model)
+    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
+    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers))
+
+
+def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
+    """Run by the judge: exact documents, and words."""
+    documents = judged_documents(guesses, truth)
+    return replace(documents, measures={**documents.measures, **judged_words(guesses, truth)})
+
+
+ATTACK = Attack(
+    name="gradient_inversion",
+    title="Documents from one party's gradient",
+    citation="Geiping et al. 2020 (a layer's gradient over its bias'); for batches the corners of the gradient's cone",
+    cost="well under a second on one core for one answer of up to 64 documents",
+    given="the model's settings and words, and how many documents an answer holds; nothing about the documents",
+    needs=(REQUEST, VOCABULARY),
+    either=(ANSWER, SEALED),
+    models=("prodlda",),
+    measures={EXACT: "document", TRUE_GUESSES: "guessed document", PRECISION: "word in a round", RECALL: "word in a round"},
+    attack=attack,
+    judge=judge,
+    limits=(
+        "optimisation, which gradients that are rounded coarsely, clipped or noised would need",
+        "what one round tells about the next",
+    ),
+)

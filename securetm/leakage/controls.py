@@ -1,0 +1,59 @@
+"""The control of an attack: the same eyes on the same run, with random numbers in place of every vector.
+
+What an attack reaches on these is chance. A result that is no better says nothing against a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation.vectors import wire_type
+from securetm.contracts import Array, Terms
+from securetm.federation import wire
+from securetm.leakage.reading import BY_PARTIES, TOTAL, asked, first_parcel, opened_type, vector_at
+from securetm.leakage.views import Message, View
+
+
+def of_chance(view: View, seed: int) -> View:
+    """The view with every party's vector and every sum drawn at random: whole numbers over their range, others as large."""
+    known, rng = asked(view), np.random.default_rng(seed)
+    changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _sent)
+    changes[TOTAL] = _total
+    seen = {
+        channel: tuple(
+            replace(m, content=changes[channel](m, known[m.serial].terms, rng))
+            if channel in changes and m.serial in known
+            else m
+            for m in messages
+        )
+        for channel, messages in view.seen.items()
+    }
+    return replace(view, seen=seen)
+
+
+def _sent(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
+    session, outcome = wire.unpack_reply(message.content, message.sender)
+    begins = vector_at(first_parcel(message), terms)
+    if not isinstance(outcome, wire.Accepted) or begins is None:
+        return message.content
+    first = outcome.parcels[0]
+    drawn = first[:begins] + _like(np.frombuffer(first, wire_type(terms), offset=begins), rng).tobytes()
+    return wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:])))
+
+
+def _total(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
+    return _like(np.frombuffer(message.content, opened_type(message, terms)), rng).tobytes()
+
+
+def _like(vector: Array, rng: np.random.Generator) -> Array:
+    """As wide and about as large, without any relation to it."""
+    kind: np.dtype[Any] = vector.dtype
+    if kind.kind == "i":
+        edges = np.iinfo(kind)
+        return rng.integers(edges.min, edges.max, len(vector), dtype=kind, endpoint=True)
+    size = float(np.sqrt(np.mean(np.square(vector, dtype=np.float64)))) or 1.0
+    return (rng.standard_normal(len(vector)) * size).astype(kind)

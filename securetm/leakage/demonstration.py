@@ -1,0 +1,66 @@
+"""The runs that an audit makes for itself: real federations, recorded, trained only as long as the attacks need them.
+
+They lie in a folder that is thrown away, unless somebody wants to keep it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from securetm.contracts import Cohort
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder, Stages, begin
+from securetm.federation.simulation import train
+from securetm.federation.sources import corpora_of
+from securetm.plans import Plan, read_plan
+from securetm.profiles import claims_of, cohort_of
+from securetm.tables import digest
+
+
+@dataclass
+class Demonstrations:
+    """Runs by their settings: what several attacks read is trained once."""
+
+    place: Path
+    stages: Stages
+    made: dict[str, RunFolder] = field(default_factory=dict)
+    _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
+
+    def run(self, profile: str, settings: Mapping[str, Any]) -> RunFolder:
+        """The recorded run of that profile with these settings of a plan, by dotted name."""
+        whole = {**settings, "profile": profile}
+        name = f"{profile}-{digest(_plain(whole)).hex()[:8]}"
+        if name not in self.made:
+            self.made[name] = self._trained(name, read_plan(None, whole))
+        return self.made[name]
+
+    def _trained(self, name: str, plan: Plan) -> RunFolder:
+        torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
+        documents = self._documents(plan)
+        folder = begin(self.place / name, plan, documents, with_content=True, ledgers=self.place / "ledgers" / name)
+        train(folder, self.stages)
+        return folder
+
+    def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
+        """The parties' documents; runs that differ elsewhere only are over the same ones."""
+        source = json.dumps([_plain(vars(plan.corpus)), _plain(vars(plan.tokeniser)), plan.seed])
+        if source not in self._corpora:
+            self._corpora[source] = corpora_of(plan, self.stages)
+        return self._corpora[source]
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value if isinstance(value, int | float | str | bool) else str(value) for name, value in settings.items()}
+
+
+def claims(folder: RunFolder, what: str, against: str) -> bool:
+    """Whether the profile of this run makes that claim for a cohort of its size."""
+    profile = folder.plan.make_profile()
+    cohort: Cohort = cohort_of(profile, folder.members)
+    return any((claim.what, claim.against) == (what, against) for claim in claims_of(profile, cohort))

@@ -1,0 +1,121 @@
+"""What an audit found, as plain records, and how a verdict is reached. It runs no attack and shows nothing.
+
+A verdict is `refuted`, `not refuted` or `not tested`. There is none that says "safe": an attack that fails proves nothing but
+that it failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from securetm.leakage.attack import Bounded, Counted, Example
+
+REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measure with its interval; hits and tries where it is a share."""
+
+    measure: str
+    unit: str
+    value: float | None
+    low: float
+    high: float
+    ceiling: float  # the low end that an ideal attacker would have reached with as many tries
+    hits: int | None = None
+    of: int | None = None
+    by_chance: float | None = None  # what the same attack reached on random numbers
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One attack on one claim of one profile."""
+
+    attack: str
+    title: str
+    adversary: str
+    threat_model: str
+    profile: str
+    model: str
+    claim: str
+    measured: Measured
+    refuted_from: float
+    confidence: float
+    verdict: str
+    why: str
+    baseline: bool
+    claimed: bool  # whether the profile makes this claim at all
+    accepted: str  # why the threat model accepts that it does not hold, or nothing
+    seconds: float
+    chance: Measured | None = None  # the same attack on random numbers
+    beside: tuple[Measured, ...] = ()
+    examples: tuple[Example, ...] = ()
+    run: str = ""
+    setting: str = ""  # of the run, in words: documents per answer, parties
+    effort: str = ""
+    citation: str = ""
+    cost: str = ""
+    given: str = ""
+    sees: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All findings of one plan, and what was left untried."""
+
+    plan: str
+    title: str
+    run: str
+    findings: tuple[Finding, ...]
+    not_tried: tuple[str, ...]
+    seconds: float
+    version: str
+    reproduce: tuple[str, ...]
+
+    @property
+    def refuted_claims(self) -> tuple[Finding, ...]:
+        """Claims that a profile makes and an attack refuted; what nobody claims cannot be refuted."""
+        return tuple(f for f in self.findings if f.verdict == REFUTED and f.claimed and not f.baseline)
+
+    @property
+    def blunt(self) -> tuple[Finding, ...]:
+        """Baselines that the attack did not break: whatever depends on them is not tested."""
+        return tuple(f for f in self.findings if f.baseline and f.verdict != REFUTED)
+
+
+def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float) -> Measured:
+    """A measure with its exact interval."""
+    from securetm.leakage.intervals import clopper_pearson
+
+    if isinstance(worth, Bounded):
+        return Measured(name, unit, worth.value, worth.low, worth.high, worth.ceiling)
+    low, high = clopper_pearson(worth.hits, worth.of, confidence)
+    ceiling = clopper_pearson(worth.of, worth.of, confidence)[0]
+    value = worth.hits / worth.of if worth.of else None
+    return Measured(name, unit, value, low, high, ceiling, worth.hits, worth.of)
+
+
+def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tuple[str, str]:
+    """The verdict and its reason, before the baseline is looked at."""
+    if found.value is None:
+        return NOT_TESTED, "there was nothing to try it on"
+    if found.ceiling < refuted_from:
+        return NOT_TESTED, f"too little was tried: even an ideal attacker's interval would begin at {found.ceiling:.3g}"
+    if chance.low >= refuted_from:
+        return NOT_TESTED, "random numbers reach as much, so this measure tells nothing apart here"
+    if found.low >= refuted_from and found.low > chance.high:
+        return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as refuted"
+    if found.low >= refuted_from:
+        return NOT_TESTED, "its interval does not lie above that of chance"
+    reached = f"reached {found.value:.3g}, and by its interval no more than {found.high:.3g}"
+    return NOT_REFUTED, f"this attack, at this effort, {reached}; {refuted_from:.3g} would count as refuted"
+
+
+def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings of one trial: where the attack could not break what nothing protects, it tested nothing elsewhere either."""
+    if any(f.baseline and f.verdict == REFUTED for f in findings):
+        return findings
+    why = "the attack did not break the baseline, which nothing protects, so its failure or success here means nothing"
+    return tuple(f if f.baseline else replace(f, verdict=NOT_TESTED, why=why) for f in findings)

@@ -1,0 +1,105 @@
+"""Documents out of ProdLDA's gradient, in closed form: no optimisation, no guess at the documents' noise.
+
+The first layer's gradient is, word by word, a sum over documents of input times the gradient at that layer, and the gradient of
+its bias is the sum of the latter alone: dividing one by the other undoes the sum (Geiping et al. 2020, proposition 3.1, for one
+document; the cone of several is our own). It takes arrays, not messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.cones import extreme_rays, parallel
+from securetm.leakage.word_bags import readings, settled
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The parts of a gradient that words pass through; `step` is the grid on which each number was rounded, 0 if on none."""
+
+    words: Array  # vocabulary x hidden
+    words_bias: Array  # hidden
+    topics: Array  # topics x vocabulary
+    background: Array  # vocabulary
+    step: float = 0.0
+
+
+def words_in(layers: Layers) -> Array:
+    """Numbers of the words that occur: those whose row of the first layer's gradient is not empty."""
+    return np.flatnonzero((layers.words != 0).any(axis=1))
+
+
+def counted(layers: Layers) -> Array:
+    """About how often each word occurs: the background's gradient is what the model expected of a word, less its count."""
+    return np.maximum(-layers.background, 0.0)
+
+
+def documents_in(layers: Layers, documents: int) -> list[Array]:
+    """Counts of each document that could be told apart, over the whole vocabulary: at most `documents` of them.
+
+    Words that one document alone has lie on a ray of their own. The rays, scaled so that they add up to the bias' gradient, are
+    the documents' own gradients; solving for them gives every document's inputs, shared words too.
+    """
+    occur = words_in(layers)
+    rows = layers.words[occur].astype(np.float64)
+    rays = extreme_rays(rows, documents)
+    if not len(rays):
+        return []
+    scale = np.linalg.lstsq(rays.T, layers.words_bias.astype(np.float64), rcond=None)[0]
+    own = rays * np.where(scale > 0, scale, 1.0)[:, None]
+    inputs = np.linalg.lstsq(own.T, rows.T, rcond=None)[0]
+    possible = [several for several in map(readings, inputs) if several]
+    return [_spread(counts, occur, len(layers.words)) for counts in settled(possible, counted(layers)[occur])]
+
+
+def linked_words(layers: Layers, summands: int) -> list[Array]:
+    """Words that stand in one document alone, put together: their rows point the same way, whatever else is in the sum."""
+    occur = words_in(layers)
+    rows = layers.words[occur].astype(np.float64)
+    rounding = 3e-7 * np.linalg.norm(rows, axis=1) + layers.step * np.sqrt(summands * rows.shape[1] / 12.0)
+    apart = 3.0 * rounding / np.linalg.norm(rows, axis=1)
+    return [occur[group] for group in parallel(rows, np.where(apart < 0.1, apart, np.inf))]
+
+
+def document_behind(layers: Layers, topics: Array, background: Array, gain: float) -> Array | None:
+    """The counts of a single document from the decoder's gradient and the decoder's weights alone.
+
+    The gradient of the topics is one column (the document's topics) times one row, so it shows the document's topics up to a
+    factor. What the model expected of each word follows from these and the weights; the background's gradient is that, times
+    the document's length, less the counts. Length and factor are found from the many words that do not occur.
+    """
+    left, strengths, _ = np.linalg.svd(layers.topics.astype(np.float64), full_matrices=False)
+    if not strengths[0] > 0:
+        return None
+    shares = left[:, 0] * np.sign(left[:, 0].sum())
+    shares = np.maximum(shares, 0.0) / np.maximum(shares, 0.0).sum()
+    said = layers.background.astype(np.float64)
+    fits = [_fitted(_expected(size * shares, topics, background, gain), said) for size in np.linspace(0.5, 1.5, 101)]
+    _, length, expected = min(fits, key=lambda fit: fit[0])
+    counts = np.rint(length * expected - said)
+    return np.maximum(counts, 0.0).astype(np.int64) if counts.max(initial=0) >= 1 else None
+
+
+def _expected(shares: Array, topics: Array, background: Array, gain: float) -> Array:
+    """The decoder's own distribution over words."""
+    logits = shares @ topics
+    scores = gain * (logits - logits.mean()) / np.sqrt(logits.var() + 1e-5) + background
+    scores = np.exp(scores - scores.max())
+    expected: Array = scores / scores.sum()
+    return expected
+
+
+def _fitted(expected: Array, said: Array) -> tuple[float, float, Array]:
+    """How badly this expectation explains the words that do not occur, the length that explains them best, and itself."""
+    length = float(np.median(said / expected))
+    misses = np.abs(length * expected - said)
+    return float(np.quantile(misses, 0.5)), length, expected
+
+
+def _spread(counts: Array, occur: Array, vocabulary: int) -> Array:
+    whole = np.zeros(vocabulary, dtype=np.int64)
+    whole[occur] = counts
+    return whole

@@ -1,0 +1,30 @@
+"""The layers of ProdLDA's gradient, from the blocks of a vector as anybody who knows the model cuts it. It inverts nothing."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from securetm.leakage.gradients import Layers
+from securetm.leakage.reading import Heard
+from securetm.models.prodlda import ProdLDA
+from securetm.models.prodlda_losses import Shape
+
+GRADIENT, DOCUMENTS = "gradient", "documents"
+
+
+def layers_of(heard: Heard, model: object) -> Layers:
+    """The parts of the gradient that words pass through."""
+    parts = shape_of(heard, model).views(heard.blocks[GRADIENT])
+    return Layers(parts["words"], parts["words_bias"], parts["topics"], parts["background"], heard.asked.step)
+
+
+def shape_of(heard: Heard, model: object) -> Shape:
+    """Where each layer lies."""
+    network = cast(ProdLDA, model)
+    return Shape.of(heard.blocks[GRADIENT], network.hidden, network.n_topics)
+
+
+def documents_said(heard: Heard, most: int) -> int:
+    """How many documents are in a gradient: the answer says so itself; where that is no such number, the batch is public."""
+    said = float(heard.blocks[DOCUMENTS][0])
+    return round(said) if 1 <= said <= most else min(heard.asked.terms.batch or most, most)

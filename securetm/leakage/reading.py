@@ -1,0 +1,125 @@
+"""What messages mean to somebody who knows the format: questions, and vectors of parties or of all. It opens nothing sealed.
+
+Formats are public, so an attacker reads them with the parties' own code. Of a masked vector it reads what is there: numbers
+that look random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation.masked_messages import HEADER_SIZE
+from securetm.aggregation.vectors import unpack_vector, wire_type
+from securetm.contracts import Array, Domain, State, Terms
+from securetm.errors import UnreadableMessage
+from securetm.federation import wire
+from securetm.federation.questions import Questions
+from securetm.leakage.views import Message, View
+from securetm.profiles import admitted, cohort_of
+from securetm.tally import blocks_of
+
+REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"
+BY_PARTIES = (ANSWER, SEALED)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question, with the state that came with it and the public terms of its answers."""
+
+    serial: int
+    question: str
+    number: int
+    state: State
+    terms: Terms
+
+    @property
+    def step(self) -> float:
+        """The grid on which numbers were rounded; 0 if on none."""
+        return self.terms.grid
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One vector as numbers: a party's, or the sum of all (party "")."""
+
+    asked: Asked
+    party: str
+    blocks: Mapping[str, Array]
+
+
+def asked(view: View) -> dict[int, Asked]:
+    """Every question that the view holds, by the number of its round."""
+    questions = Questions(view.public.plan, view.public.model)
+    questions.adopt(view.vocabulary())
+    found: dict[int, Asked] = {}
+    for message in view.messages(REQUEST):
+        if message.serial not in found and (ask := ask_in(message.content)) is not None:
+            query = questions.make(ask.question, ask.state)
+            terms = admitted(query.terms, view.public.profile, cohort_of(view.public.profile, ask.members))
+            found[message.serial] = Asked(message.serial, ask.question, ask.number, ask.state, terms)
+    return found
+
+
+def ask_in(request: bytes) -> wire.Ask | None:
+    """The question in a request, if it is one."""
+    body = wire.unpack_request(request)[1]
+    return body if isinstance(body, wire.Ask) else None
+
+
+def said_by_parties(view: View) -> Iterator[Heard]:
+    """Each party's vector of each round: what it sent in the clear, or what its sealed message shows."""
+    known = asked(view)
+    for message in view.seen.get(ANSWER, ()):
+        if message.serial in known and (parcel := first_parcel(message)):
+            yield Heard(
+                known[message.serial], message.sender, unpack_vector(parcel, known[message.serial].terms, message.sender)
+            )
+    yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known)
+
+
+def _sealed(messages: list[Message], known: Mapping[int, Asked]) -> Iterator[Heard]:
+    """Messages as long as a masked vector; the others of a round carry shares and consents."""
+    parcels = [(message, first_parcel(message)) for message in messages]
+    masked = [(m, p) for m, p in parcels if vector_at(p, known[m.serial].terms)]
+    if messages and not masked:
+        raise UnreadableMessage(messages[0].sender)
+    for message, parcel in masked:
+        terms = known[message.serial].terms
+        flat = np.frombuffer(parcel, wire_type(terms), offset=HEADER_SIZE) * (terms.grid or 1)
+        yield Heard(known[message.serial], message.sender, blocks_of(flat, terms))
+
+
+def totals(view: View) -> Iterator[Heard]:
+    """The opened sums."""
+    known = asked(view)
+    for message in view.messages(TOTAL):
+        if message.serial in known:
+            terms = known[message.serial].terms
+            yield Heard(
+                known[message.serial], "", blocks_of(np.frombuffer(message.content, opened_type(message, terms)), terms)
+            )
+
+
+def first_parcel(message: Message) -> bytes:
+    """What a party says first in a round: its vector; in further messages of a round it may say nothing."""
+    outcome = wire.unpack_reply(message.content, message.sender)[1]
+    return outcome.parcels[0] if isinstance(outcome, wire.Accepted) and outcome.parcels else b""
+
+
+def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
+    """How an opened sum was written down: as long as its numbers are wide."""
+    width, rest = divmod(len(message.content), terms.size)
+    if rest or width not in (4, 8):
+        raise UnreadableMessage(message.sender)
+    whole = terms.domain is Domain.INTEGER and terms.grid == 0
+    return np.dtype(f"<{'i' if whole else 'f'}{width}")
+
+
+def vector_at(parcel: bytes, terms: Terms) -> int | None:
+    """Where the vector begins in a party's message, plain or masked; None in one of the messages that follow."""
+    size = terms.size * wire_type(terms).itemsize
+    return {size: 0, HEADER_SIZE + size: HEADER_SIZE}.get(len(parcel))

@@ -1,0 +1,96 @@
+"""How guesses at documents and words are judged: exactly right or not, counted. It guesses nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.attack import Counted, Example, Guess, Judged, Truth, held_in
+
+EXACT, TRUE_GUESSES = "documents recovered exactly", "guessed documents that are real"
+PRECISION, RECALL = "named words that occur", "words that are named"
+TOGETHER = "documents whose own words are put together"
+LINKED, LINKS_FOUND = "pairs of words rightly linked", "links between words that are found"
+_MOST_WORDS = 12  # of a document in an example
+_MOST_EXAMPLES = 6
+
+
+def judged_documents(guesses: Sequence[Guess], truth: Truth) -> Judged:
+    """How many of the documents that were there were guessed to the last count, and how many guesses were right."""
+    hits, guessed, there, examples = 0, 0, 0, list[Example]()
+    for guess in guesses:
+        held = held_in(guess, truth)
+        right = _common(held, guess.documents)
+        hits, guessed, there = hits + right, guessed + len(guess.documents), there + len(held)
+        examples += [_example(one, guess, truth.vocabulary) for one in held[:2]] if len(examples) < _MOST_EXAMPLES else []
+    measures = {EXACT: Counted(hits, there), TRUE_GUESSES: Counted(hits, guessed)}
+    return Judged(measures, tuple(examples[:_MOST_EXAMPLES]))
+
+
+def judged_words(guesses: Iterable[Guess], truth: Truth) -> dict[str, Counted]:
+    """Of the words named, how many occur; of those that occur, how many are named."""
+    right = named = there = 0
+    for guess in guesses:
+        if guess.words is not None:
+            occur = np.flatnonzero(held_in(guess, truth).any(axis=0))
+            right, named, there = right + len(np.intersect1d(guess.words, occur)), named + len(guess.words), there + len(occur)
+    return {PRECISION: Counted(right, named), RECALL: Counted(right, there)}
+
+
+def judged_links(guesses: Iterable[Guess], truth: Truth) -> dict[str, Counted]:
+    """Words that no other document of the sum has, said to stand in one: how many documents come together, and which pairs.
+
+    A document counts if a group holds all of its own words, two at least, and no other; one without such words does not.
+    """
+    right = said = there = whole = documents = 0
+    for guess in guesses:
+        own = _own_words(held_in(guess, truth))
+        groups = [tuple(np.sort(group).tolist()) for group in guess.groups]
+        linked, real = _pairs(groups), _pairs(own)
+        right, said, there = right + len(linked & real), said + len(linked), there + len(real)
+        whole, documents = whole + sum(len(words) > 1 and words in set(groups) for words in own), documents + len(own)
+    return {TOGETHER: Counted(whole, documents), LINKED: Counted(right, said), LINKS_FOUND: Counted(right, there)}
+
+
+def _own_words(held: Array) -> list[tuple[int, ...]]:
+    """Of each document, the words that no other has."""
+    alone = (held > 0).sum(axis=0) == 1
+    return [tuple(np.flatnonzero((counts > 0) & alone).tolist()) for counts in held]
+
+
+def _pairs(groups: Iterable[tuple[int, ...]]) -> set[tuple[int, int]]:
+    return {pair for words in groups for pair in combinations(words, 2)}
+
+
+def _common(held: Array, documents: Sequence[Array]) -> int:
+    """Documents in both; one that was there twice must be guessed twice."""
+    return sum((Counter(map(_key, held)) & Counter(map(_key, documents))).values())
+
+
+def _key(counts: Array) -> bytes:
+    return np.ascontiguousarray(counts, dtype=np.int64).tobytes()
+
+
+def _example(counts: Array, guess: Guess, vocabulary: tuple[str, ...]) -> Example:
+    """A document beside the nearest guess; where none is right, beside those of its words that were put together."""
+    original = in_words(counts, vocabulary)
+    nearest = min(guess.documents, key=lambda document: int(np.abs(document - counts).sum()), default=None)
+    if nearest is not None and _key(nearest) == _key(counts):
+        return Example(original, original, True)
+    linked = max(guess.groups, key=lambda group: int((counts[group] > 0).sum()), default=np.zeros(0, dtype=np.int64))
+    if (counts[linked] > 0).sum() > 1:
+        return Example(original, f"of one document: {', '.join(vocabulary[word] for word in linked[:_MOST_WORDS])}", False)
+    return Example(original, "" if nearest is None else in_words(nearest, vocabulary), False)
+
+
+def in_words(counts: Array, vocabulary: tuple[str, ...]) -> str:
+    """A bag of words as people read it, the most frequent words first."""
+    there = np.flatnonzero(counts > 0)
+    order = there[np.argsort(-counts[there], kind="stable")]
+    said = [vocabulary[word] + (f" ×{counts[word]}" if counts[word] > 1 else "") for word in order[:_MOST_WORDS]]
+    more = f" … and {len(order) - _MOST_WORDS} words more" if len(order) > _MOST_WORDS else ""
+    return ", ".join(said) + more

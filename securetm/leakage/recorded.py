@@ -1,0 +1,112 @@
+"""A recorded run, opened for one adversary: its eyes are filled from the transcript, and from nothing it does not see.
+
+This file opens folders, so no attack may import it. It attacks nothing and judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from securetm.contracts import Adversary
+from securetm.errors import NotGranted, NotRecorded
+from securetm.federation.folder import RunFolder
+from securetm.federation.questions import TRAIN
+from securetm.federation.store import read_arrays
+from securetm.federation.transcript import Transcript
+from securetm.leakage.attack import Attack
+from securetm.leakage.reading import REQUEST, Asked, ask_in, asked
+from securetm.leakage.views import MODEL, VOCABULARY, Message, Public, View
+from securetm.plans import CorpusChoice
+
+PARTY, READER = "party", "model reader"  # adversaries that do not sit where all messages pass
+_JUDGE = Adversary("judge", "honest-but-curious", (REQUEST, VOCABULARY))
+
+
+def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int) -> View:
+    """What this adversary saw, as far as the attack declares that it reads it; of the training at most so many rounds."""
+    granted = granted_to(attack, adversary)
+    serials = serials_of(folder, attack.questions, rounds)
+    seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
+    words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n") if VOCABULARY in granted else None
+    weights = read_arrays(folder.model, bare=True)[0] if MODEL in granted else None
+    return View(adversary, public_facts(folder), seen, tuple(words) if words is not None else None, weights)
+
+
+def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, Asked]:
+    """What was asked in these rounds, for the judge: every request, whoever sees it."""
+    seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
+    words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n")
+    return asked(View(_JUDGE, public_facts(folder), seen, tuple(words)))
+
+
+def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
+    """The channels that the attack reads and the adversary sees; an attack that needs another is not this adversary's."""
+    for channel in attack.needs:
+        if channel not in adversary.sees:
+            raise NotGranted(channel, adversary.name)
+    some = tuple(channel for channel in attack.either if channel in adversary.sees)
+    if attack.either and not some:
+        raise NotGranted(" or ".join(attack.either), adversary.name)
+    return (*attack.needs, *some)
+
+
+def public_facts(folder: RunFolder) -> Public:
+    """How the run was set up, without a word of where its documents or lists lie."""
+    plan = folder.plan
+    words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
+    tokeniser = replace(plan.tokeniser, stop_words="none")
+    public = replace(plan, corpus=CorpusChoice(), vocabulary=words, tokeniser=tokeniser)
+    return Public(folder.members, public, plan.make_profile(), plan.make_model())
+
+
+def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:
+    """The rounds that put these questions; of the training, so many spread evenly from the first to the last."""
+    asked = dict(_asked(folder))
+    found = [serial for serial, question in asked.items() if question in questions and question != TRAIN]
+    training = [serial for serial, question in asked.items() if question == TRAIN]
+    if TRAIN in questions and training:
+        places = np.unique(np.linspace(0, len(training) - 1, min(rounds, len(training))).round().astype(int))
+        found += [training[place] for place in places]
+    return tuple(sorted(found))
+
+
+def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
+    """Which question each round put, in the order of the rounds."""
+    transcript = _transcript(folder)
+    numbers = [int(serial) for (serial,) in transcript.rows("SELECT DISTINCT serial FROM messages ORDER BY serial")]
+    select = "SELECT content FROM messages WHERE serial = ? AND channel = ? ORDER BY at"
+    for serial in numbers:
+        questions = (ask_in(bytes(content)) for (content,) in transcript.rows(select, serial, REQUEST))
+        if (ask := next((found for found in questions if found is not None), None)) is not None:
+            yield serial, ask.question
+    transcript.close()
+
+
+def _transcript(folder: RunFolder) -> Transcript:
+    if not folder.with_content:
+        raise NotRecorded(str(folder.path))
+    return Transcript(folder.path / "transcript", with_content=True)
+
+
+def _seen(
+    folder: RunFolder, adversary: Adversary, channels: Collection[str], serials: Collection[int]
+) -> dict[str, tuple[Message, ...]]:
+    """Messages by channel; equal ones (a question put to all parties) are kept once in memory."""
+    found: dict[str, list[Message]] = {channel: [] for channel in channels}
+    kept: dict[bytes, bytes] = {}
+    transcript = _transcript(folder)
+    for serial in serials:
+        select = "SELECT channel, sender, receiver, content FROM messages WHERE serial = ? ORDER BY at"
+        for channel, sender, receiver, content in transcript.rows(select, serial):
+            if channel in found and _passes(adversary, folder.members, (sender, receiver)):
+                found[channel].append(Message(serial, channel, sender, receiver, kept.setdefault(content, content)))
+    transcript.close()
+    return {channel: tuple(messages) for channel, messages in found.items()}
+
+
+def _passes(adversary: Adversary, members: tuple[str, ...], ends: tuple[str, str]) -> bool:
+    """Whether a message passes before these eyes: a party (the first) meets only its own, a model reader none."""
+    return adversary.name != READER and (adversary.name != PARTY or members[0] in ends)

@@ -1,0 +1,43 @@
+"""What the parties really held, read out of their own folders for the judge. No attack may import it, or meets a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder
+from securetm.federation.party import Documents
+from securetm.federation.questions import TRAIN
+from securetm.leakage.attack import Truth
+from securetm.leakage.reading import Asked
+from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
+
+
+def truth_of(folder: RunFolder, rounds: Iterable[Asked]) -> Truth:
+    """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
+    vocabulary = tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
+    held = {name: _training_documents(folder, name, vocabulary) for name in folder.members}
+    in_batches = any(isinstance(mechanism, ShuffledBatches) for mechanism in folder.plan.make_profile().mechanisms)
+    batches = {
+        (asked.serial, name): _batch(counts, asked, folder.plan.seed)
+        for asked in rounds
+        if asked.question == TRAIN and (in_batches or not asked.terms.batch)
+        for name, counts in held.items()
+    }
+    return Truth(vocabulary, held, batches)
+
+
+def _training_documents(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Any:
+    documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
+    documents.adopt(vocabulary, folder.plan)
+    return documents.for_question(TRAIN).counts
+
+
+def _batch(counts: Any, asked: Asked, seed: int) -> Any:
+    """The order of shuffled batches follows from public numbers; which documents these are only the judge can say."""
+    if not asked.terms.batch or counts.shape[0] == 0:
+        return counts
+    return counts[np.asarray(batch_rows(counts.shape[0], asked.terms.batch, asked.number, seed))]

@@ -1,0 +1,76 @@
+"""What one adversary of a threat model saw of a recorded run, and what everybody knows. It opens no file.
+
+An attack is given a `View` and nothing else: messages on the channels that its adversary sees, in memory. There is no folder
+in it, no store and no document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from securetm.contracts import Adversary, Profile, State, TopicModel
+from securetm.errors import NotGranted
+from securetm.plans import Plan
+
+MODEL, VOCABULARY = "model", "vocabulary"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message as it passed."""
+
+    serial: int
+    channel: str
+    sender: str
+    receiver: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Public:
+    """What is secret from nobody: how the run was set up. Where documents lie is not in it."""
+
+    members: tuple[str, ...]
+    plan: Plan
+    profile: Profile
+    model: TopicModel
+
+
+@dataclass(frozen=True)
+class View:
+    """One adversary's eyes on one run, as far as one attack declared what it reads."""
+
+    adversary: Adversary
+    public: Public
+    seen: Mapping[str, tuple[Message, ...]]
+    words: tuple[str, ...] | None = None
+    weights: State | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        more = {VOCABULARY: self.words is not None, MODEL: self.weights is not None}
+        held = [*self.seen, *(channel for channel, there in more.items() if there)]
+        for channel in held:
+            if channel not in self.adversary.sees:
+                raise NotGranted(channel, self.adversary.name)
+        for channel, messages in self.seen.items():
+            if any(message.channel != channel for message in messages):
+                raise NotGranted(channel, self.adversary.name)
+
+    def messages(self, channel: str) -> tuple[Message, ...]:
+        """What passed on a channel, in order; a channel that was not granted is an error and not an empty list."""
+        if channel not in self.seen:
+            raise NotGranted(channel, self.adversary.name)
+        return self.seen[channel]
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """The agreed list of words."""
+        if self.words is None:
+            raise NotGranted(VOCABULARY, self.adversary.name)
+        return self.words
+
+    def model_state(self) -> State:
+        """The finished shared model."""
+        if self.weights is None:
+            raise NotGranted(MODEL, self.adversary.name)
+        return self.weights

@@ -1,0 +1,51 @@
+"""Whole counts from what a network was given of them: log1p of each, the whole at length one. Pure arithmetic.
+
+The way back is exact where one count fixes the scale; a document all of whose counts are equal looks the same at any count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from securetm.contracts import Array
+
+_LEAST_COUNTS = range(1, 9)  # what the rarest word of a document may occur
+_WHOLE = 0.1  # how far from a whole number a count may come out
+_PRESENT = 0.003  # of a document's length; a word that occurs once among 100,000 others has as much
+_MOST = 10_000  # no word stands in a document as often
+_LONGEST = float(np.log1p(_MOST))
+
+
+def readings(inputs: Array) -> list[Array]:
+    """Every list of whole counts that these inputs may stand for, the smallest first; none if they can be no document's."""
+    length = float(np.linalg.norm(inputs))
+    if not np.isfinite(length) or length == 0.0:
+        return []
+    there = inputs / length > _PRESENT
+    if not there.any():
+        return []
+    known = np.where(there, inputs / length, 0.0)
+    least = float(known[there].min())
+    tried = [np.expm1(np.minimum(known * (np.log1p(count) / least), _LONGEST)) for count in _LEAST_COUNTS]
+    misses = [float(np.abs(counts - np.rint(counts)).max()) for counts in tried]
+    fitting = [counts for counts, miss in zip(tried, misses, strict=True) if miss < _WHOLE]
+    nearest = fitting or [tried[int(np.argmin(misses))]]
+    return [np.rint(counts).astype(np.int64) for counts in nearest if counts.max() < _MOST]
+
+
+def settled(possible: Sequence[Sequence[Array]], said: Array) -> list[Array]:
+    """One reading of each document. Where several fit, the one that its own words speak for.
+
+    `said` is about how often each word occurs in all documents together, as the decoder's gradient tells (see
+    `gradients.counted`); it is only heeded for words that no other document has.
+    """
+    firsts = [readings_of[0] for readings_of in possible]
+    documents_with = np.sum([first > 0 for first in firsts], axis=0) if firsts else np.zeros(len(said))
+    chosen = []
+    for several in possible:
+        own = (several[0] > 0) & (documents_with == 1)
+        misses = [float(np.abs(counts[own] - said[own]).sum()) for counts in several]
+        chosen.append(several[int(np.argmin(misses))])
+    return chosen
