@@ -77,6 +77,8 @@ class Assignments:
 
     def recall(self, draw_ends: Array, names: Array) -> Assignments:
         """These documents' topics, in their order; of a document never met the step is `NEVER` and topics are zeros."""
+        if np.array_equal(names, self.names):  # as in most rounds
+            return Assignments(names, self.steps, draw_ends, self.topics)
         topics = np.zeros(int(draw_ends[-1]), dtype=np.uint16)
         steps = np.full(len(names), NEVER, dtype=np.int64)
         if len(self.names) and len(names):
@@ -99,7 +101,8 @@ class Assignments:
 
     def keep(self, memory: Memory, fresh: Assignments) -> None:
         """Into the party's memory: the fresh topics, beside those of documents that were not asked this time."""
-        others = np.flatnonzero(~np.isin(self.names, fresh.names))
+        again = np.array_equal(self.names, fresh.names)
+        others = np.flatnonzero(~np.isin(self.names, fresh.names)) if not again else np.zeros(0, dtype=np.int64)
         lengths = np.concatenate([np.diff(fresh.draw_ends), np.diff(self.draw_ends)[others]])
         memory[_MINE + "names"] = np.concatenate([fresh.names, self.names[others]])
         memory[_MINE + "steps"] = np.concatenate([fresh.steps, self.steps[others]])

@@ -44,7 +44,9 @@ class Bags:
             table.sum_duplicates()
             table.eliminate_zeros()
         whole = table.data.astype(np.int64)
-        if table.nnz and (whole.min() < 0 or (whole != table.data).any()):
+        if not np.issubdtype(table.dtype, np.integer) and (whole != table.data).any():
+            raise CountsNotWhole()
+        if table.nnz and whole.min() < 0:
             raise CountsNotWhole()
         ends = table.indptr.astype(np.int64)
         tokens = np.concatenate([np.zeros(1, np.int64), np.cumsum(whole)])[ends]
@@ -84,8 +86,9 @@ class Bags:
     def pour(self, topics: Array, table: Table, tally: Tally, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
+        narrow = np.zeros(0, dtype=np.int32 if k * words < 2**31 else np.int64)  # of the type that places have
         for rows in chunks(self.draw_ends, persons, _CHUNK):
-            found = rows_of(rows, self.ends, self.words, self.counts, self.draw_ends, topics, words, k)
+            found = rows_of(rows, self.ends, self.words, self.counts, self.draw_ends, topics, words, k, narrow)
             tally.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
 
 

@@ -24,7 +24,7 @@ def name_documents(ends: Array, words: Array, counts: Array, keys: Array) -> Arr
     for d in range(len(keys)):
         name = mix(keys[d] + np.uint64(1))
         for i in range(ends[d], ends[d + 1]):
-            name = mix(mix(name ^ np.uint64(words[i])) + np.uint64(counts[i]))
+            name = mix(name ^ (np.uint64(words[i]) | np.uint64(counts[i]) << np.uint64(32)))
         names[d] = name
     return names
 
@@ -138,19 +138,36 @@ def counts_of(ends: Array, words: Array, counts: Array, draw_ends: Array, topics
 
 @njit(cache=True, nogil=True)
 def rows_of(
-    documents: Array, ends: Array, words: Array, counts: Array, draw_ends: Array, topics: Array, vocabulary: int, k: int
+    documents: Array,
+    ends: Array,
+    words: Array,
+    counts: Array,
+    draw_ends: Array,
+    topics: Array,
+    vocabulary: int,
+    k: int,
+    narrow: Array,
 ) -> tuple[Array, Array, Array]:
-    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right."""
+    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right.
+
+    Places have the type of `narrow`.
+    """
     size = 0
     for d in documents:
         size += draw_ends[d + 1] - draw_ends[d]
-    values, places = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    borders = np.zeros(len(documents) + 1, dtype=np.int64)
+    values, places = np.empty(size, dtype=np.int64), np.empty(size, dtype=narrow.dtype)
+    borders = np.zeros(len(documents) + 1, dtype=narrow.dtype)
     found = np.zeros(k, dtype=np.int64)
     used = 0
     for row, d in enumerate(documents):
         t = draw_ends[d]
         for i in range(ends[d], ends[d + 1]):
+            if counts[i] == 1:
+                values[used] = 1
+                places[used] = topics[t] * np.int64(vocabulary) + words[i]
+                used += 1
+                t += 1
+                continue
             for j in range(t, t + counts[i]):
                 found[topics[j]] += 1
             for j in range(t, t + counts[i]):
