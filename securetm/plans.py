@@ -26,6 +26,7 @@ FEDERATED: Mapping[str, Mapping[str, Any]] = {
     "lda-vi": {"n_topics": 20},
     "prodlda": {"n_topics": 20, "learning_rate": 5e-3},
     "sentence-lda": {"n_topics": 20, "sweeps": 5},
+    "sentence-lda-matched": {"n_topics": 20},
 }
 PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")

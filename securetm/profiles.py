@@ -80,6 +80,7 @@ MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "lda-vi": "securetm.models.lda_vi:VariationalLDA",
     "prodlda": "securetm.models.prodlda:ProdLDA",
     "sentence-lda": "securetm.models.sentence_lda:SentenceLDA",
+    "sentence-lda-matched": "securetm.models.matched:MatchedSentenceLDA",
 }
 VOCABULARIES = ("union", "joint", "file")
 

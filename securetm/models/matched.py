@@ -16,6 +16,7 @@ from securetm.models.counting import Counting
 from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.lda import LDA
 from securetm.models.matching import NOWHERE, composed, integrated, shares
+from securetm.models.sentence_lda import SentenceLDA
 
 _OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
 _EVEN = 1e9  # alpha at a restart: a document's other words have no say in it
@@ -188,3 +189,14 @@ class MatchedLDA(Matched, LDA):
     """LDA in the matched form."""
 
     name: ClassVar[str] = "lda-matched"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("priors", self.priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from")
+
+
+@dataclass(frozen=True)
+class MatchedSentenceLDA(Matched, SentenceLDA):
+    """SentenceLDA in the matched form."""
+
+    name: ClassVar[str] = "sentence-lda-matched"

@@ -50,7 +50,7 @@ class SentenceLDA(Counting):
         It is CVB0 with the topics held fixed, as for LDA, where it is the sentence that belongs to a topic, whole.
         """
         held, logs = Sentences.of(documents, self._words(state), self.longest), np.log(self._by_word(state))
-        out = np.empty((len(held), self.n_topics))
+        out = np.empty((len(held), logs.shape[1]))
         facts = (held.spoken, logs, self.table(state).alpha, _PASSES)
         on_ranges(held.lengths, self.threads, lambda first, last: fold_in_sentences(first, last, *facts, out))
         return out

@@ -17,7 +17,7 @@ from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
-from securetm.models.matched import MatchedLDA
+from securetm.models.matched import Matched, MatchedLDA, MatchedSentenceLDA
 from securetm.plans import Plan
 
 from .conftest import SUBJECTS, small_plan
@@ -26,8 +26,8 @@ from .played import Played, make_party, refusals, settled
 ROUNDS = 4
 
 
-def plan_of(profile: str = "open", **settings: Any) -> Plan:
-    model = {"name": "lda", "form": "matched", "n_topics": 3, "sweeps": 8, **settings}
+def plan_of(profile: str = "open", name: str = "lda", **settings: Any) -> Plan:
+    model = {"name": name, "form": "matched", "n_topics": 3, "sweeps": 8, **settings}
     return small_plan(profile=profile, model=model, training__rounds=ROUNDS)
 
 
@@ -36,12 +36,16 @@ def learned(folder: Path) -> Mapping[str, Any]:
 
 
 def test_it_can_be_named_in_two_ways() -> None:
+    assert isinstance(plan_of(name="sentence-lda").make_model(), MatchedSentenceLDA)
     assert plan_of().make_model() == small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8}).make_model()
     assert isinstance(plan_of().make_model(), MatchedLDA)
 
 
-def test_a_run_finds_what_parties_share_and_what_each_has_alone(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    result = execute(begin(tmp_path / "run", plan_of(topics_at={"north": 5}), corpora), Unwatched())
+@pytest.mark.parametrize("name", ["lda", "sentence-lda"])
+def test_a_run_finds_what_parties_share_and_what_each_has_alone(
+    name: str, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    result = execute(begin(tmp_path / "run", plan_of(name=name, topics_at={"north": 5}), corpora), Unwatched())
     best = min(figures["held_out_everywhere"] for figures in result["alone"].values())
     finished = FinishedRun.open(tmp_path / "run")
     whole = [set(words) for words in finished.topics(10)]
@@ -50,7 +54,7 @@ def test_a_run_finds_what_parties_share_and_what_each_has_alone(corpora: Mapping
     assert len(result["topics"]) == len(whole) >= 3
     assert np.isfinite([result["quality"][name] for name in ("npmi", "diversity", "held_out")]).all()
     model, state = finished.model, finished.state
-    assert isinstance(model, MatchedLDA)
+    assert isinstance(model, Matched)
     assert {name: int(model.for_party(state, name)["held"][0]) for name in corpora} == {"north": 5, "south": 3, "west": 3}
     everywhere = [shared["held_out"] for shared in result["shared_at_party"].values()]
     assert max(everywhere) < best  # the global topics predict each party's documents better than any single party's predict all

@@ -221,7 +221,15 @@ def test_degenerate_input_ends_in_topics(name: str, parties: Mapping[str, Any], 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"xi": -0.1}, {"xi": 1.5}, {"xi": float("nan")}, {"top": 0}, {"topics_at": {"a": 0}}, {"topics_at": {"a": 1 << 17}}],
+    [
+        {"xi": -0.1},
+        {"xi": 1.5},
+        {"xi": float("nan")},
+        {"top": 0},
+        {"topics_at": {"a": 0}},
+        {"topics_at": {"a": 1 << 17}},
+        {"priors": "learned"},
+    ],
 )
 def test_settings_without_a_meaning_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(BadSetting):
