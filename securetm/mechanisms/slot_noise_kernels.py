@@ -106,7 +106,7 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
     if low_bits == 0:
         width, shift, never = np.uint64(2), FIRST_BITS, 1 << FIRST_BITS
     for slot in range(len(words)):
-        if len(ids) - np.int64(at) < size:
+        if len(ids) - np.int64(at) <= size:  # one place more, where a weight is written that may not stay
             return slot, np.int64(at), FULL
         begin, cursor, stop = np.int64(at), np.uint64(slot * stride), np.uint64((slot + 1) * stride)
         word = np.int64(words[slot])

@@ -1,0 +1,315 @@
+"""Sparse Laplace noise on slots: the law it states, by bounds and by draws, and the same noise however it is asked for."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from securetm.contracts import Array
+from securetm.mechanisms import slot_noise
+from securetm.mechanisms.slot_noise import BOUND_BITS, LOW_BITS, ORDER, SlotNoise, keystream, shuffled
+from securetm.mechanisms.slot_noise_kernels import EVEN_BITS, GAPS, HIGH, LAWS, LOW, PAGE, SIGNS, Ladders
+
+SECRET, OTHER = bytes(range(32)), bytes(32)
+CHANCE = 1e-7  # that an honest sampler fails one test
+LAWS_TRIED = [
+    SlotNoise(11, 8.0, 0.2, whole=True),
+    SlotNoise(11, 1.0, 0.2, whole=True),
+    SlotNoise(7, 0.1, 1.5, whole=True),
+    SlotNoise(11, 1.3, 0.0, whole=True),
+    SlotNoise(11, 8.0, 0.2, whole=False),
+    SlotNoise(11, 11.0, 0.0, whole=False),
+    SlotNoise(7, 0.1, 0.2, whole=False),
+    SlotNoise(11, 3.0, 1.5, whole=False),
+]
+
+
+def dense(law: SlotNoise, words: Array, secret: bytes = SECRET, first: int = 0) -> Array:
+    """Slots as rows of counts."""
+    ends, ids, weights = law.draw(secret, words, first)
+    return np.asarray(sparse.csr_array((weights, ids, ends), shape=(len(words), law.size)).toarray())
+
+
+def tail(law: SlotNoise, k: Any) -> Any:
+    """P(Y >= k steps), as the law is written down: P(Y = k) proportional to r^|k|."""
+    rate = law.epsilon / law.steps
+    k = np.asarray(k, dtype=float)
+    above = np.exp(-rate * np.maximum(k, 1)) / (1 + math.exp(-rate))
+    below = np.exp(-rate * np.maximum(1 - k, 1)) / (1 + math.exp(-rate))
+    return np.where(k >= 1, above, 1 - below)
+
+
+def misfit(law: SlotNoise, values: Array, shift: int) -> float:
+    """The p-value of counts that should be `shift` steps plus noise, thresholded, by a chi-square over about 60 classes."""
+    steps = np.rint(values * law.steps).astype(np.int64)
+    ladder = np.linspace(tail(law, law.least - shift), 0, 61)[1:-1]
+    rate = law.epsilon / law.steps
+    cuts = np.unique([law.least, *(shift + np.floor(-np.log(ladder * (1 + math.exp(-rate))) / rate)).astype(np.int64)])
+    cuts = cuts[cuts >= law.least]
+    chances = -np.diff(np.concatenate([[1.0], tail(law, cuts - shift), [0.0]]))
+    found = np.bincount(np.searchsorted(cuts, steps, side="right"), minlength=len(cuts) + 1)
+    kept = chances * len(values) >= 5
+    rest = (found[~kept].sum(), chances[~kept].sum() * len(values))
+    found, wanted = np.append(found[kept], rest[0]), np.append(chances[kept] * len(values), rest[1])
+    found, wanted = (found, wanted) if rest[1] >= 1 else (found[:-1], wanted[:-1] * found[:-1].sum() / wanted[:-1].sum())
+    return float(stats.chisquare(found, wanted * found.sum() / wanted.sum()).pvalue)
+
+
+# ---- the law -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS_TRIED, ids=str)
+def test_counts_follow_the_law_and_half_the_noise_does_not(law: SlotNoise) -> None:
+    words = np.full(20_000, 3, dtype=np.int32)
+    table = dense(law, words)
+    others = np.delete(table, 3, axis=1).ravel()
+    assert misfit(law, others, 0) > CHANCE
+    assert misfit(law, table[:, 3], law.steps) > CHANCE
+    half = dense(SlotNoise(law.size, 2 * law.epsilon, law.threshold, law.whole), np.full(150_000, 3, dtype=np.int32))
+    assert misfit(law, half[:, 3], law.steps) < CHANCE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS_TRIED, ids=str)
+def test_a_million_counts_follow_the_law(law: SlotNoise) -> None:
+    words = np.full(1_000_000, 3, dtype=np.int32)
+    table = dense(law, words, OTHER)
+    assert misfit(law, np.delete(table, 3, axis=1).ravel(), 0) > CHANCE
+    assert misfit(law, table[:, 3], law.steps) > CHANCE
+    blank = dense(law, np.full(200_000, -1, dtype=np.int32), OTHER)
+    assert misfit(law, blank.ravel(), 0) > CHANCE
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 0.1])
+def test_the_grid_cannot_be_told_from_continuous_noise(epsilon: float) -> None:
+    """Kolmogorov and Smirnov: what is above the threshold exceeds it by an exponential variable."""
+    law = SlotNoise(40, epsilon, 0.2, whole=False)
+    weights = law.draw(SECRET, np.full(50_000, -1, dtype=np.int32), 0)[2]
+    assert len(weights) > 150_000
+    assert stats.kstest(weights - 0.2, stats.expon(scale=1 / epsilon).cdf).pvalue > CHANCE
+    assert stats.kstest(weights - 0.2, stats.expon(scale=0.5 / epsilon).cdf).pvalue < CHANCE
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_sparse_is_what_dense_noise_leaves(whole: bool) -> None:
+    """Against the naive form: noise on every count from another generator, then the threshold."""
+    law, rng, n = SlotNoise(50, 1.0, 1.1, whole), np.random.default_rng(0), 20_000
+    noise = rng.geometric(1 - math.exp(-1), (2, n, 50)) if whole else rng.exponential(1.0, (2, n, 50))
+    naive = (noise[0] - noise[1]).astype(float)
+    naive[:, 7] += 1
+    naive[naive <= 1.1] = 0
+    ours = dense(law, np.full(n, 7, dtype=np.int32))
+    for summary in (lambda table: (table > 0).sum(axis=1), lambda table: table.sum(axis=1), lambda table: table[:, 7]):
+        assert stats.ks_2samp(summary(naive), summary(ours)).pvalue > CHANCE
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_which_counts_are_left_is_independent_and_even(whole: bool) -> None:
+    law, n = SlotNoise(40, 1.0, 0.5, whole), 40_000
+    left = dense(law, np.full(n, -1, dtype=np.int32)) > 0
+    assert stats.chisquare(left.sum(axis=0)).pvalue > CHANCE
+    found = np.bincount(left.sum(axis=1), minlength=41)
+    wanted = stats.binom(40, law.chance).pmf(np.arange(41)) * n
+    kept = wanted >= 5
+    assert stats.chisquare(found[kept], wanted[kept] * found[kept].sum() / wanted[kept].sum()).pvalue > CHANCE
+    both = (left[:, 1:] & left[:, :-1]).mean(axis=0)  # neighbours: within 6 standard errors of independence
+    assert np.abs(both - law.chance**2).max() < 6 * law.chance / math.sqrt(n)
+    assert np.abs(np.corrcoef(left[:-1, 5], left[1:, 5])[0, 1]) < 6 / math.sqrt(n)
+
+
+def test_density_at_epsilon_eight() -> None:
+    words = np.arange(400, dtype=np.int32)
+    continuous, discrete = (SlotNoise(5000, 8.0, 0.2, whole) for whole in (False, True))
+    assert continuous.expected == pytest.approx(5000 * math.exp(-1.6) / 2, abs=0.05)
+    assert discrete.expected == pytest.approx(1.677, abs=0.001)
+    assert len(continuous.draw(SECRET, words, 0)[1]) / 400 == pytest.approx(continuous.expected + 1, abs=6 * 21.3 / 20)
+    own = dense(discrete, words)[np.arange(400), words]
+    assert (own == 1).mean() > 0.99
+
+
+# ---- bound by bound ------------------------------------------------------------------------------------------------
+
+
+def bounds_of(ladders: Ladders, law: int) -> list[Decimal]:
+    """The cumulative chances that the kernel really compares with."""
+    book, half = ladders.book, (len(ladders.book) - LAWS * PAGE) // 2
+    guide = book[law * PAGE : (law + 1) * PAGE].astype(np.int64)
+    cells = np.repeat(np.arange(PAGE - 1), np.diff(guide))
+    whole = [
+        (int(c) << 128) + (int(book[i]) << 64) + int(book[i + half])
+        for c, i in zip(cells, range(guide[0], guide[-1]), strict=True)
+    ]
+    return [Decimal(one) / (1 << BOUND_BITS) for one in whole]
+
+
+@pytest.mark.parametrize(
+    "law", [*LAWS_TRIED, SlotNoise(300, 50.0, 0.2, whole=True), SlotNoise(300, 50.0, 0.2, whole=False)], ids=str
+)
+def test_every_bound_is_the_law_to_the_last_bit(law: SlotNoise) -> None:
+    with localcontext(prec=80):
+        near = Decimal(2) ** (1 - BOUND_BITS)
+        ratio = (-Decimal(law.epsilon) / law.steps).exp()
+        above = ratio**law.least / (1 + ratio)
+        bits = 0 if law.whole else LOW_BITS
+        gaps, high, low, signs = (bounds_of(law.ladders, one) for one in (GAPS, HIGH, LOW, SIGNS))
+        assert len(gaps) == law.size or (1 - above) ** len(gaps) < near
+        assert all(abs(one - (1 - (1 - above) ** (i + 1))) < near for i, one in enumerate(gaps))
+        assert all(abs(one - (1 - ratio ** ((i + 1) << bits))) < near for i, one in enumerate(high))
+        assert abs(signs[0] - ratio / (1 + ratio)) < near
+        fine, share = Decimal(1) / (1 << EVEN_BITS), (1 - Decimal(1) / (1 << EVEN_BITS)) / (1 << bits)
+        wanted = [(1 - ratio ** (i + 1)) / (1 - ratio ** (1 << bits)) for i in range(len(low))]
+        mixed = [share * (i + 1) + fine * one for i, one in enumerate(low)]
+        assert len(low) == (1 << bits) - 1
+        assert low == sorted(low)
+        assert all(abs(one - other) < near for one, other in zip(mixed, wanted, strict=True))
+
+
+@pytest.mark.parametrize("law", [SlotNoise(2, 1.0, 0.2, whole=True), SlotNoise(2, 1.0, 0.2, whole=False)], ids=str)
+def test_a_word_changes_no_likelihood_by_more_than_e_to_the_epsilon(law: SlotNoise) -> None:
+    """Exact: the thresholded counts of a slot with and without its word, every outcome in every coordinate."""
+    far = np.arange(law.least, law.least + 40 * law.steps)
+    with_word = np.append(tail(law, far - law.steps) - tail(law, far + 1 - law.steps), 1 - tail(law, law.least - law.steps))
+    without = np.append(tail(law, far) - tail(law, far + 1), 1 - tail(law, law.least))
+    odds = np.log(with_word / without)[with_word > 1e-9]
+    assert np.abs(odds).max() <= law.epsilon * (1 + 1e-6)
+    assert odds.max() > 0.99 * law.epsilon  # and it is no smaller: nothing is spent for nothing
+
+
+def test_the_drawn_likelihoods_stay_within_epsilon() -> None:
+    """Seen: the joint counts of two words, of slots with word 0 and of slots without any."""
+    law, n = SlotNoise(2, 1.0, 0.2, whole=True), 400_000
+    seen = []
+    for word, secret in ((0, SECRET), (-1, OTHER)):
+        table = np.minimum(dense(law, np.full(n, word, dtype=np.int32), secret), 6).astype(int)
+        seen.append(np.bincount(table[:, 0] * 7 + table[:, 1], minlength=49))
+    often = (seen[0] > 200) & (seen[1] > 200)
+    odds = np.log(seen[0][often] / seen[1][often])
+    room = 6 * np.sqrt(1 / seen[0][often] + 1 / seen[1][often])
+    assert often.sum() >= 15
+    assert (np.abs(odds) <= 1 + room).all()
+    assert odds.max() > 0.9
+
+
+# ---- the same noise however it is asked for ----------------------------------------------------------------------------
+
+
+class Cramped(SlotNoise):
+    """A law whose stretches of the stream are too short for most slots, so that they go on further up."""
+
+    stride = 256  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "law", [*LAWS_TRIED[1::2], SlotNoise(5000, 8.0, 0.2, whole=False), Cramped(500, 1.0, 0.2, whole=False)], ids=str
+)
+def test_pieces_are_the_whole(law: SlotNoise) -> None:
+    words = np.random.default_rng(1).integers(-1, law.size, 300).astype(np.int32)
+    table = dense(law, words)
+    cuts = [0, 1, 2, 66, 67, 200, 300]
+    parts = [dense(law, words[a:b], first=a) for a, b in pairwise(cuts)]
+    np.testing.assert_array_equal(np.vstack(parts), table)
+    np.testing.assert_array_equal(dense(law, words), table)
+    assert (dense(law, words, OTHER) != table).any()
+    assert (dense(law, words, first=1) != table).any()
+
+
+def test_slots_that_go_on_further_up_follow_the_law_too() -> None:
+    law = Cramped(60, 1.0, 0.2, whole=False)
+    table = dense(law, np.full(2000, -1, dtype=np.int32))
+    assert (table > 0).sum(axis=1).min() > 0
+    assert misfit(law, table.ravel(), 0) > CHANCE
+
+
+def test_pieces_of_the_stream_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    law, words = SlotNoise(200, 2.0, 0.2, whole=False), np.arange(200, dtype=np.int32)
+    table = dense(law, words)
+    monkeypatch.setattr(slot_noise, "_PIECE", 3 * law.stride)
+    np.testing.assert_array_equal(dense(law, words), table)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_word_moves_nothing_but_its_own_counts(whole: bool) -> None:
+    """Given the secret, other slots keep theirs, and so does every other count of this slot."""
+    law = SlotNoise(30, 0.7, 0.2, whole)
+    words = np.arange(30, dtype=np.int32)
+    changed = words.copy()
+    changed[12], changed[20] = 3, -1
+    before, after = dense(law, words), dense(law, changed)
+    same = np.ones(before.shape, dtype=bool)
+    same[12, [12, 3]] = same[20, 20] = False
+    np.testing.assert_array_equal(before[same], after[same])
+    assert (before != after).any()
+
+
+def test_words_rise_in_every_slot() -> None:
+    """An order of its own would say which word was there."""
+    for law in (SlotNoise(50, 0.5, 0.2, whole=True), SlotNoise(50, 0.5, 0.2, whole=False)):
+        ends, ids, _ = law.draw(SECRET, np.full(500, 20, dtype=np.int32), 0)
+        assert all((np.diff(ids[a:b]) > 0).all() for a, b in pairwise(ends))
+
+
+def test_a_fixed_secret_gives_these_numbers() -> None:
+    """A vector for other implementations: bytes 0, 1, ..., 31, slots 0, 1 and 2 with words 5, 0 and none."""
+    words = np.array([5, 0, -1], dtype=np.int32)
+    ends, ids, weights = SlotNoise(8, 1.0, 0.2, whole=True).draw(SECRET, words, 0)
+    assert (ends.tolist(), ids.tolist(), weights.tolist()) == VECTOR_WHOLE
+    ends, ids, weights = SlotNoise(8, 8.0, 0.2, whole=False).draw(SECRET, words, 0)
+    assert (ends.tolist(), ids.tolist(), (weights * 2**18).tolist()) == VECTOR_FINE
+
+
+VECTOR_WHOLE = ([0, 2, 5, 6], [1, 5, 0, 2, 6, 4], [2.0, 2.0, 1.0, 5.0, 1.0, 2.0])
+VECTOR_FINE = ([0, 1, 2, 3], [5, 0, 1], [302738.0, 239274.0, 61578.0])
+
+
+# ---- edges ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("epsilon", [2.0**-10, 0.1, 50.0, 1024.0])
+@pytest.mark.parametrize("threshold", [0.0, 0.2, 1.0, 1.5, 40.0])
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_extreme_settings(size: int, threshold: float, epsilon: float, whole: bool) -> None:
+    law = SlotNoise(size, epsilon, threshold, whole)
+    ends, ids, weights = law.draw(SECRET, np.arange(size, dtype=np.int32).repeat(3), 7)
+    assert len(ends) == 3 * size + 1
+    assert ends[-1] == len(ids) == len(weights)
+    assert (weights > threshold).all()
+    assert (weights * law.steps == np.rint(weights * law.steps)).all()
+    assert 0 <= law.slack < 1e-30
+    assert 0 <= law.deviation < 2000
+
+
+def test_no_slots() -> None:
+    ends, ids, weights = SlotNoise(5, 1.0, 0.2, whole=True).draw(SECRET, np.zeros(0, np.int32), 3)
+    assert (ends.tolist(), len(ids), len(weights)) == ([0], 0, 0)
+
+
+def test_deviation_is_that_of_the_noise() -> None:
+    law = SlotNoise(1, 0.9, 0.2, whole=True)
+    values = np.arange(-400, 401)
+    chances = np.exp(-0.9 * np.abs(values))
+    assert law.deviation == pytest.approx(math.sqrt(chances @ values**2 / chances.sum()))
+    assert SlotNoise(1, 8.0, 0.2, whole=False).deviation == pytest.approx(math.sqrt(2) / 8)
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_order_is_equally_likely() -> None:
+    words, ends = np.tile(np.arange(4, dtype=np.int32), 30_000), np.arange(1, 30_001) * 4
+    orders = shuffled(SECRET, words, ends).reshape(-1, 4)
+    names = {order: i for i, order in enumerate(permutations(range(4)))}
+    found = np.bincount([names[tuple(row)] for row in orders.tolist()], minlength=24)
+    assert stats.chisquare(found).pvalue > CHANCE
+    np.testing.assert_array_equal(orders.ravel(), shuffled(SECRET, words, ends))
+
+
+def test_uses_of_the_secret_do_not_meet() -> None:
+    assert keystream(SECRET, ORDER, 64) != keystream(SECRET, 0, 64)
+    assert keystream(SECRET, 1, 16) == keystream(SECRET, 0, 32)[16:]
