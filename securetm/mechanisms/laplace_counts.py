@@ -98,6 +98,8 @@ class LaplaceCounts(Mechanism):
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Of single word occurrences. It holds whoever works together, as long as the document's own party does not."""
+        if self.raw:
+            return frozenset()
         return frozenset(replace(claim, unit=Unit.WORD) for claim in claims_alone(cohort))
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002

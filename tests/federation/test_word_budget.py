@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,54 +15,48 @@ from typing import Any
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
+from rich.console import Console
 
-from securetm import profiles
+from securetm.accounting.calculator.ledger import from_ledger
+from securetm.accounting.calculator.profile import from_bill
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
+from securetm.cli.budget_profile import billed
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, DeltaTooLarge, DrawnUnpaid, Interrupted, LedgerRolledBack
+from securetm.errors import BadSetting, DeltaTooLarge, DrawnUnpaid, Interrupted, LedgerRolledBack, RawCounts
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.paying import bill_of, settled
 from securetm.federation.simulation import execute
+from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, Drawer
+from securetm.reports.budget_tables import show_sheet
+from securetm.reports.explanation import explain
+from securetm.reports.terminal import explanation, show_run
+from securetm.shelf import shelf
 
 from .conftest import small_plan
 from .played import Played
 from .private import PUBLIC, paying_parties, public_words
-from .toy_words import ToyWordNoise
 
-TOY = """\
-name = "iftm"
-title = "A toy"
-threat_model = "word_occurrences"
-aggregation = "plain"
-vocabularies = ["file"]
-
-[budget]
-unit = "word"
-epsilon = 8.0
-delta = 1e-9
-
-[[mechanism]]
-kind = "laplace_counts"
-epsilon = 8.0
-"""
+SCRIPT = Path(__file__).with_name("killed_run.py")
+MODEL = {"name": "lda", "n_topics": 3, "sweeps": 2}
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Noise of the tests' own, under the name of the real one."""
-    monkeypatch.setitem(profiles.MECHANISMS, "laplace_counts", ToyWordNoise)  # type: ignore[arg-type]
-    path = tmp_path / "iftm.toml"
-    path.write_text(TOY, "utf-8")
-    return str(path)
+def twice(tmp_path: Path) -> str:
+    """The profile with a budget for two drawings of the noise."""
+    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    larger = text.replace("epsilon = 8.0\ndelta", "epsilon = 16.0\ndelta")
+    assert larger != text
+    (tmp_path / "iftm.toml").write_text(larger, "utf-8")
+    return str(tmp_path / "iftm.toml")
 
 
-def plan_of(profile: str, folder: Path, **more: Any) -> Any:
+def plan_of(folder: Path, profile: str = "iftm", **more: Any) -> Any:
     words = {"vocabulary__source": "file", "vocabulary__file": public_words(folder)}
-    return small_plan(profile=profile, **{**words, "training__rounds": 3, **more})
+    return small_plan(profile=profile, model=dict(MODEL), **{**words, "training__rounds": 3, **more})
 
 
 def ran(folder: Path, name: str, plan: Any, corpora: Mapping[str, Corpus]) -> tuple[RunFolder, dict[str, Any]]:
@@ -69,8 +69,8 @@ def entries(folder: RunFolder, name: str = "north") -> list[Any]:
         return [entry.content for entry in ledger.entries() if entry.content["kind"] == "spent"]
 
 
-def test_three_rounds_are_charged_once_and_say_so(profile: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder, result = ran(tmp_path, "run", plan_of(profile, tmp_path), corpora)
+def test_three_rounds_are_charged_once_and_say_so(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
     assert (result["rounds"], result["stopped"]) == (3, "rounds")
     for spent in result["spent"]:
         assert (spent["unit"], spent["delta"]) == ("word", 1e-9)
@@ -81,10 +81,8 @@ def test_three_rounds_are_charged_once_and_say_so(profile: str, corpora: Mapping
     assert entry["unit"] == entry["about"]["unit"] == "word"
 
 
-def test_what_it_means_for_a_whole_document_is_said_by_the_party(
-    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    _, result = ran(tmp_path, "run", plan_of(profile, tmp_path), corpora)
+def test_what_it_means_for_a_whole_document_is_said_by_the_party(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    _, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
     for spent in result["spent"]:
         per = spent["per_document"]
         assert 12 <= per["median_words"] <= per["p95_words"] < 30
@@ -92,11 +90,9 @@ def test_what_it_means_for_a_whole_document_is_said_by_the_party(
         assert per["p95_epsilon"] == pytest.approx(8.0 * per["p95_words"])
 
 
-def test_another_run_over_the_same_documents_and_words_costs_nothing(
-    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    first, _ = ran(tmp_path, "first", plan_of(profile, tmp_path), corpora)
-    folder, result = ran(tmp_path, "second", plan_of(profile, tmp_path, model__n_topics=4), corpora)
+def test_another_run_over_the_same_documents_and_words_costs_nothing(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    first, _ = ran(tmp_path, "first", plan_of(tmp_path), corpora)
+    folder, result = ran(tmp_path, "second", plan_of(tmp_path, model__n_topics=4), corpora)
     assert folder.ledger("north") == first.ledger("north")
     assert result["rounds"] == 3
     assert len(entries(folder)) == 1
@@ -105,9 +101,9 @@ def test_another_run_over_the_same_documents_and_words_costs_nothing(
 
 @pytest.mark.parametrize("changed", ["words", "documents", "epsilon"])
 def test_other_words_or_documents_are_other_noise_that_is_not_afforded(
-    changed: str, profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
+    changed: str, corpora: Mapping[str, Corpus], tmp_path: Path
 ) -> None:
-    ran(tmp_path, "first", plan_of(profile, tmp_path), corpora)
+    ran(tmp_path, "first", plan_of(tmp_path), corpora)
     more: dict[str, Any] = {}
     if changed == "words":
         (tmp_path / "fewer.txt").write_text("\n".join(PUBLIC[:-1]), "utf-8")
@@ -115,16 +111,15 @@ def test_other_words_or_documents_are_other_noise_that_is_not_afforded(
     elif changed == "epsilon":
         more = {"privacy__epsilon": 4.0}
     others = {name: corpus.select(np.arange(len(corpus) - 9)) for name, corpus in corpora.items()}
-    folder, result = ran(tmp_path, "second", plan_of(profile, tmp_path, **more), others if changed == "documents" else corpora)
+    folder, result = ran(tmp_path, "second", plan_of(tmp_path, **more), others if changed == "documents" else corpora)
     assert (result["rounds"], result["stopped"]) == (0, "budget")
     assert len(entries(folder)) == 1
 
 
-def test_a_larger_budget_affords_a_second_list_of_words(profile: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    Path(profile).write_text(TOY.replace("epsilon = 8.0\ndelta", "epsilon = 16.0\ndelta"), "utf-8")
-    ran(tmp_path, "first", plan_of(profile, tmp_path), corpora)
+def test_a_larger_budget_affords_a_second_list_of_words(twice: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    ran(tmp_path, "first", plan_of(tmp_path, twice), corpora)
     (tmp_path / "fewer.txt").write_text("\n".join(PUBLIC[:-1]), "utf-8")
-    fewer = plan_of(profile, tmp_path, vocabulary__file=str(tmp_path / "fewer.txt"))
+    fewer = plan_of(tmp_path, twice, vocabulary__file=str(tmp_path / "fewer.txt"))
     folder, result = ran(tmp_path, "second", fewer, corpora)
     assert result["rounds"] == 3
     assert len(entries(folder)) == 2
@@ -149,8 +144,8 @@ class After(Unwatched):
             raise KeyboardInterrupt
 
 
-def test_a_run_that_goes_on_uses_the_noise_that_it_drew(profile: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    folder = begin(tmp_path / "run", plan_of(profile, tmp_path), corpora)
+def test_a_run_that_goes_on_uses_the_noise_that_it_drew(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", plan_of(tmp_path), corpora)
     with pytest.raises(Interrupted):
         execute(folder, After(2))
     result = execute(reopen(folder.path), Unwatched())
@@ -158,12 +153,28 @@ def test_a_run_that_goes_on_uses_the_noise_that_it_drew(profile: str, corpora: M
     assert all(len(entries(folder, name)) == 1 for name in corpora)
 
 
+def test_a_run_that_was_killed_without_warning_goes_on_with_the_noise_that_it_drew(
+    corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    stored = tmp_path / "corpora"
+    stored.mkdir()
+    for name, corpus in corpora.items():
+        corpus.save(stored / f"{name}.npz")
+    settings = json.dumps({name: value for name, value in plan_of(tmp_path).tables().items() if name != "tokeniser"})
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "begin", "round", "2", str(stored), settings]
+    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    folder = reopen(tmp_path / "run")
+    assert all(len(entries(folder, name)) == 1 for name in corpora)
+    result = execute(folder, Unwatched())
+    assert (result["rounds"], result["stopped"]) == (3, "rounds")
+    assert all(len(entries(folder, name)) == 1 for name in corpora)
+
+
 def test_a_crash_before_the_noise_was_kept_is_charged_again(
-    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    twice: str, corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was charged by then is not given back: nobody can be sure that nothing was sent."""
-    Path(profile).write_text(TOY.replace("epsilon = 8.0\ndelta", "epsilon = 16.0\ndelta"), "utf-8")
-    folder = begin(tmp_path / "run", plan_of(profile, tmp_path), corpora)
+    folder = begin(tmp_path / "run", plan_of(tmp_path, twice), corpora)
 
     def crash(drawn: DrawnOnce, key: str, value: bytes) -> None:
         raise KeyboardInterrupt
@@ -215,18 +226,16 @@ def test_noise_beside_a_ledger_that_was_put_back_is_refused(tmp_path: Path) -> N
 # ---- who is protected ----------------------------------------------------------------------------------------------
 
 
-def test_a_column_of_persons_does_not_make_it_a_budget_of_persons(
-    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
-    plan = plan_of(profile, tmp_path, corpus__person="author")
+def test_a_column_of_persons_does_not_make_it_a_budget_of_persons(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, corpus__person="author")
     assert plan.unit is Unit.WORD
     assert settled(plan, 3, Unit.PERSON).unit is Unit.WORD
 
 
 @pytest.mark.parametrize("unit", ["document", "person"])
-def test_a_plan_cannot_turn_words_into_documents(unit: str, profile: str, tmp_path: Path) -> None:
+def test_a_plan_cannot_turn_words_into_documents(unit: str, tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=f"adds noise to single word occurrences, and hides no whole {unit}"):
-        plan_of(profile, tmp_path, privacy__unit=unit)
+        plan_of(tmp_path, privacy__unit=unit)
 
 
 def test_a_plan_cannot_turn_documents_into_words() -> None:
@@ -234,8 +243,8 @@ def test_a_plan_cannot_turn_documents_into_words() -> None:
         small_plan(profile="dp-local", privacy__unit="word")
 
 
-def test_epsilon_sets_the_budget_and_the_one_draw_that_it_affords(profile: str, tmp_path: Path) -> None:
-    plan = plan_of(profile, tmp_path, privacy__epsilon=4.0)
+def test_epsilon_sets_the_budget_and_the_one_draw_that_it_affords(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, privacy__epsilon=4.0)
     made = plan.make_profile()
     assert made.budget == Budget(Unit.WORD, 4.0, 1e-9)
     assert made.mechanisms[0].epsilon == 4.0  # type: ignore[attr-defined]
@@ -244,24 +253,22 @@ def test_epsilon_sets_the_budget_and_the_one_draw_that_it_affords(profile: str, 
     assert bill.round is None
     assert len(bill.spends()) == 1
     with pytest.raises(BadSetting, match="this profile has no such number"):
-        plan_of(profile, tmp_path, privacy__noise=2.0)
+        plan_of(tmp_path, privacy__noise=2.0)
 
 
-def test_a_delta_is_judged_by_the_number_of_words(profile: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+def test_a_delta_is_judged_by_the_number_of_words(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     """More than a thousand words in ninety documents: a delta of a thousandth would allow to publish one of them."""
-    plan = plan_of(profile, tmp_path, privacy__delta=1e-3)
+    plan = plan_of(tmp_path, privacy__delta=1e-3)
     assert len(corpora["north"]) * 1e-3 < 1 < corpora["north"].counts.sum() * 1e-3
     with pytest.raises(DeltaTooLarge, match="would allow to publish one word of them"):
         paying_parties(plan, corpora, tmp_path)
 
 
 @pytest.mark.parametrize("question", ["held_out", "coherence", "words", "frequencies", "joint"])
-def test_nothing_is_answered_beside_the_noise(
-    question: str, profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
+def test_nothing_is_answered_beside_the_noise(question: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     from securetm.federation import wire
 
-    plan = plan_of(profile, tmp_path)
+    plan = plan_of(tmp_path)
     party = paying_parties(plan, corpora, tmp_path)["north"]
     played = Played(plan, tuple(corpora))
     for body in (played.invite(), played.adopt(PUBLIC)):
@@ -272,11 +279,9 @@ def test_nothing_is_answered_beside_the_noise(
     party.close()
 
 
-def test_which_documents_are_learned_from_does_not_depend_on_their_words(
-    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
-) -> None:
+def test_which_documents_are_learned_from_does_not_depend_on_their_words(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Other words at the same places, of one author or of many: the same documents on the same side."""
-    plan = plan_of(profile, tmp_path)
+    plan = plan_of(tmp_path)
     one = corpora["north"].project(PUBLIC)
     assert one.tokens is not None
     words = np.random.default_rng(5).integers(0, len(PUBLIC), len(one.tokens))
@@ -293,3 +298,43 @@ def test_which_documents_are_learned_from_does_not_depend_on_their_words(
     assert np.array_equal(found[0].token_ends, found[1].token_ends)
     assert np.array_equal(found[0].sentence_ends, found[1].sentence_ends)
     assert not np.array_equal(found[0].tokens, found[1].tokens)
+
+
+# ---- what is said of it --------------------------------------------------------------------------------------------
+
+
+def test_no_epsilon_of_words_is_said_without_what_it_is_of(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Not by `explain`, not by the calculator, not by a ledger, not after a run."""
+    folder, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
+    to = Console(file=io.StringIO(), width=400)
+    show_run(result, "", to)
+    explanation(explain("iftm"), to)
+    show_sheet(from_bill(billed("iftm", 5, 50, 2000, None), Unwatched()), to)
+    show_sheet(from_ledger(folder.ledger("north"), Unwatched()), to)
+    said = " ".join(to.file.getvalue().replace("│", " ").split())  # type: ignore[attr-defined]
+    assert len(re.findall(r"epsilon = 8 per word occurrence", said)) >= 5
+    assert not re.findall(r"epsilon = 8(?! per word occurrence)\b[^,.\d]", said)
+    assert said.count("64 per document of 8 words") == 2  # by the calculator and by the ledger
+    assert "64 for one of 8 words, 480 for one of 60 words, and 1,704 for one of 213 words" in said
+
+
+def test_the_calculator_says_what_a_run_spends_and_for_whole_documents() -> None:
+    sheet = from_bill(billed("iftm", 5, 50, 2000, None), Unwatched()).record()
+    assert (sheet["unit"], sheet["delta"], sheet["neighbours"]) == ("word occurrence", 1e-9, "add or remove one")
+    assert sheet["epsilon"] == pytest.approx(8.0)
+    assert [document["epsilon"] for document in sheet["documents"]] == [64.0, 480.0, 1704.0]
+    assert [document["replaced"] for document in sheet["documents"]] == [128.0, 960.0, 3408.0]
+    assert "the coordinator with 4 colluding parties" in sheet["statement"]
+    assert "how many words of the public list each document and sentence has is known" in sheet["statement"]
+    assert "epsilon = 16 per word occurrence" in " ".join(sheet["notes"])
+
+
+def test_raw_counts_are_refused_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    path = tmp_path / "iftm.toml"
+    path.write_text(text.replace('"discrete"', '"discrete"\nraw = true'), "utf-8")
+    reasons = [gap["reason"] for gap in check(str(path), "lda", None, 5)]
+    assert str(RawCounts()) in reasons
+    assert check(str(path), None, None, 5)  # nor does it claim anything
+    with pytest.raises(RawCounts):
+        begin(tmp_path / "run", plan_of(tmp_path, str(path)), corpora)
