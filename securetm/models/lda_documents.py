@@ -17,7 +17,7 @@ from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.models.alias_tables import build, tables_of
 from securetm.models.draws import Assignments, Table, chunks, on_ranges
 from securetm.models.lanes import LANES
-from securetm.models.lda_kernels import counts_of, name_documents, resample, rows_of
+from securetm.models.lda_kernels import counts_of, draws_of, name_documents, resample, rows_of
 from securetm.models.lda_mh import resample_by_proposals
 
 _CHUNK = 1 << 20  # tokens poured at a time, so that memory does not grow with the corpus
@@ -39,18 +39,18 @@ class Bags:
         table = sparse.csr_array(matrix)
         if table.shape[1] != vocabulary:
             raise BrokenPromise("document", table.shape[1], vocabulary)
-        if not table.has_canonical_format or (table.nnz and table.data.min() <= 0):
-            table = table.copy()  # the corpus stays as it is
-            table.sum_duplicates()
-            table.eliminate_zeros()
-        whole = table.data.astype(np.int64)
+        whole, ends = table.data.astype(np.int64), table.indptr.astype(np.int64)
         if not np.issubdtype(table.dtype, np.integer) and (whole != table.data).any():
             raise CountsNotWhole()
-        if table.nnz and whole.min() < 0:
+        draw_ends, least = draws_of(ends, whole)
+        if least < 0:
             raise CountsNotWhole()
-        ends = table.indptr.astype(np.int64)
-        tokens = np.concatenate([np.zeros(1, np.int64), np.cumsum(whole)])[ends]
-        return cls(ends, table.indices.astype(np.int64), whole, tokens)
+        if least == 0 or not table.has_canonical_format:
+            table = sparse.csr_array((whole, table.indices, table.indptr), table.shape).copy()  # the corpus stays as it is
+            table.sum_duplicates()
+            table.eliminate_zeros()
+            whole, ends = table.data, table.indptr.astype(np.int64)
+        return cls(ends, table.indices.astype(np.int64), whole, draw_ends)
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -62,10 +62,19 @@ class Bags:
     def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
         """Token by token, by Gibbs or by proposals."""
         topics, noise = old.topics.copy(), table.noise(old.names)
-        facts = (self.ends, self.words, self.counts, self.draw_ends, noise, old.known(), old.counted(table.step))
+        facts: tuple[Any, ...] = (
+            self.ends,
+            self.words,
+            self.counts,
+            self.draw_ends,
+            noise,
+            old.known(),
+            old.counted(table.step),
+        )
         draw: Callable[..., None]
         draw, rest = self._by_proposals(table, sweeps, threads) if self.cycles else (resample, _for_gibbs(table, sweeps))
-        on_ranges(self.draw_ends, threads, lambda first, last: draw(first, last, *facts, *rest, topics))
+        facts = (*facts, *rest, topics)
+        on_ranges(self.draw_ends, threads, lambda first, last: draw(first, last, *facts))
         return topics
 
     def _by_proposals(self, table: Table, sweeps: int, threads: int) -> tuple[Callable[..., None], tuple[Any, ...]]:
@@ -87,9 +96,9 @@ class Bags:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         narrow = np.zeros(0, dtype=np.int32 if k * words < 2**31 else np.int64)  # of the type that places have
+        facts = (self.ends, self.words, self.counts, self.draw_ends, topics, words, k, narrow)
         for rows in chunks(self.draw_ends, persons, _CHUNK):
-            found = rows_of(rows, self.ends, self.words, self.counts, self.draw_ends, topics, words, k, narrow)
-            tally.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
+            tally.add(sparse.csr_array(rows_of(rows, *facts), shape=(len(rows), k * words)), rows)
 
 
 def _for_gibbs(table: Table, sweeps: int) -> tuple[Any, ...]:

@@ -30,6 +30,19 @@ def name_documents(ends: Array, words: Array, counts: Array, keys: Array) -> Arr
 
 
 @njit(cache=True, nogil=True)
+def draws_of(ends: Array, counts: Array) -> tuple[Array, int]:
+    """Where each document's tokens begin and the last one's end, and the least count of a word, or 1 where there is none."""
+    borders, least = np.zeros(len(ends), dtype=np.int64), np.int64(1)
+    for d in range(len(ends) - 1):
+        size = np.int64(0)
+        for i in range(ends[d], ends[d + 1]):
+            size += counts[i]
+            least = min(least, counts[i])
+        borders[d + 1] = borders[d] + size
+    return borders, least  # type: ignore[return-value]
+
+
+@njit(cache=True, nogil=True)
 def resample(
     first: int,
     last: int,
