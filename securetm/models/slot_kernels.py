@@ -1,6 +1,7 @@
 """The loops that draw topics for slots of weights by Metropolis-Hastings, compiled and free of the interpreter.
 
 They know no privacy and keep nothing: topics are a function of the weights that come in, the shared topics and public noise.
+Arrays are passed one by one and never in parts: to count who holds them would take as long as a draw does.
 """
 
 from __future__ import annotations
@@ -12,36 +13,14 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
-from securetm.models.alias_tables import draw
 from securetm.models.document_noise import uniform
 
 MOST_WORDS = 8  # proposals by words that one draw gets, however many slots it has
-WHOLE = 1 << 32  # a weight of one in the sums: whole numbers add up to the same in any order
+WHOLE = 1 << 32  # a weight of one in the sums: in fixed point it does not matter in which order they are added
 _RUN = 64  # entries whose weights are summed in one go, to find one of them by its share
 _DOCUMENT, _WORD = 3, 3  # numbers of the stream that a proposal by the document takes, and one by a word
 _MOST = 700.0  # its exponential is finite
-
-
-@njit(cache=True, nogil=True)
-def first_topics(first: int, last: int, draw_ends: Array, noise: Array, known: Array, k: int, topics: Array) -> None:
-    """Random topics for the documents that have none, whatever they hold."""
-    for d in range(first, last):
-        if not known[d]:
-            begin = draw_ends[d]
-            for t in range(begin, draw_ends[d + 1]):
-                topics[t] = min(int(uniform(noise[d], t - begin) * k), k - 1)
-
-
-class Shared(NamedTuple):
-    """What every draw of a round is weighed by."""
-
-    log_phi: Array  # topics x words
-    tables: Array  # each word's phi as an alias table
-    bits: Array  # the same memory as whole numbers
-    alpha: Array
-    alpha_table: Array
-    alpha_bits: Array
-    offset: Array  # added to a topic's sum, once for every slot of a draw
+_OTHER = np.uint64(0xFFFF)  # alias tables: where a cell keeps its other outcome
 
 
 class Layout(NamedTuple):
@@ -61,94 +40,118 @@ class Read(NamedTuple):
     weights: Array
 
 
-class Sheet(NamedTuple):
-    """Room to reckon in: one draw's proposals, and what is known of the topics in them."""
+class Shared(NamedTuple):
+    """What every draw of a round is weighed by."""
 
-    here: Array  # the document's other draws, by topic
-    asked: Array  # the topics that are proposed, after the one that is there
-    by: Array  # and the word that proposes each
-    tried: Array  # the different ones among them
-    place: Array  # where a topic stands among these, or -1
-    sums: Array  # what the draw's weights say of each of these
-    runs: Array
+    log_phi: Array  # topics x words
+    tables: Array  # each word's phi as an alias table
+    bits: Array  # the same memory as whole numbers
+    alpha: Array
+    alpha_table: Array  # one row
+    alpha_bits: Array
 
 
 @njit(cache=True, nogil=True)
-def draw_pieces(
-    first: int, last: int, layout: Layout, read: Read, shared: Shared, noise: Array, sweeps: int, topics: Array
+def first_topics(first: int, last: int, draw_ends: Array, noise: Array, known: Array, k: int, topics: Array) -> None:
+    """Random topics for the documents that have none, whatever they hold."""
+    for d in range(first, last):
+        if not known[d]:
+            begin = draw_ends[d]
+            for t in range(begin, draw_ends[d + 1]):
+                topics[t] = min(int(uniform(noise[d], t - begin) * k), k - 1)
+
+
+@njit(cache=True, nogil=True)
+def draw_pieces(  # noqa: C901 - in one piece, see above
+    first: int,
+    last: int,
+    pieces: Array,
+    owners: Array,
+    draw_ends: Array,
+    slot_ends: Array,
+    ends: Array,
+    words: Array,
+    weights: Array,
+    log_phi: Array,
+    tables: Array,
+    bits: Array,
+    alpha: Array,
+    alpha_table: Array,
+    alpha_bits: Array,
+    noise: Array,
+    sweeps: int,
+    topics: Array,
 ) -> None:
     """Sweeps over pieces `first` to `last`, whose slots are those that were read.
 
-    A draw's target is (topics of the document's other draws + alpha) x exp(sum of weight x log phi).
+    A draw's target is (topics of the document's other draws + alpha) x exp(sum of weight x log phi). All proposals are made
+    before the first is judged, for none depends on the topic that is there: one by the document's other draws and alpha, then
+    some by single words of the draw. So each topic among them is weighed once.
     """
-    pieces, draw_ends, slot_ends = layout.pieces, layout.draw_ends, layout.slot_ends
-    k, origin, most = len(shared.alpha), slot_ends[pieces[first]], MOST_WORDS + 2
-    runs = np.empty(_longest(pieces[first], pieces[last], slot_ends, read.ends) // _RUN + 1)
-    asked, by, tried = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    sheet = Sheet(np.zeros(k), asked, by, tried, np.full(k, -1), np.empty(most), runs)
-    concentration = shared.alpha.sum()
+    most, origin = MOST_WORDS + 2, slot_ends[pieces[first]]
+    runs = np.empty(_longest(pieces[first], pieces[last], slot_ends, ends) // _RUN + 1)
+    here, place = np.zeros(len(alpha)), np.full(len(alpha), -1)  # the document's other draws by topic; where a topic is tried
+    asked, by, tried, sums = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
+    concentration = alpha.sum()
     for piece in range(first, last):
-        d = layout.owners[piece]
-        begin, end = draw_ends[d], draw_ends[d + 1]
-        draws, slots, before = end - begin, slot_ends[end] - slot_ends[begin], slot_ends[begin]
+        d = owners[piece]
+        begin, end, start = draw_ends[d], draw_ends[d + 1], noise[d]
+        others, slots, before = end - begin - 1, slot_ends[end] - slot_ends[begin], slot_ends[begin]
         for t in range(begin, end):
-            sheet.here[topics[t]] += 1.0
+            here[topics[t]] += 1.0
         for sweep in range(sweeps):
             for t in range(pieces[piece], pieces[piece + 1]):
-                at = _DOCUMENT * ((sweep + 1) * draws + t - begin) + _WORD * (sweep * slots + slot_ends[t] - before)
-                b, e, length = (
-                    read.ends[slot_ends[t] - origin],
-                    read.ends[slot_ends[t + 1] - origin],
-                    slot_ends[t + 1] - slot_ends[t],
-                )
-                sheet.here[topics[t]] -= 1.0
-                asked[0] = topics[t]
-                asked[1] = _by_document(topics, begin, end, t, shared, concentration, noise[d], at)
-                proposals = _by_words(b, e, min(length, MOST_WORDS), read, shared, sheet, noise[d], at + _DOCUMENT)
-                topics[t] = _settle(b, e, length, proposals, read, shared, sheet, noise[d], at)
-                sheet.here[topics[t]] += 1.0
+                length = slot_ends[t + 1] - slot_ends[t]
+                b, e = ends[slot_ends[t] - origin], ends[slot_ends[t + 1] - origin]
+                at = _DOCUMENT * ((sweep + 1) * (others + 1) + t - begin) + _WORD * (sweep * slots + slot_ends[t] - before)
+                z = np.int64(topics[t])
+                here[z] -= 1.0
+
+                height = uniform(start, at) * (others + concentration)
+                if height < others:
+                    asked[1] = _of_another(topics, begin, others, t, height)
+                else:
+                    asked[1] = _from_table(alpha_table, alpha_bits, 0, uniform(start, at + 1))
+                proposals = 2
+                if e > b:
+                    total = _sum_runs(b, e, weights, runs)
+                    for n in range(min(length, MOST_WORDS)):
+                        index = at + _DOCUMENT + _WORD * n
+                        word = words[_entry(b, e, weights, runs, uniform(start, index) * total)]
+                        by[proposals] = word
+                        asked[proposals] = _from_table(tables, bits, word, uniform(start, index + 1))
+                        proposals += 1
+
+                asked[0], many = z, 0
+                for n in range(proposals):
+                    if place[asked[n]] < 0:
+                        place[asked[n]] = many
+                        tried[many] = asked[n]
+                        many += 1
+                weighed = 0 if many > 1 else many
+                while many - weighed > 2:
+                    x, y, v = tried[weighed], tried[weighed + 1], tried[weighed + 2]
+                    sums[weighed], sums[weighed + 1], sums[weighed + 2] = _three(b, e, words, weights, log_phi, x, y, v)
+                    weighed += 3
+                if weighed < many:
+                    sums[weighed], sums[many - 1] = _two(b, e, words, weights, log_phi, tried[weighed], tried[many - 1])
+
+                for n in range(1, proposals):
+                    y = asked[n]
+                    if y != z:
+                        log_ratio, scale, index = sums[place[y]] - sums[place[z]], 1.0, at + 2
+                        if n > 1:  # the document's part is in the target, and the word's proposal is divided out
+                            log_ratio += log_phi[z, by[n]] - log_phi[y, by[n]]
+                            scale = (here[y] + alpha[y]) / (here[z] + alpha[z])
+                            index = at + _DOCUMENT + _WORD * (n - 2) + 2
+                        if uniform(start, index) < math.exp(min(log_ratio, _MOST)) * scale:
+                            z = y
+                for n in range(many):
+                    place[tried[n]] = -1
+                topics[t] = z
+                here[z] += 1.0
         for t in range(begin, end):
-            sheet.here[topics[t]] = 0.0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _by_words(b: int, e: int, most: int, read: Read, shared: Shared, sheet: Sheet, start: np.uint64, index: int) -> int:
-    """Topics as single words propose them, each word chosen by its weight alone. Returns how many proposals there are now."""
-    if e == b:
-        return 2
-    total = _sum_runs(b, e, read.weights, sheet.runs)
-    for n in range(most):
-        word = read.words[_entry(b, e, read.weights, sheet.runs, uniform(start, index + _WORD * n) * total)]
-        sheet.by[n + 2] = word
-        sheet.asked[n + 2] = _from_table(shared.tables, shared.bits, word, uniform(start, index + _WORD * n + 1))
-    return most + 2
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _settle(
-    b: int, e: int, length: int, proposals: int, read: Read, shared: Shared, sheet: Sheet, start: np.uint64, at: int
-) -> int:
-    """The draw's topic after each proposal was accepted or not, one after the other."""
-    asked, place, sums = sheet.asked, sheet.place, sheet.sums
-    z: int = asked[0]
-    many = _distinct(asked, proposals, place, sheet.tried)
-    if many > 1:
-        _likelihoods(sheet.tried, many, b, e, read.words, read.weights, shared.log_phi, sums)
-        for n in range(many):
-            sums[n] += length * shared.offset[sheet.tried[n]]
-        for n in range(1, proposals):
-            y = asked[n]
-            if y != z:
-                log_ratio, scale, index = sums[place[y]] - sums[place[z]], 1.0, at + 2
-                if n > 1:  # the document's part is in the target, and the word's proposal is divided out
-                    log_ratio += shared.log_phi[z, sheet.by[n]] - shared.log_phi[y, sheet.by[n]]
-                    scale = (sheet.here[y] + shared.alpha[y]) / (sheet.here[z] + shared.alpha[z])
-                    index = at + _DOCUMENT + _WORD * (n - 2) + 2
-                if uniform(start, index) < math.exp(min(log_ratio, _MOST)) * scale:
-                    z = y
-    for n in range(many):
-        place[sheet.tried[n]] = -1
-    return z
+            here[topics[t]] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -160,25 +163,24 @@ def _longest(first: int, last: int, slot_ends: Array, ends: Array) -> int:
     return most
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _by_document(
-    topics: Array, begin: int, end: int, t: int, shared: Shared, concentration: float, start: np.uint64, index: int
-) -> int:
-    """The topic of another draw of the document, or one by alpha: in proportion to what both make of it together."""
-    others = end - begin - 1
-    at = uniform(start, index) * (others + concentration)
-    if at < others:
-        other = begin + min(int(at), others - 1)
-        return np.int64(topics[other + 1 if other >= t else other])  # type: ignore[return-value]
-    return draw(shared.alpha_table, shared.alpha_bits, uniform(start, index + 1))
+@njit(cache=True, nogil=True)
+def _of_another(topics: Array, begin: int, others: int, t: int, height: float) -> int:
+    """The topic of another draw of the document, all alike."""
+    other = begin + min(int(height), others - 1)
+    return int(topics[other + 1 if other >= t else other])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _from_table(tables: Array, bits: Array, row: int, chance: float) -> int:
-    return draw(tables[row], bits[row], chance)
+    """As `alias_tables.draw` does, from a row of many tables."""
+    at = chance * tables.shape[1]
+    cell = min(int(at), tables.shape[1] - 1)
+    if at - cell < tables[row, cell]:
+        return int(cell)
+    return int(bits[row, cell] & _OTHER)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _sum_runs(b: int, e: int, weights: Array, runs: Array) -> float:
     """The sum of all weights; those of each run of entries go to `runs`."""
     total = 0.0
@@ -198,7 +200,7 @@ def _sum_runs(b: int, e: int, weights: Array, runs: Array) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _entry(b: int, e: int, weights: Array, runs: Array, left: float) -> int:
     """The entry at that height of all weights piled up."""
     run, last = 0, (e - b - 1) // _RUN
@@ -213,97 +215,79 @@ def _entry(b: int, e: int, weights: Array, runs: Array, left: float) -> int:
     return i
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _distinct(asked: Array, proposals: int, place: Array, tried: Array) -> int:
-    """The topics that were asked for, each once, and where each of them stands."""
-    many = 0
-    for n in range(proposals):
-        z = asked[n]
-        if place[z] < 0:
-            place[z] = many
-            tried[many] = z
-            many += 1
-    return many
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _likelihoods(tried: Array, many: int, b: int, e: int, words: Array, weights: Array, log_phi: Array, sums: Array) -> None:
-    """Each tried topic's sum of weight x log phi, three topics in one pass over the entries: reading these is half the work."""
-    n = 0
-    while many - n > 2:
-        sums[n], sums[n + 1], sums[n + 2] = _three(
-            b, e, words, weights, log_phi[tried[n]], log_phi[tried[n + 1]], log_phi[tried[n + 2]]
-        )
-        n += 3
-    if many - n == 2:
-        sums[n], sums[n + 1] = _two(b, e, words, weights, log_phi[tried[n]], log_phi[tried[n + 1]])
-    elif many - n == 1:
-        sums[n], _ = _two(b, e, words, weights, log_phi[tried[n]], log_phi[tried[n]])
-
-
 @njit(cache=True, nogil=True)
-def _three(
-    b: int, e: int, words: Array, weights: Array, first: Array, second: Array, third: Array
-) -> tuple[float, float, float]:
-    """By four lanes each, in one order: one long chain of additions is slow, and every machine must draw alike."""
+def _three(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int, z: int) -> tuple[float, float, float]:
+    """Three topics' sums of weight x log phi in one pass, for to read the entries is half the work.
+
+    By four lanes each, in one order: one long chain of additions is slow, and every machine must draw alike.
+    """
     a0 = a1 = a2 = b0 = b1 = b2 = c0 = c1 = c2 = d0 = d1 = d2 = 0.0
     whole = b + (e - b) // 4 * 4
     for i in range(b, whole, 4):
-        w, x = words[i], weights[i]
-        a0 += x * first[w]
-        a1 += x * second[w]
-        a2 += x * third[w]
-        w, x = words[i + 1], weights[i + 1]
-        b0 += x * first[w]
-        b1 += x * second[w]
-        b2 += x * third[w]
-        w, x = words[i + 2], weights[i + 2]
-        c0 += x * first[w]
-        c1 += x * second[w]
-        c2 += x * third[w]
-        w, x = words[i + 3], weights[i + 3]
-        d0 += x * first[w]
-        d1 += x * second[w]
-        d2 += x * third[w]
+        w, v = np.uint32(words[i]), weights[i]
+        a0 += v * log_phi[x, w]
+        a1 += v * log_phi[y, w]
+        a2 += v * log_phi[z, w]
+        w, v = np.uint32(words[i + 1]), weights[i + 1]
+        b0 += v * log_phi[x, w]
+        b1 += v * log_phi[y, w]
+        b2 += v * log_phi[z, w]
+        w, v = np.uint32(words[i + 2]), weights[i + 2]
+        c0 += v * log_phi[x, w]
+        c1 += v * log_phi[y, w]
+        c2 += v * log_phi[z, w]
+        w, v = np.uint32(words[i + 3]), weights[i + 3]
+        d0 += v * log_phi[x, w]
+        d1 += v * log_phi[y, w]
+        d2 += v * log_phi[z, w]
     for i in range(whole, e):
-        w, x = words[i], weights[i]
-        a0 += x * first[w]
-        a1 += x * second[w]
-        a2 += x * third[w]
+        w, v = np.uint32(words[i]), weights[i]
+        a0 += v * log_phi[x, w]
+        a1 += v * log_phi[y, w]
+        a2 += v * log_phi[z, w]
     return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1), (a2 + b2) + (c2 + d2)
 
 
 @njit(cache=True, nogil=True)
-def _two(b: int, e: int, words: Array, weights: Array, first: Array, second: Array) -> tuple[float, float]:
+def _two(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int) -> tuple[float, float]:
     """The same of two topics."""
     a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = 0.0
     whole = b + (e - b) // 4 * 4
     for i in range(b, whole, 4):
-        w, x = words[i], weights[i]
-        a0 += x * first[w]
-        a1 += x * second[w]
-        w, x = words[i + 1], weights[i + 1]
-        b0 += x * first[w]
-        b1 += x * second[w]
-        w, x = words[i + 2], weights[i + 2]
-        c0 += x * first[w]
-        c1 += x * second[w]
-        w, x = words[i + 3], weights[i + 3]
-        d0 += x * first[w]
-        d1 += x * second[w]
+        w, v = np.uint32(words[i]), weights[i]
+        a0 += v * log_phi[x, w]
+        a1 += v * log_phi[y, w]
+        w, v = np.uint32(words[i + 1]), weights[i + 1]
+        b0 += v * log_phi[x, w]
+        b1 += v * log_phi[y, w]
+        w, v = np.uint32(words[i + 2]), weights[i + 2]
+        c0 += v * log_phi[x, w]
+        c1 += v * log_phi[y, w]
+        w, v = np.uint32(words[i + 3]), weights[i + 3]
+        d0 += v * log_phi[x, w]
+        d1 += v * log_phi[y, w]
     for i in range(whole, e):
-        w, x = words[i], weights[i]
-        a0 += x * first[w]
-        a1 += x * second[w]
+        w, v = np.uint32(words[i]), weights[i]
+        a0 += v * log_phi[x, w]
+        a1 += v * log_phi[y, w]
     return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1)
 
 
 @njit(cache=True, nogil=True)
-def add_up(first: int, last: int, layout: Layout, read: Read, topics: Array, sums: Array) -> None:
+def add_up(
+    first: int,
+    last: int,
+    pieces: Array,
+    slot_ends: Array,
+    ends: Array,
+    words: Array,
+    weights: Array,
+    topics: Array,
+    sums: Array,
+) -> None:
     """Adds the weights of pieces `first` to `last`, whose slots are those that were read, to the sums of their topics."""
-    slot_ends = layout.slot_ends
-    origin = slot_ends[layout.pieces[first]]
-    for t in range(layout.pieces[first], layout.pieces[last]):
-        row = sums[topics[t]]
-        for i in range(read.ends[slot_ends[t] - origin], read.ends[slot_ends[t + 1] - origin]):
-            row[read.words[i]] += np.int64(np.rint(read.weights[i] * WHOLE))
+    origin = slot_ends[pieces[first]]
+    for t in range(pieces[first], pieces[last]):
+        z = topics[t]
+        for i in range(ends[slot_ends[t] - origin], ends[slot_ends[t + 1] - origin]):
+            sums[z, np.uint32(words[i])] += np.int64(np.rint(weights[i] * WHOLE))

@@ -22,6 +22,7 @@ from securetm.models.slot_kernels import WHOLE, Layout, Read, Shared, add_up, dr
 
 _PIECE = 1 << 8  # slots of one document that make all their sweeps before the next ones do
 _BLOCK = 1 << 15  # weights that are read at a time: they stay in the processor's cache until their topics are drawn
+FLOOR = 0.5  # of a topic's mean count: added to eta
 _GUESS = 512  # weights in a slot, before any was seen
 
 
@@ -45,8 +46,8 @@ class Slots:
     @classmethod
     def of(cls, documents: Any, words: int, by_sentence: bool) -> Self:
         """The slots of documents (contracts.Documents) behind noise, over that many words."""
-        if documents.counts.shape[1] != words:
-            raise BrokenPromise("document", documents.counts.shape[1], words)
+        if len(documents.vocabulary) != words:  # their counts would be drawn only to be measured
+            raise BrokenPromise("document", len(documents.vocabulary), words)
         token_ends = _begun(documents.token_ends)
         if not by_sentence:
             return cls(documents.perturbed, token_ends, np.arange(token_ends[-1] + 1))
@@ -83,7 +84,7 @@ class Slots:
             return self._sums[id(topics)][1] / WHOLE
         sums = np.zeros(table.counts.shape, np.int64)
         for head, stop, read in self._blocks(0, len(self)):
-            add_up(head, stop, self._layout, read, topics, sums)
+            add_up(head, stop, self._layout.pieces, self.slot_ends, *read, topics, sums)
         return sums / WHOLE
 
     def pour(self, topics: Array, table: Table, tally: Tally, persons: Array | None) -> None:  # noqa: ARG002
@@ -96,8 +97,8 @@ class Slots:
         """New topics for a range of documents, and the sums that they make: a block is read once for both."""
         sums = np.zeros(shared.log_phi.shape, np.int64)
         for head, stop, read in self._blocks(first, last):
-            draw_pieces(head, stop, self._layout, read, shared, noise, sweeps, topics)
-            add_up(head, stop, self._layout, read, topics, sums)
+            draw_pieces(head, stop, *self._layout, *read, *shared, noise, sweeps, topics)
+            add_up(head, stop, self._layout.pieces, self.slot_ends, *read, topics, sums)
         return sums
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, Read]]:
@@ -123,15 +124,12 @@ class Slots:
 
 
 def _shared(table: Table) -> Shared:
-    smooth = table.counts + table.eta
+    """Noise puts about as much on any word, and its own chances must not set topics apart: eta is raised by a share of it."""
+    smooth = table.counts + table.eta + FLOOR * table.counts.mean(axis=1, keepdims=True)
     phi = smooth / smooth.sum(axis=1, keepdims=True)
     tables, _ = tables_of(np.ascontiguousarray(phi.T))
     alpha, _ = tables_of(table.alpha[None])
-    return Shared(np.log(phi), tables, _bits(tables), table.alpha, alpha[0], _bits(alpha)[0], np.zeros(len(phi)))
-
-
-def _bits(tables: Array) -> Array:
-    return tables.view(np.uint64)
+    return Shared(np.log(phi), tables, tables.view(np.uint64), table.alpha, alpha, alpha.view(np.uint64))
 
 
 def _begun(ends: Array) -> Array:

@@ -44,13 +44,8 @@ class Behind:
     persons: None = None
 
     @property
-    def counts(self):
-        lengths = np.diff(self.token_ends, prepend=0)
-        owner = sparse.csr_array(
-            (np.ones(len(self.perturbed)), (np.repeat(np.arange(len(lengths)), lengths), np.arange(len(self.perturbed)))),
-            shape=(len(lengths), len(self.perturbed)),
-        )
-        return sparse.csr_array(owner @ self.perturbed.rows)
+    def vocabulary(self):
+        return tuple(f"w{v}" for v in range(self.perturbed.rows.shape[1]))
 
     def __len__(self):
         return len(self.token_ends)
@@ -91,7 +86,7 @@ def drawn(documents, table, by_sentence=False, sweeps=1, threads=1, topics=None)
 
 
 def log_phi(table):
-    smooth = table.counts + table.eta
+    smooth = table.counts + table.eta + 0.5 * table.counts.mean(axis=1, keepdims=True)
     return np.log(smooth / smooth.sum(axis=1, keepdims=True))
 
 
