@@ -16,7 +16,7 @@ from securetm.federation.folder import RESULT
 
 from .conftest import SMALL, Said, securetm
 
-COMMANDS = ("run", "topics", "transform", "explain", "check", "reproduce", "bench", "budget")
+COMMANDS = ("run", "topics", "transform", "explain", "check", "reproduce", "bench", "budget", "audit")
 SLOW = ("reproduce", "bench")
 
 
@@ -55,7 +55,7 @@ def test_version() -> None:
     assert re.fullmatch(r"securetm \d+\.\d+\.\d+\n", securetm("--version").out)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", *SLOW)])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "audit", *SLOW)])
 def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -> None:
     said = securetm(*shlex.split(example_of(command))[1:])
     assert said.code == 0, said.err

@@ -1,4 +1,4 @@
-"""Audit plans: the shelf is readable, and every fault of a file has its name and place."""
+"""Audit plans: the shelf is readable and fits its attacks, and every fault of a file has its name and place."""
 
 from __future__ import annotations
 
@@ -7,38 +7,68 @@ from pathlib import Path
 import pytest
 
 from securetm.errors import BadSetting, Misuse, NotFound, UnknownSetting
+from securetm.leakage.attacks import attack_called
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
+from securetm.leakage.recorded import granted_to
+from securetm.plans import read_plan
 from securetm.shelf import shelf
 
-GOOD = (shelf("audits") / "plans" / "gradient_inversion.toml").read_text()
+from .conftest import adversary
+
+SHELF = shelf("audits") / "plans"
+GOOD = (SHELF / "quick.toml").read_text()
 
 
 @pytest.mark.parametrize("name", audit_plan_names())
 def test_the_shelf_is_sound(name: str) -> None:
-    assert read_audit_plan(name).name == name
+    plan = read_audit_plan(name)
+    assert plan.name == name
+    for trial in plan.trials:
+        attack = attack_called(trial.attack)
+        assert trial.measure in attack.measures
+        granted_to(attack, adversary(trial.adversary, trial.threat_model))  # raises where the adversary does not see enough
+
+
+def test_a_plan_without_any_trial_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.toml"
+    path.write_text('name = "empty"\ntitle = "Nothing"\ntrial = []\n')
+    with pytest.raises(BadSetting, match="a plan tries something"):
+        read_audit_plan(path)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "error", "said"),
     [
+        ('name  = "quick"', 'name = "slow"', BadSetting, "must be the name of its file"),
         ('threat_model = "curious_coordinator"', 'threat_model = "nobody"', NotFound, "threat model"),
         ('adversary    = "coordinator"', 'adversary = "neighbour"', BadSetting, "is none of coordinator, party"),
-        ('adversary    = "coordinator"', 'adversary = "party"', BadSetting, "is not required against party"),
-        ('"sees only sums"', '"sees nothing"', BadSetting, "is not required against coordinator"),
-        ('profiles     = ["open"]', 'profiles = ["shut"]', NotFound, "'shut'"),
-        ('profiles     = ["open"]', 'profiles = ["open", "open"]', BadSetting, "twice"),
-        ('profiles     = ["open"]', "profiles = []", BadSetting, "must be one of the profiles tried"),
+        ('adversary    = "coordinator"', 'adversary = "party"', BadSetting, "is neither required against party"),
+        ('"sees only sums"', '"sees nothing"', BadSetting, "is neither required against coordinator"),
+        ('profiles     = ["open", "masked"]', 'profiles = ["shut"]', NotFound, "'shut'"),
+        ('profiles     = ["open", "masked"]', 'profiles = ["open", "open"]', BadSetting, "twice"),
+        ('profiles     = ["open", "masked"]', "profiles = []", BadSetting, "must be one of the profiles tried"),
+        ('attack       = "gradient_inversion"', 'attack = "guessing"', NotFound, "no attack called 'guessing'"),
         ('expect_fail  = "open"', "", BadSetting, "expect_fail = .* is missing"),
         ("confidence   = 0.95", "confidence = 1.0", BadSetting, "below 1"),
-        ("refuted_from = 0.05", "refuted_from = 5", BadSetting, "between 0 and 1"),
-        ("runs = 3", "runs = 0", BadSetting, r"\[effort\]: runs"),
-        ("runs = 3", 'runs = "many"', BadSetting, r"\[effort\]: runs"),
-        ("[effort]", "[efforts]", UnknownSetting, "efforts"),
+        ("refuted_from = 0.05", "refuted_from = 5", BadSetting, "not above 1"),
+        ("refuted_from = 0.05", "refuted_from = 0", BadSetting, "above 0"),
+        ("rounds = 4,", "", BadSetting, "effort: rounds = .* is missing"),
+        ("rounds = 4", "rounds = 0", BadSetting, r"number 1 effort: rounds"),
+        ("rounds = 4", 'rounds = "many"', BadSetting, r"number 1 effort: rounds"),
+        ("effort       =", "efforts =", UnknownSetting, "efforts"),
     ],
 )
 def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, error: type[Misuse], said: str) -> None:
     assert old in GOOD
-    path = tmp_path / "gradient_inversion.toml"
-    path.write_text(GOOD.replace(old, new))
+    path = tmp_path / "quick.toml"
+    path.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(error, match=said):
         read_audit_plan(path)
+
+
+@pytest.mark.parametrize("name", audit_plan_names())
+def test_runs_of_the_shelf_have_settings_that_plans_know(name: str) -> None:
+    for trial in read_audit_plan(name).trials:
+        for profile in trial.profiles:
+            settled = read_plan(None, {**trial.run, "profile": profile})
+            assert settled.model.name in attack_called(trial.attack).models

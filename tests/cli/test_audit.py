@@ -1,0 +1,98 @@
+"""`securetm audit`: the contract of its JSON, its page, its exit codes and its letters."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from securetm.aggregation import masked_opening, masked_round
+from securetm.leakage import plans
+
+from ..leakage.conftest import texts, write_plan
+from .conftest import securetm
+from .test_cli import example_of, told
+
+CONTRACT = {
+    "attack", "adversary", "threat_model", "profile", "model", "claim", "measure", "value", "low", "high", "ceiling", "unit",
+    "verdict", "baseline", "seconds",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents and a plan over them."""
+    place = tmp_path_factory.mktemp("bench")
+    names = ("centre", "east", "north", "south", "west")
+    rows = [{"text": text, "party": name} for seed, name in enumerate(names) for text in texts(70, seed)]
+    (place / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    write_plan(place / "small.toml", place / "documents.jsonl")
+    return place
+
+
+def test_audit_says_what_the_contract_promises(bench: Path, tmp_path: Path) -> None:
+    page = tmp_path / "audit.html"
+    said = securetm("audit", str(bench / "small.toml"), "--html", str(page), "--json")
+    assert said.code == 0, said.err
+    result = said.json
+    assert (result["plan"], result["run"]) == ("small", "demonstration")
+    assert [finding["verdict"] for finding in result["findings"]] == ["refuted", "not refuted"]
+    for finding in result["findings"]:
+        assert finding.keys() >= CONTRACT
+        assert finding["low"] <= finding["value"] <= finding["high"]
+        assert 0.9 < finding["ceiling"] <= 1
+    assert [finding["baseline"] for finding in result["findings"]] == [True, False]
+    assert result["not_tried"]
+    assert "<!doctype html>" in page.read_text("utf-8")
+    assert "One claim was tried and not refuted" in " ".join(said.err.split())
+    assert "no evidence of safety" in " ".join(said.err.split())
+
+
+def test_a_refuted_claim_exits_1(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in (masked_round, masked_opening):
+        monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
+    said = securetm("audit", str(bench / "small.toml"), "--json")
+    assert said.code == 1, said.err
+    assert [finding["verdict"] for finding in said.json["findings"]] == ["refuted", "refuted"]
+    assert said.json["refuted_claims"] == 1
+    assert "Refuted: “sees only sums” of profile masked" in " ".join(said.err.split())
+
+
+def test_examples_are_quoted_only_where_wanted(bench: Path, tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path / "open.toml", bench / "documents.jsonl", profiles=["open"], batch=2))
+    quoting, silent = (securetm("audit", plan, "--examples", n, "--json") for n in ("1", "0"))
+    (quoted,), (unquoted,) = (said.json["findings"] for said in (quoting, silent))
+    assert len(quoted["examples"]) == 1
+    assert unquoted["examples"] == []
+    word = quoted["examples"][0]["original"].split(",")[0].split(" ")[0]
+    assert word in quoting.err
+    assert word not in silent.err
+
+
+def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a plan of that name that is over in seconds; the real one runs in the slow suite."""
+    monkeypatch.chdir(tmp_path)
+    small = write_plan(tmp_path / "quick.toml", bench / "documents.jsonl", profiles=["open"], batch=2)
+    monkeypatch.setattr(plans, "toml_on", lambda *_, **__: small)
+    said = securetm(*shlex.split(example_of("audit"))[1:])
+    assert said.code == 0, said.err
+    assert Path("audit.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_quick_audit_ends_within_two_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = securetm(*shlex.split(example_of("audit"))[1:], "--json")
+    assert said.code == 0, said.err
+    assert said.json["seconds"] < 120
+    assert all(finding["verdict"] == "refuted" for finding in said.json["findings"] if finding["baseline"])
+    assert Path("audit.html").is_file()
+
+
+def test_misuses_end_in_a_letter(bench: Path, tmp_path: Path) -> None:
+    told(securetm("audit", "magic"), 2, "no audit plan called 'magic'")
+    told(securetm("audit"), 2, "Missing argument")
+    told(securetm("audit", str(bench / "small.toml"), "--run", str(tmp_path / "absent")), 2, "holds no run")
+    told(securetm("audit", str(bench / "small.toml"), "--examples", "99"), 2, "--examples")

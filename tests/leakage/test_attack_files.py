@@ -1,0 +1,155 @@
+"""Every attack is one complete file that can reach its view and public arithmetic, and nothing that knows the truth."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import securetm
+from securetm.errors import NotFound
+from securetm.leakage import attacks
+from securetm.leakage.attack import Attack
+from securetm.leakage.attacks import attack_called, attack_names
+from securetm.threats import CHANNELS
+
+HOUSE = Path(securetm.__file__).parent
+FOLDER = HOUSE / "leakage" / "attacks"
+OPENING = ("recorded", "truth", "audit", "demonstration", "controls")  # rooms of this floor that open folders or judge
+FORBIDDEN = (
+    *(f"securetm.leakage.{name}" for name in OPENING),
+    "securetm.federation.folder",
+    "securetm.federation.party",
+    "securetm.federation.simulation",
+    "securetm.federation.sources",
+    "securetm.federation.store",
+    "securetm.federation.transcript",
+    "securetm.federation.finished",
+    "securetm.corpus",
+    "securetm.shelf",
+)
+WAYS_OUT = (
+    "pathlib",
+    "os",
+    "io",
+    "sqlite3",
+    "glob",
+    "shutil",
+    "subprocess",
+    "tempfile",
+    "importlib",
+    "pkgutil",
+    "gc",
+    "inspect",
+)
+
+
+def _imports(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return found
+
+
+def _offences(path: Path) -> list[str]:
+    names = _imports(path)
+    barred = [name for name in names if any(name == wall or name.startswith(f"{wall}.") for wall in FORBIDDEN)]
+    barred += [name for name in names if name.split(".")[0] in WAYS_OUT]
+    called = {node.func.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _is_plain_call(node)}  # type: ignore[attr-defined]
+    return [*barred, *(called & {"open", "__import__", "eval", "exec", "globals", "vars"})]
+
+
+def _is_plain_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_no_attack_reaches_a_folder_or_the_truth(name: str) -> None:
+    assert _offences(FOLDER / f"{name}.py") == []
+
+
+@pytest.mark.parametrize(
+    "name", ["gradients", "cones", "word_bags", "prodlda_layers", "rational", "views", "rebuilt", "attack"]
+)
+def test_nor_does_what_attacks_are_made_of(name: str) -> None:
+    assert _offences(HOUSE / "leakage" / f"{name}.py") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from securetm.leakage.truth import truth_of",
+        "from securetm.leakage import truth",
+        "import securetm.federation.folder",
+        "from securetm.corpus.corpus import Corpus",
+        "from pathlib import Path",
+        "import os.path",
+        "open('documents')",
+        "__import__('os')",
+    ],
+)
+def test_the_check_would_see_it(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "sly.py"
+    path.write_text(f"def attack():\n    {line}\n")
+    assert _offences(path)
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_every_attack_says_what_it_is(name: str) -> None:
+    attack = attack_called(name)
+    assert isinstance(attack, Attack)
+    assert attack.name == name
+    for text in (attack.title, attack.citation, attack.cost, attack.given):
+        assert len(text) > 10
+    assert set(attack.needs) | set(attack.either) <= set(CHANNELS)
+    assert attack.needs
+    assert attack.models
+    assert attack.measures
+    assert all(unit for unit in attack.measures.values())
+
+
+STRANGER = '''
+"""An attack by a stranger: it names every word of the vocabulary."""
+
+import numpy as np
+
+from securetm.leakage.attack import Attack, Counted, Guess, Judged
+from securetm.leakage.rebuilt import judged_words
+
+
+def attack(view, effort):
+    words = np.arange(len(view.vocabulary()))
+    return tuple(Guess(message.serial, message.sender, (), words) for message in view.messages("answer"))
+
+
+def judge(guesses, truth):
+    return Judged(judged_words(guesses, truth))
+
+
+ATTACK = Attack(
+    "name_everything", "Naming every word", "nobody, 2020", "no time at all", "the list of words",
+    ("request", "answer", "vocabulary"), (), ("prodlda",),
+    {"named words that occur": "word", "words that are named": "word"}, attack, judge,
+)
+'''
+
+
+def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "name_everything.py").write_text(STRANGER)
+    monkeypatch.setattr(attacks, "__path__", [*attacks.__path__, str(tmp_path)])
+    monkeypatch.setitem(sys.modules, "securetm.leakage.attacks.name_everything", None)
+    del sys.modules["securetm.leakage.attacks.name_everything"]
+    assert "name_everything" in attack_names()
+    assert attack_called("name_everything").title == "Naming every word"
+
+
+def test_an_unknown_attack_is_said_with_those_there_are() -> None:
+    with pytest.raises(NotFound, match="no attack called 'magic'") as caught:
+        attack_called("magic")
+    assert "gradient_inversion" in caught.value.advice()

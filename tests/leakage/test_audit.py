@@ -1,0 +1,186 @@
+"""The audit as a whole: baselines first, verdicts that follow from them, and a protection that is left out is caught."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from securetm.aggregation import masked_opening, masked_round
+from securetm.errors import BrokenAttack, NothingToAttack, NotRecorded, UnreadableMessage
+from securetm.leakage import attacks
+from securetm.leakage.attack import Bounded, Counted, Judged
+from securetm.leakage.attacks import attack_called, gradient_inversion
+from securetm.leakage.audit import audit
+from securetm.leakage.findings import (
+    NOT_REFUTED,
+    NOT_TESTED,
+    REFUTED,
+    Audit,
+    judged_alone,
+    measured,
+    with_baseline,
+)
+
+from .conftest import Recorded, write_plan
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory, documents_file: Path) -> Audit:
+    """One trial on open and masked."""
+    place = tmp_path_factory.mktemp("audit")
+    return audit(write_plan(place / "small.toml", documents_file), keep=place / "runs")
+
+
+def test_the_baseline_breaks_and_the_claim_stands(done: Audit) -> None:
+    baseline, claim = done.findings
+    assert (baseline.profile, baseline.baseline, baseline.claimed, baseline.verdict) == ("open", True, False, REFUTED)
+    assert (claim.profile, claim.baseline, claim.claimed, claim.verdict) == ("masked", False, True, NOT_REFUTED)
+    assert baseline.measured.low > 0.5
+    assert claim.measured.value == 0.0
+    assert done.refuted_claims == ()
+    assert done.blunt == ()
+
+
+def test_a_finding_says_what_it_stands_on(done: Audit) -> None:
+    claim = done.findings[1]
+    assert claim.sees == ("request", "vocabulary", "answer", "sealed")
+    assert claim.setting == "5 parties, 20 documents of each per answer, 3 rounds"
+    assert claim.effort == "2 rounds, 100 documents"
+    assert (claim.measured.hits, claim.measured.of) == (0, 100)
+    assert claim.chance is not None
+    assert claim.chance.of == 100
+    precision = next(more for more in claim.beside if more.measure == "named words that occur")
+    assert precision.value == precision.by_chance
+    assert claim.seconds > 0
+    assert "chance" not in claim.why
+
+
+def test_what_was_not_tried_is_listed(done: Audit) -> None:
+    assert done.not_tried[0] == "what a test leaves out"
+    listed = " ".join(done.not_tried)
+    assert "sum_inversion" in listed
+    assert "the adversary “party” of curious_coordinator" in listed
+    assert "with the help of up to 2 parties" in listed
+    assert "gradient_inversion" not in listed
+
+
+def test_runs_are_kept_where_asked_and_thrown_away_otherwise(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    plan = write_plan(tmp_path / "one.toml", documents_file, profiles=["open"], batch=2)
+    audit(plan, keep=tmp_path / "kept")
+    assert [path.name[:5] for path in (tmp_path / "kept").glob("open-*")] == ["open-"]
+    audit(plan)
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claim is the profile's, the protection is gone: sums still add up, and only an attack can tell."""
+    for room in (masked_round, masked_opening):
+        monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
+    found = audit(write_plan(tmp_path / "unmasked.toml", documents_file))
+    (broken,) = found.refuted_claims
+    assert (broken.profile, broken.verdict) == ("masked", REFUTED)
+    assert broken.measured.low > 0.05
+
+
+def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    plan = write_plan(tmp_path / "given.toml", documents_file)
+    found = audit(plan, recorded("masked", 20).path)
+    assert [(finding.profile, finding.baseline) for finding in found.findings] == [("open", True), ("masked", False)]
+    assert found.run == recorded("masked", 20).path.name
+    assert found.reproduce == (f"securetm audit given --run {found.run}",)
+    with pytest.raises(NotRecorded):
+        audit(plan, recorded("open", 8, 1, with_content=False).path)
+
+
+def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, documents_file: Path) -> None:
+    """Batches of eight are beyond the decoder attack: it finds nothing to read, and the audit says so."""
+    blunt = write_plan(tmp_path / "blunt.toml", documents_file, attack="decoder_inversion", batch=20)
+    found = audit(blunt)
+    assert [finding.verdict for finding in found.findings] == [NOT_TESTED, NOT_TESTED]
+    assert found.findings[0].why == "there was nothing to try it on"
+    assert "did not break the baseline" in found.findings[1].why
+    assert [finding.profile for finding in found.blunt] == ["open"]
+    assert found.refuted_claims == ()
+
+
+def test_an_unknown_measure_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
+    with pytest.raises(BrokenAttack, match="no result for the measure 'luck'"):
+        audit(write_plan(tmp_path / "wrong.toml", documents_file, measure="luck"))
+
+
+def test_an_attack_that_measures_less_than_it_declares_is_told(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = dataclasses.replace(gradient_inversion.ATTACK, judge=lambda guesses, truth: Judged({}))
+    monkeypatch.setattr(gradient_inversion, "ATTACK", half)
+    with pytest.raises(BrokenAttack, match="documents recovered exactly"):
+        audit(write_plan(tmp_path / "half.toml", documents_file, profiles=["open"], batch=2))
+
+
+def test_what_an_attack_cannot_read_is_not_tested(
+    tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(view: object, effort: object) -> None:
+        raise UnreadableMessage("north")
+
+    monkeypatch.setattr(gradient_inversion, "ATTACK", dataclasses.replace(gradient_inversion.ATTACK, attack=lost))
+    (finding,) = audit(write_plan(tmp_path / "lost.toml", documents_file, profiles=["open"], batch=2)).findings
+    assert (finding.verdict, finding.measured.value) == (NOT_TESTED, None)
+    assert "holds no vector" in finding.why
+
+
+def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    plan = write_plan(tmp_path / "other.toml", documents_file)
+    other = dataclasses.replace(attack_called("gradient_inversion"), models=("lda",))
+    original = attacks.attack_called
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("securetm.leakage.audit.attack_called", lambda name: other if name == other.name else original(name))
+        with pytest.raises(NothingToAttack, match="no attack of the plan 'other'"):
+            audit(plan, recorded("open", 8).path)
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "by_chance", "verdict", "said"),
+    [
+        (100, 100, 0, REFUTED, "the interval begins at 0.96"),
+        (12, 100, 0, REFUTED, "begins at 0.06"),
+        (9, 100, 0, NOT_REFUTED, "reached 0.09"),
+        (0, 100, 0, NOT_REFUTED, "no more than 0.03"),
+        (0, 0, 0, NOT_TESTED, "nothing to try"),
+        (1, 1, 0, NOT_TESTED, "too little was tried"),
+        (100, 100, 100, NOT_TESTED, "random numbers reach as much"),
+        (12, 100, 7, NOT_TESTED, "does not lie above that of chance"),
+    ],
+)
+def test_the_verdict_follows_from_interval_ceiling_and_chance(
+    hits: int, of: int, by_chance: int, verdict: str, said: str
+) -> None:
+    found = measured("m", "u", Counted(hits, of), 0.95)
+    chance = measured("m", "u", Counted(by_chance, max(of, 1)), 0.95)
+    assert judged_alone(found, chance, 0.05)[0] == verdict
+    assert said in judged_alone(found, chance, 0.05)[1]
+
+
+def test_no_verdict_says_safe() -> None:
+    assert {REFUTED, NOT_REFUTED, NOT_TESTED} == {"refuted", "not refuted", "not tested"}
+
+
+def test_a_measure_that_is_no_share_keeps_its_own_interval() -> None:
+    found = measured("epsilon", "document", Bounded(1.2, 0.8, 1.9, 2.2), 0.95)
+    assert (found.value, found.low, found.high, found.ceiling, found.hits) == (1.2, 0.8, 1.9, 2.2, None)
+
+
+def test_everything_depends_on_the_baseline(done: Audit) -> None:
+    broken = tuple(dataclasses.replace(f, verdict=REFUTED) for f in done.findings)
+    assert with_baseline(broken) == broken
+    held = (dataclasses.replace(broken[0], verdict=NOT_REFUTED), broken[1])
+    assert [finding.verdict for finding in with_baseline(held)] == [NOT_REFUTED, NOT_TESTED]
