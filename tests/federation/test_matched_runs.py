@@ -20,7 +20,7 @@ from securetm.federation.store import read_arrays
 from securetm.models.matched import Matched, MatchedLDA, MatchedSentenceLDA
 from securetm.plans import Plan
 
-from .conftest import SUBJECTS, small_plan
+from .conftest import SHARED, SUBJECTS, small_plan
 from .played import Played, make_party, refusals, settled
 
 ROUNDS = 4
@@ -118,3 +118,17 @@ def test_a_party_answers_about_no_other_shape_than_agreed(corpora: Mapping[str, 
     assert [name for name, _ in refusals(party)] == ["BadState", "BadState"]
     many = {"top": np.zeros((200, 10), dtype=np.int64)}  # there may be more global topics than a party has
     assert played.send(party, played.ask(COHERENCE, many)).parcels
+
+
+def test_behind_noise_on_single_words_it_still_finds_what_each_party_speaks_of(
+    corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(sorted({*SHARED, *(word for subject in SUBJECTS.values() for word in subject)})), "utf-8")
+    public = {"source": "file", "file": str(words)}
+    plan = small_plan(profile="iftm", model=dict(plan_of().model.settings, name="lda"), vocabulary=public, training__rounds=3)
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
+    for subject in SUBJECTS.values():
+        assert max(len(set(topic) & set(subject)) for topic in result["topics"]) >= 5
+    assert [spent["unit"] for spent in result["spent"]] == ["word"] * 3
+    assert all(7.99 < spent["epsilon"] <= 8 for spent in result["spent"])  # once, however many rounds
