@@ -29,13 +29,13 @@ from securetm.errors import (
 )
 from securetm.mechanisms.noising import claims_alone
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, canonical
-from securetm.mechanisms.slot_noise import LEAST_EPSILON, MOST_EPSILON, SECRET, SlotNoise
+from securetm.mechanisms.slot_noise import LEAST_EPSILON, MOST_CUT, MOST_EPSILON, MOST_WORDS, SECRET, SlotNoise
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 DISTRIBUTIONS = ("discrete", "continuous")
-MOST_WORDS = 1 << 22
+VERSION = 1  # of how noise is read from a keystream
 _DRAWN: dict[int, tuple[str, bytes, PerturbedDocuments]] = {}  # by the corpus they belong to, as long as that lives
 
 
@@ -62,6 +62,9 @@ class LaplaceCounts(Mechanism):
         for name, (fine, problem) in sound.items():
             if not fine:
                 raise BadSetting(type(self).__name__, name, str(getattr(self, name)), problem)
+        if self.law(1).cut > MOST_CUT:
+            most = f"is too high for this epsilon: noise reaches it with a chance below e^-{MOST_CUT:g}"
+            raise BadSetting(type(self).__name__, "threshold", str(self.threshold), most)
 
     @property
     def once(self) -> bool:
@@ -103,20 +106,15 @@ class LaplaceCounts(Mechanism):
         return frozenset(replace(claim, unit=Unit.WORD) for claim in claims_alone(cohort))
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
-        """The worst answer of that pure epsilon, which tells one bit: discrete Laplace noise on a count that moves by one."""
+        """The worst answer of that pure epsilon, which tells one bit: discrete Laplace noise on a count that moves by one.
+
+        It has no slack: what is really drawn keeps to epsilon, as `SlotNoise` says why. So a document of n words is n epsilon.
+        """
         if not _noised_here(terms):
             return None
         from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
         return DiscreteLaplaceDpEvent(float(self.epsilon), 1)
-
-    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
-        """How far the counts of one slot, over the longest vocabulary, may be from the law.
-
-        One slot is enough: neighbours differ in no other, all slots draw independently, and what the others draw, ideal or not,
-        has the same distribution in both.
-        """
-        return self.law(MOST_WORDS).slack if _noised_here(terms) else 0.0
 
     def remembers(self, documents: Any, terms: Terms, desk: Desk) -> bool:
         """Run by a party: whether the secret for exactly these documents was drawn before."""
@@ -150,11 +148,13 @@ class LaplaceCounts(Mechanism):
         """The secret's name: a hash of all that the noised counts are a function of.
 
         So other content, another order of it or other settings meet other noise. The threshold is among them: what is drawn
-        from the stream depends on it, and two thresholds on one stream would not be one answer, cut twice.
+        from the stream depends on it, and two thresholds on one stream would not be one answer, cut twice. So does the way in
+        which the stream is read, which a later version may change: the same secret read otherwise would be a second answer.
         """
         if documents.perturbed is not None:
             raise NoisedTwice()
-        settings = [float(self.epsilon), float(self.threshold), self.distribution, list(documents.vocabulary)]
+        law = self.law(len(documents.vocabulary))
+        settings = [VERSION, law.stride, law.epsilon, law.threshold, self.distribution, list(documents.vocabulary)]
         whole = hashlib.sha256(json.dumps(settings).encode())
         for part in (documents.keys, *_content(documents)):
             array = np.ascontiguousarray(part)

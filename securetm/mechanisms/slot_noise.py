@@ -26,6 +26,7 @@ from securetm.mechanisms.slot_noise_kernels import (
     GAPS,
     HIGH,
     LAWS,
+    MORE_WORDS,
     MOST_OF_A_STEP,
     PAGE,
     SHORT,
@@ -37,10 +38,16 @@ from securetm.mechanisms.slot_noise_kernels import (
 SECRET = 32  # bytes
 FINENESS = 15  # a continuous law's grid has between 2^15 and 2^16 steps to the scale
 LOW_BITS = FIRST_BITS - EVEN_BITS  # of a continuous step, drawn apart
-LEAST_EPSILON, MOST_EPSILON = 2.0**-10, 2.0**10
-BOUND_BITS = 144
-_UNIT = 1 << 240
-_EXACT = Context(prec=100, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
+LEAST_EPSILON, MOST_EPSILON = 2.0**-10, 100.0
+MOST_CUT = 100.0  # times epsilon, of the least count above the threshold: its chance is above 2^-146
+MOST_WORDS = 1 << 22
+MARGIN = Fraction(1, 1 << 20)  # of epsilon: so much more noise than it needs pays for all rounding
+BOUND_BITS = FIRST_BITS + 64 * MORE_WORDS
+REACH_BITS = 190  # noise is drawn as far as it lies beyond with a chance of 2^-190
+GAP_BITS = 40  # a gap is drawn as far as there is nothing so long with a chance of 2^-40, and then the next one from there
+_BITS = 400
+_UNIT = 1 << _BITS
+_EXACT = Context(prec=150, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
 _PIECE = 1 << 18  # bytes of keystream at once: they stay in the processor's cache
 _PART = 2  # bytes of a part of the stream
 _BLOCK = 16  # bytes that a counter of the cipher stands for
@@ -71,6 +78,12 @@ class SlotNoise:
     the continuous one: floating-point noise would give away the count below it by its last bits (Mironov 2012), numbers on one
     grid do not. A count of 1 is a whole number of steps, so the likelihood of any outcome changes by a factor of at most
     e^epsilon between 0 and 1, in one law as in the other.
+
+    That holds for what is really drawn, with nothing left over. All chances it is made of are above 2^-200 and rounded by less
+    than 2^-270, so each is right to a share of 2^-70. Noise that reaches further than it is drawn is cut at one place, whether
+    a word is there or not. With and without its word, a slot's likelihood is made of equal factors but for the word's own noise
+    and the gaps that follow it up to the next count: fewer than 2^22, wrong together by a share below 2^-47. The law is one
+    for an epsilon less by 2^-20 of itself, and epsilon is 2^-10 at least, so there is room for 2^-30.
     """
 
     size: int
@@ -84,6 +97,11 @@ class SlotNoise:
         return 1 if self.whole else 1 << max(0, FINENESS + math.ceil(math.log2(self.epsilon)))
 
     @property
+    def rate(self) -> Fraction:
+        """What a step takes off the logarithm of the likelihood."""
+        return Fraction(self.epsilon) * (1 - MARGIN) / self.steps
+
+    @property
     def least(self) -> int:
         """The smallest number of steps above the threshold."""
         return math.floor(Fraction(self.threshold) * self.steps) + 1
@@ -91,7 +109,7 @@ class SlotNoise:
     @cached_property
     def chance(self) -> float:
         """That noise alone lifts one count over the threshold."""
-        return _above(-Fraction(self.epsilon) / self.steps, self.least) / _UNIT
+        return _above(-self.rate, self.least) / _UNIT
 
     @property
     def expected(self) -> float:
@@ -101,21 +119,28 @@ class SlotNoise:
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise on one count, before the threshold."""
-        half = self.epsilon / self.steps / 2
+        half = float(self.rate) / 2
         return math.sqrt(0.5) / math.sinh(half) / self.steps if half < 700 else 0.0
 
     @property
-    def slack(self) -> float:
-        """How far one slot's counts are from the law in total variation, at most: each bound of a ladder is off by 2^-144."""
-        period = self.epsilon / self.steps * (1 << self._low_bits)
-        bounds = self.size + math.ceil(BOUND_BITS * math.log(2) / period) + (1 << self._low_bits) + 4
-        draws = 3 * self.size + 6
-        return float(draws * bounds) * 2.0 ** (1 - BOUND_BITS + EVEN_BITS)
+    def cut(self) -> float:
+        """How unlikely noise makes the least count above the threshold: the negative logarithm, nearly."""
+        return float(self.rate * self.least)
+
+    @property
+    def most(self) -> int:
+        """Steps at which a count is cut: as far as noise is drawn, be it on a count of 1 or of 0."""
+        return min(self.steps, self.least) + (self.bounds(HIGH) << self._low_bits)
+
+    def bounds(self, law: int) -> int:
+        """How many bounds one of the ladders has."""
+        first, last = (int(self.ladders.book[place]) for place in (law * PAGE, (law + 1) * PAGE - 1))
+        return last - first
 
     @cached_property
     def ladders(self) -> Ladders:
         """All that is drawn, as bounds."""
-        return _ladders(self.size, self.epsilon, self.steps, self.least)
+        return _ladders(self.size, self.rate, self._low_bits, self.least)
 
     @cached_property
     def stride(self) -> int:
@@ -157,7 +182,9 @@ class _Drawing:
 
     def __init__(self, law: SlotNoise, secret: bytes, words: Array, first: int) -> None:
         self._law, self._secret, self._words, self._first = law, secret, words, first
-        self._facts = (law.size, law.steps, law.least, law._low_bits, 1 / law.steps, *law.ladders)
+        gaps = law.bounds(GAPS)  # as many as there are words, unless gaps are drawn in parts
+        reaches = (law.least, law.most, gaps if gaps < law.size else -1)
+        self._facts = (law.size, law.steps, *reaches, law._low_bits, 1 / law.steps, *law.ladders)
         most = (law.expected + 1) * len(words)
         room = int(most + 6 * math.sqrt(most)) + 2 * law.size
         self._ends = np.zeros(len(words) + 1, dtype=np.int64)
@@ -207,45 +234,44 @@ class _Drawing:
 
 
 @lru_cache(maxsize=16)
-def _ladders(size: int, epsilon: float, steps: int, least: int) -> Ladders:
-    law = -Fraction(epsilon) / steps
-    ratio, above, bits = _power(law), _above(law, least), 0 if steps == 1 else LOW_BITS
-    period = _power(law * (1 << bits))
-    gaps = [_UNIT - left for left in _falling(_UNIT - above, size)]
-    high = [_UNIT - left for left in _falling(period)]
+def _ladders(size: int, rate: Fraction, bits: int, least: int) -> Ladders:
+    ratio, above, period = _power(-rate), _above(-rate, least), _power(-rate * (1 << bits))
+    gaps = [_UNIT - left for left in _falling(_UNIT - above, size, GAP_BITS)]
+    high = [_UNIT - left for left in _falling(period, 1 << 20, REACH_BITS)]
     even = (_UNIT - (_UNIT >> EVEN_BITS)) >> bits  # of each step's last bits; the ladder has what is left of their chances
-    low = [
-        ((_UNIT - left) * _UNIT // (_UNIT - period) - even * (i + 1)) << EVEN_BITS
-        for i, left in enumerate(_falling(ratio, (1 << bits) - 1))
-    ]
-    return _as_ladders([gaps, high, low, [ratio * _UNIT // (_UNIT + ratio)]])
+    upto = [(_UNIT - left) * _UNIT // (_UNIT - period) for left in _falling(ratio, (1 << bits) - 1, REACH_BITS)]
+    low = [(one - even * (i + 1)) << EVEN_BITS for i, one in enumerate(upto)]
+    return _as_ladders([gaps, high, low, [ratio * _UNIT // (_UNIT + ratio)]], stops=len(gaps) < size)
 
 
-def _above(law: Fraction, least: int) -> int:
-    """P(Y >= least) in units, for a least above 0 and a law that falls by exp of this much a step."""
-    return _power(law * least) * _UNIT // (_UNIT + _power(law))
+def _above(fall: Fraction, least: int) -> int:
+    """P(Y >= least) in units, for a least above 0 and a law whose likelihood falls by exp of this much a step."""
+    return _power(fall * least) * _UNIT // (_UNIT + _power(fall))
 
 
-def _falling(ratio: int, most: int = 1 << 20) -> Iterator[int]:
-    """The ratio's powers 1, 2, ..., `most` in units, as long as a ladder can tell them from nothing."""
+def _falling(ratio: int, most: int, bits: int) -> Iterator[int]:
+    """The ratio's powers 1, 2, ..., `most` in units, as long as they are above 2^-bits."""
     power = ratio
     for _ in range(most):
-        if power >> (240 - BOUND_BITS) == 0:
+        if power >> (_BITS - bits) == 0:
             return
         yield power
-        power = power * ratio // _UNIT
+        power = power * ratio >> _BITS
 
 
-def _as_ladders(laws: list[list[int]]) -> Ladders:
+def _as_ladders(laws: list[list[int]], *, stops: bool) -> Ladders:
     """Cumulative chances in units, law by law, in the order of the kernel's names for them."""
-    fixed = [[bound >> (240 - BOUND_BITS) for bound in law] for law in laws]
+    fixed = [[bound >> (_BITS - BOUND_BITS) for bound in law] for law in laws]
     begins = LAWS * PAGE + np.cumsum([0, *map(len, fixed)])[:-1]
-    within = [np.searchsorted(np.array([one >> 128 for one in law], dtype=np.int64), np.arange(PAGE)) for law in fixed]
+    top = BOUND_BITS - FIRST_BITS
+    within = [np.searchsorted(np.array([one >> top for one in law], dtype=np.int64), np.arange(PAGE)) for law in fixed]
     known = [(one[1:] == one[:-1]) & (one[:-1] <= np.iinfo(np.int16).max) for one in within]
+    if stops:  # the kernel has to look where there is nothing so far
+        known[GAPS] &= within[GAPS][:-1] < len(fixed[GAPS])
     sure = np.array([np.where(those, one[:-1], -1) for those, one in zip(known, within, strict=True)]).astype(np.int16)
     flat, word = [bound for law in fixed for bound in law], (1 << 64) - 1
-    bounds = [np.array([one >> shift & word for one in flat], dtype=np.uint64) for shift in (64, 0)]
-    return Ladders(sure, np.concatenate([(np.array(within) + begins[:, None]).ravel().astype(np.uint64), *bounds]))
+    further = [np.array([one >> shift & word for one in flat], dtype=np.uint64) for shift in range(top - 64, -1, -64)]
+    return Ladders(sure, np.concatenate([(np.array(within) + begins[:, None]).ravel().astype(np.uint64), *further]))
 
 
 def _power(exponent: Fraction) -> int:

@@ -12,29 +12,26 @@ from numba import njit
 
 from securetm.contracts import Array
 
-FIRST_BITS = 16  # of a draw; most are decided by them, the others by 64 bits more, and very few by 128 more
-DONE, FULL, SHORT = 0, 1, 2  # why `fill` came back: all slots are done, no room for one more, its stream was too short
-ONE, TWO, FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
-MOST_OF_A_STEP = np.uint64(
-    28
-)  # parts of the stream that one coordinate takes at most: three draws of 16 + 64 + 64 bits, and 16 more
+FIRST_BITS = 16  # of a draw; most are decided by them, nearly all others by 64 bits more
+MORE_WORDS = 4  # of 64 bits that a bound has besides, compared as far as it takes
 EVEN_BITS = 7  # in all but 2^-7 of cases a step's last bits are even chances, which need no ladder
-
-
 UNEVEN = (1 << EVEN_BITS) - 1
 LAWS = 4
 GAPS, HIGH, LOW, SIGNS = range(LAWS)
 PAGE = (1 << FIRST_BITS) + 1
+DONE, FULL, SHORT = 0, 1, 2  # why `fill` came back: all slots are done, no room for one more, its stream was too short
+ONE, TWO, WORD = np.uint64(1), np.uint64(2), np.uint64(4)  # places in a stream of 16 bits each
+MOST_OF_A_STEP = np.uint64(3 * (1 + 4 * MORE_WORDS) + 1)  # places that one coordinate takes at most
 
 
 class Ladders(NamedTuple):
-    """Laws on 0, 1, 2, ... as bounds of 144 bits: the outcome is how many of a law's bounds are not above the draw.
+    """Laws on 0, 1, 2, ... as bounds of 272 bits: the outcome is how many of a law's bounds are not above the draw.
 
     Gaps between counts that are left; how far these are above the least, first and last bits; whether noise is not negative.
     """
 
     sure: Array  # int16, laws x 2^16: by a draw's first 16 bits the outcome, or -1 where they do not decide
-    book: Array  # uint64: for each law and first bits where their bounds begin in it; the bounds' next 64 bits; their last ones
+    book: Array  # uint64: for each law and first bits where their bounds begin in it; then all bounds' next words, word by word
 
 
 @njit(cache=True, nogil=True)
@@ -47,20 +44,22 @@ def _word(stream: Array, cursor: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _drawn(law: int, book: Array, stream: Array, cursor: Any) -> Any:
-    """One draw, and where its stream goes on."""
+    """One draw, and where its stream goes on. Among bounds that agree with it so far, each further word leaves fewer."""
     here = law * PAGE + np.int64(stream[cursor])
     cursor += ONE
     place, last = np.int64(book[here]), np.int64(book[here + 1])
-    if place < last:
-        lower, word = (len(book) - LAWS * PAGE) // 2, _word(stream, cursor)
-        cursor += FOUR
-        while place < last and book[place] < word:
+    further, more = np.int64(0), (len(book) - LAWS * PAGE) // MORE_WORDS
+    while place < last and further < MORE_WORDS:
+        word = _word(stream, cursor)
+        cursor += WORD
+        while place < last and book[place + further * more] < word:
             place += 1
-        if place < last and book[place] == word:
-            more = _word(stream, cursor)
-            cursor += FOUR
-            while place < last and book[place] == word and book[place + lower] <= more:
-                place += 1
+        stop = place
+        while stop < last and book[stop + further * more] == word:
+            stop += 1
+        last, further = stop, further + 1
+    if further == MORE_WORDS:  # all words agree, and a bound is not above a draw that equals it
+        place = last
     return place - np.int64(book[law * PAGE]), cursor
 
 
@@ -86,7 +85,9 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
     words: Array,
     size: int,
     one: int,
-    least: int,
+    least: Any,
+    most: Any,
+    limit: int,
     low_bits: int,
     grid: float,
     sure: Array,
@@ -99,8 +100,9 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
     """Slots that hold these words, each with `stride` parts of the stream: their non-zero weights, words in rising order.
 
     A negative word is none. The slot's own word is weighed first, and every other coordinate draws the same whatever that word
-    is. Returns how many slots were done, how many weights there are now, and why it came back. What first bits decide is done
-    in place, which is most of it; unsigned places save a look at their sign.
+    is. A gap of `limit` says only that there is nothing so far. Returns how many slots were done, how many weights there are
+    now, and why it came back. What first bits decide is done in place, which is most of it; unsigned places save a look at
+    their sign.
     """
     at, width, shift, never = np.uint64(start), np.uint64(3), EVEN_BITS, UNEVEN
     if low_bits == 0:
@@ -117,7 +119,7 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
         else:
             far = (far << low_bits) + (last >> shift)
             cursor += width
-        own = one + far if positive else one - 1 - far
+        own: Any = one + far if positive else one - 1 - far
         place: Any = word if word >= 0 and own >= least else size
         here: Any = -1
         while True:
@@ -127,6 +129,9 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
             last = np.int64(stream[cursor + TWO])
             if gap | far < 0 or last & UNEVEN == never:
                 gap, far, cursor = _step(GAPS, low_bits, book, stream, cursor)
+                if gap == limit:
+                    here += limit
+                    continue
             else:
                 far = (far << low_bits) + (last >> shift)
                 cursor += width
@@ -134,13 +139,13 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
             if here >= place:  # the end of the slot too: beyond it there is nothing
                 if place < size:
                     ids[at] = place
-                    weights[at] = own * grid
+                    weights[at] = min(own, most) * grid
                     at += ONE
                     place = size
                 if here >= size:
                     break
             ids[at] = here
-            weights[at] = (least + far) * grid
+            weights[at] = min(least + far, most) * grid
             at += np.uint64(here != word)  # its own weight stands there already, or was not above the threshold
         ends[slot + 1] = np.int64(at)
     return len(words), np.int64(at), DONE

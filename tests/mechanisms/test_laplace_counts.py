@@ -25,12 +25,12 @@ from securetm.errors import (
     TooManyWords,
     WordsUnknown,
 )
-from securetm.mechanisms.laplace_counts import MOST_WORDS, LaplaceCounts
+from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noising import PRIVATE
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots, StoredSlots
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
-from securetm.mechanisms.slot_noise import SlotNoise
+from securetm.mechanisms.slot_noise import MOST_WORDS, SlotNoise
 from tests.laws.mechanism_laws import COHORT, EmptyCupboard, MechanismLaws, desk, each_terms, integer_terms
 from tests.laws.toys import some_documents
 from tests.mechanisms.noisy import REAL
@@ -102,6 +102,8 @@ class TestLaplaceCounts(MechanismLaws):
         {"epsilon": 1e-4},
         {"epsilon": 8.0, "threshold": -0.1},
         {"epsilon": 8.0, "threshold": INF},
+        {"epsilon": 101.0},
+        {"epsilon": 50.0, "threshold": 2.1},
         {"epsilon": 8.0, "distribution": "gaussian"},
     ],
 )
@@ -176,11 +178,12 @@ def test_no_other_noise_is_added_to_what_follows() -> None:
 def test_it_spends_epsilon_for_a_word_and_as_often_for_more(distribution: str, epsilon: float) -> None:
     mechanism = LaplaceCounts(epsilon, distribution=distribution)
     admitted = mechanism.admit(ASKED, COHORT)
-    spend = Spend(mechanism.event(admitted, COHORT), mechanism.slack(admitted, COHORT))
-    assert 0 < spend.slack < 1e-26
+    assert mechanism.slack(admitted, COHORT) == 0
+    spend = Spend(mechanism.event(admitted, COHORT))
     assert total([spend], 1e-12).epsilon == pytest.approx(epsilon, abs=1e-6)
-    assert total([spend], 1e-12).epsilon >= epsilon - 1e-9
-    assert for_group([Spend(spend.event)], 2, 0.0).epsilon == pytest.approx(2 * epsilon)
+    assert total([spend], 0.0).epsilon == pytest.approx(epsilon)
+    for words in (2, 8, 213):
+        assert for_group([spend], words, 1e-9).epsilon == pytest.approx(words * epsilon)
 
 
 def test_claims_are_of_single_words() -> None:
