@@ -17,8 +17,8 @@ from securetm.models.document_noise import uniform
 
 MOST_WORDS = 8  # proposals by words that one draw gets, however many slots it has
 WHOLE = 1 << 32  # a weight of one in the sums: in fixed point it does not matter in which order they are added
-_RUN = 64  # entries whose weights are summed in one go, to find one of them by its share
-_DOCUMENT, _WORD = 3, 3  # numbers of the stream that a proposal by the document takes, and one by a word
+_TRIES = 16  # to choose a word by its weight, before any will do
+_DOCUMENT, _WORD = 3, _TRIES + 2  # numbers of the stream that a proposal by the document may take, and one by a word
 _MOST = 700.0  # its exponential is finite
 _OTHER = np.uint64(0xFFFF)  # alias tables: where a cell keeps its other outcome
 
@@ -89,7 +89,6 @@ def draw_pieces(  # noqa: C901 - in one piece, see above
     some by single words of the draw. So each topic among them is weighed once.
     """
     most, origin = MOST_WORDS + 2, slot_ends[pieces[first]]
-    runs = np.empty(_longest(pieces[first], pieces[last], slot_ends, ends) // _RUN + 1)
     here, place = np.zeros(len(alpha)), np.full(len(alpha), -1)  # the document's other draws by topic; where a topic is tried
     asked, by, tried, sums = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
     concentration = alpha.sum()
@@ -114,12 +113,11 @@ def draw_pieces(  # noqa: C901 - in one piece, see above
                     asked[1] = _from_table(alpha_table, alpha_bits, 0, uniform(start, at + 1))
                 proposals = 2
                 if e > b:
-                    total = _sum_runs(b, e, weights, runs)
                     for n in range(min(length, MOST_WORDS)):
                         index = at + _DOCUMENT + _WORD * n
-                        word = words[_entry(b, e, weights, runs, uniform(start, index) * total)]
+                        word = words[_by_weight(b, e, weights, start, index + 2)]
                         by[proposals] = word
-                        asked[proposals] = _from_table(tables, bits, word, uniform(start, index + 1))
+                        asked[proposals] = _from_table(tables, bits, word, uniform(start, index))
                         proposals += 1
 
                 asked[0], many = z, 0
@@ -143,7 +141,7 @@ def draw_pieces(  # noqa: C901 - in one piece, see above
                         if n > 1:  # the document's part is in the target, and the word's proposal is divided out
                             log_ratio += log_phi[z, by[n]] - log_phi[y, by[n]]
                             scale = (here[y] + alpha[y]) / (here[z] + alpha[z])
-                            index = at + _DOCUMENT + _WORD * (n - 2) + 2
+                            index = at + _DOCUMENT + _WORD * (n - 2) + 1
                         if uniform(start, index) < math.exp(min(log_ratio, _MOST)) * scale:
                             z = y
                 for n in range(many):
@@ -152,15 +150,6 @@ def draw_pieces(  # noqa: C901 - in one piece, see above
                 here[z] += 1.0
         for t in range(begin, end):
             here[topics[t]] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _longest(first: int, last: int, slot_ends: Array, ends: Array) -> int:
-    """The most entries that one of these draws has."""
-    most, origin = 0, slot_ends[first]
-    for t in range(first, last):
-        most = max(most, ends[slot_ends[t + 1] - origin] - ends[slot_ends[t] - origin])
-    return most
 
 
 @njit(cache=True, nogil=True)
@@ -181,37 +170,14 @@ def _from_table(tables: Array, bits: Array, row: int, chance: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _sum_runs(b: int, e: int, weights: Array, runs: Array) -> float:
-    """The sum of all weights; those of each run of entries go to `runs`."""
-    total = 0.0
-    for run, head in enumerate(range(b, e, _RUN)):
-        one = two = three = four = 0.0
-        stop = min(head + _RUN, e)
-        whole = head + (stop - head) // 4 * 4
-        for i in range(head, whole, 4):
-            one += weights[i]
-            two += weights[i + 1]
-            three += weights[i + 2]
-            four += weights[i + 3]
-        for i in range(whole, stop):
-            one += weights[i]
-        runs[run] = (one + two) + (three + four)
-        total += runs[run]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _entry(b: int, e: int, weights: Array, runs: Array, left: float) -> int:
-    """The entry at that height of all weights piled up."""
-    run, last = 0, (e - b - 1) // _RUN
-    while run < last and left >= runs[run]:
-        left -= runs[run]
-        run += 1
-    i = b + run * _RUN
-    stop = min(i + _RUN, e) - 1
-    while i < stop and left >= weights[i]:
-        left -= weights[i]
-        i += 1
+def _by_weight(b: int, e: int, weights: Array, start: np.uint64, index: int) -> int:
+    """An entry, chosen by its weight up to 1: one by chance, taken with that probability, else another one."""
+    i = b
+    for n in range(_TRIES):
+        at = uniform(start, index + n) * (e - b)
+        i = b + min(int(at), e - b - 1)
+        if at - int(at) < weights[i]:
+            break
     return i
 
 
@@ -290,4 +256,4 @@ def add_up(
     for t in range(pieces[first], pieces[last]):
         z = topics[t]
         for i in range(ends[slot_ends[t] - origin], ends[slot_ends[t + 1] - origin]):
-            sums[z, np.uint32(words[i])] += np.int64(np.rint(weights[i] * WHOLE))
+            sums[z, np.uint32(words[i])] += np.int64(weights[i] * WHOLE)

@@ -32,10 +32,11 @@ class Slots:
 
     Its target is iFTM's partially collapsed one (Equations 6 and 13): P(z | rest) goes with (topics of the document's other
     draws + alpha) x exp(sum of weight x log phi), where phi, the mean that the shared counts give, is fixed in a round.
-    The paper's word proposal knows the word, which is no longer known here. Instead a word of the draw is chosen with
-    probability in proportion to its weight, whatever the topic is, and a topic proposed by what that word alone makes of them;
-    the acceptance ratio has that word's proposal in it. Each choice of word is a kernel that keeps the target, and
-    so does their mixture.
+    The paper's word proposal knows the word, which is no longer known here. Instead a word of the draw is chosen
+    by its weight (up to 1, which is what a slot's own word has), whatever the topic is, and a topic proposed by what it alone
+    makes of them; the acceptance ratio has that proposal in it. Each choice of word is a kernel that keeps the target, so
+    their mixture does. Eta is raised by half of a topic's mean count: where noise has put its weight on all words, the chances
+    of that noise would otherwise set topics apart.
     """
 
     perturbed: Perturbed
@@ -130,6 +131,16 @@ def _shared(table: Table) -> Shared:
     tables, _ = tables_of(np.ascontiguousarray(phi.T))
     alpha, _ = tables_of(table.alpha[None])
     return Shared(np.log(phi), tables, tables.view(np.uint64), table.alpha, alpha, alpha.view(np.uint64))
+
+
+def less_noise(counts: Array, noise: float) -> Array:
+    """A table of topics without what noise is expected to have put there: `noise` a word and slot, a public number of its law.
+
+    How many slots a topic has follows from its total, for each slot brings about 1 of its own and the noise on all other words.
+    """
+    slots = counts.sum(axis=1, keepdims=True) / (1.0 + noise * (counts.shape[1] - 1))
+    without: Array = np.maximum(counts - noise * slots, 0.0)
+    return without
 
 
 def _begun(ends: Array) -> Array:

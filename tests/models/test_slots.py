@@ -138,8 +138,8 @@ def test_topics_may_have_priors_of_their_own():
 
 def test_a_long_sentence_has_more_slots_than_proposals():
     rng = np.random.default_rng(5)
-    weights = rng.exponential(0.1, (40, 5)) * (rng.random((40, 5)) < 0.4)
-    assert distance(weights, [12, 28], some_table(4), by_sentence=True) < 0.02
+    weights = rng.exponential(0.1, (21, 5)) * (rng.random((21, 5)) < 0.4)
+    assert distance(weights, [9, 12], some_table(3), copies=20_000, by_sentence=True) < 0.02
 
 
 def transitions(weights, table, by_word, ratio=True):
@@ -166,7 +166,8 @@ def transitions(weights, table, by_word, ratio=True):
 @pytest.mark.parametrize("weights", [SLOTS[0], SLOTS[3], WHOLE[2]])
 def test_one_cycle_moves_as_it_should(weights):
     table = some_table(3, step=4)
-    cycle, target = transitions(weights, table, np.asarray(weights) / sum(weights))
+    chosen = np.minimum(weights, 1.0)
+    cycle, target = transitions(weights, table, chosen / chosen.sum())
     assert np.allclose(target @ cycle, target)
     for z in range(3):
         copies = 60_000
@@ -195,7 +196,7 @@ def test_proposals_that_the_acceptance_does_not_know_are_found_out(wrong, monkey
         return tables_of(np.ones_like(weights) if wrong == "flat" else np.roll(weights, 1, axis=0))
 
     monkeypatch.setattr(slots, "tables_of", other_tables)
-    assert distance(SLOTS, [1] * 4, some_table(2)) > 0.02
+    assert distance(SLOTS[:2], [1] * 2, some_table(3)) > 0.04
 
 
 # ---- who draws ---------------------------------------------------------------------------------------------------------
