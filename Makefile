@@ -31,7 +31,7 @@ bench-peers: .venv-peers/.ready
 
 .venv-peers/.ready: Makefile
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check flwr==1.41.0 scikit-learn==1.9.1 tomotopy==0.14.0
 	touch $@
 
 # Stubs of the wire format, by a generator of protobuf 6 so that runtimes 6 and 7 both load them.

@@ -1,0 +1,179 @@
+"""LDA beside tomotopy and scikit-learn: how fast topics are drawn, and how well held-out words are predicted in equal time.
+
+Ours and theirs take turns in one run, so that a busy machine slows both, and ours never gets more seconds than theirs had. One
+judge is for all: our own folding in, given each one's topics and prior.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+from securetm.corpus.synthetic import LdaNodes, lda_nodes
+from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, Missing, Peer
+from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
+from securetm.models.estimator import held_back
+from securetm.models.lda import LDA
+from securetm.models.lda_documents import Bags
+from securetm.models.lda_kernels import fold_in, said
+
+ALPHA, ETA = 0.1, 0.01
+WORDS, HELD_OUT = 2_000, 0.1
+PASSES = 100  # of folding in
+THREADS = (1, 2)
+SMALL = 20  # topics and documents of a synthetic run are as few as this
+
+OnProgress = Callable[[int, int], None]
+
+
+def bench(
+    on_progress: OnProgress | None = None, documents: int | None = None, topics: int | None = None, seconds: int = 60
+) -> dict[str, Any]:
+    """Rows for each number of topics and threads; fewer documents, other topics or seconds for a quick look."""
+    name, train, judge = _corpus(documents)
+    cases = [case for k in ((topics,) if topics else (50, 200)) for case in _cases(k, seconds)]
+    rows: list[dict[str, Any]] = []
+    missing: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "counts.npz"
+        sparse.save_npz(counts, sparse.csr_matrix(train.counts))
+        for done, case in enumerate(cases, 1):
+            try:
+                rows += _raced(case, train, judge, counts)
+            except Missing as absent:
+                missing.append(str(absent))
+            if on_progress is not None:
+                on_progress(done, len(cases))
+    return {"bench": "lda", "machine": _machine(), "corpus": name, "rows": rows, "missing": sorted(set(missing))}
+
+
+# ---- who runs against whom -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """One race: a peer, its method, and when both are judged."""
+
+    peer: str
+    topics: int
+    threads: int
+    at: tuple[int, ...]  # seconds of the peer's time
+    method: str = "0"  # of the peer: whether it learns priors, or which algorithm
+    learned: bool = False
+
+    def __str__(self) -> str:
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        priors = "priors learned by both" if self.learned else f"alpha {ALPHA}, eta {ETA}"
+        return f"K = {self.topics}, {threads}, {priors}"
+
+
+def _cases(topics: int, seconds: int) -> list[Case]:
+    """With fixed priors at several times, the rest once."""
+    half = max(seconds // 2, 1)
+    several = tuple(sorted({max(seconds // 6, 1), half, seconds}))
+    races = [Case(TOMOTOPY, topics, threads, several if threads == 1 else several[:-1]) for threads in THREADS]
+    races.append(Case(TOMOTOPY, topics, 1, (half,), method="1", learned=True))
+    return races + [Case(SCIKIT, topics, 1, (half,), method) for method in ("online", "batch")]
+
+
+def _raced(case: Case, train: Any, judge: Judge, counts: Path) -> list[dict[str, Any]]:
+    """Both train by turns; they are judged as often as the case says, and their speed is taken over all of it."""
+    rows = []
+    with Peer(case.peer, counts, (case.topics, ALPHA, ETA, case.threads, case.method)) as theirs:
+        ours = Ours(train, case)
+        for at in case.at:
+            while theirs.seconds < at:
+                theirs.advance(at)
+                ours.advance(theirs.seconds)
+            found, beside = judge.per_word(*ours.topics()), judge.per_word(*theirs.topics())
+            what = f"held-out log-likelihood per word after {at} s: {case}"
+            row = _row(what, found, beside, "nats per word", theirs.title, float(np.exp(found - beside)))
+            rows.append({**row, "difference": round(found - beside, 4), "ours_seconds": round(ours.seconds, 2)})
+        tokens = float(train.counts.sum()) / 1e6 / case.threads
+        speeds = (tokens * ours.sweeps / ours.seconds, tokens * theirs.passes / theirs.seconds)
+        what = f"tokens drawn per second and thread: {case}"
+        rows.append(_row(what, *speeds, "million per s", theirs.title, speeds[0] / speeds[1]))
+    return rows
+
+
+class Ours:
+    """Our model, a round at a time, as `fit` does it."""
+
+    def __init__(self, train: Any, case: Case) -> None:
+        priors = "learned" if case.learned else "fixed"
+        self.model = LDA(n_topics=case.topics, alpha=ALPHA, eta=ETA, threads=case.threads, priors=priors)
+        self.model.fit(train.select(np.arange(min(50, len(train)))), epochs=12)  # compiles
+        self._rounds = self.model._epochs(train, None, 1_000_000, np.random.default_rng(0))
+        self.seconds, self.sweeps, self._slowest = 0.0, 0, 0.0
+        self._state: Any = None
+
+    def advance(self, until: float) -> None:
+        """As many rounds as fit into that many seconds altogether, and at least one at first."""
+        while self._state is None or self.seconds + self._slowest <= until:
+            begun = time.perf_counter()
+            self._state = next(self._rounds).state
+            took = time.perf_counter() - begun
+            self.seconds, self.sweeps = self.seconds + took, self.sweeps + self.model.sweeps
+            self._slowest = took  # about what the next one will take
+
+    def topics(self) -> tuple[Array, Array]:
+        """Topics x words, and each topic's prior."""
+        return self.model.topics(self._state), np.asarray(self._state["alpha"])
+
+
+# ---- the judge -----------------------------------------------------------------------------------------------------
+
+
+class Judge:
+    """Log-likelihood per word of half of each held-out document, given the other half: the same for everybody."""
+
+    def __init__(self, held: Any) -> None:
+        seen, unseen = held.halves(1)
+        words = held.counts.shape[1]
+        self._seen, self._unseen = Bags.of(seen.counts, words), Bags.of(unseen.counts, words)
+
+    def per_word(self, topics: Array, alpha: Array) -> float:
+        """Nats per unseen word under topics x words, with each topic's prior; less is a worse guess."""
+        by_word = np.ascontiguousarray(topics.T, dtype=np.float64)
+        shares, out = np.empty((len(self._seen), len(topics))), np.zeros(len(self._seen))
+        seen, unseen = ((0, len(bags), bags.ends, bags.words, bags.counts) for bags in (self._seen, self._unseen))
+        fold_in(*seen, by_word, np.ascontiguousarray(alpha, dtype=np.float64), PASSES, shares)
+        said(*unseen, by_word, shares, out)
+        return float(out.sum() / max(self._unseen.counts.sum(), 1))
+
+
+# ---- documents and the record --------------------------------------------------------------------------------------
+
+
+def _corpus(documents: int | None) -> tuple[str, Any, Judge]:
+    """Documents to learn from, and a judge who holds the others, chosen by their keys."""
+    if newsgroups_file() is None:
+        settings = LdaNodes(nodes=1, topics=SMALL, shared_topics=SMALL, words=WORDS, alpha=ALPHA, documents=documents or 18_000)
+        name, corpus = "synthetic (20 Newsgroups is not here)", lda_nodes(settings).train["node-1"]
+    else:
+        name, corpus = "20 Newsgroups", most_frequent(read_newsgroups(), WORDS)
+    corpus = corpus.select(np.arange(min(len(corpus), documents or len(corpus))))
+    back = held_back(np.asarray(corpus.keys), HELD_OUT)
+    train = corpus.select(np.flatnonzero(~back))
+    title = f"{name}, {len(train):,} documents, {int(train.counts.sum()):,} tokens, V = {len(corpus.vocabulary):,}"
+    return title, train, Judge(corpus.select(np.flatnonzero(back)))
+
+
+def _row(case: str, ours: float, theirs: float, unit: str, peer: str, ratio: float) -> dict[str, Any]:
+    figures = {"ours": round(ours, 4), "unit": unit, "peer": peer, "theirs": round(theirs, 4)}
+    return {"case": case, **figures, "ratio": round(ratio, 4)}
+
+
+def _machine() -> str:
+    cores, python = multiprocessing.cpu_count(), platform.python_version()
+    return f"{platform.machine()}, {cores} cores, Python {python}, numpy {np.__version__}"
