@@ -13,6 +13,7 @@ from securetm.tables import require
 
 REPRODUCTIONS: Mapping[str, str] = {
     "additive-prodlda": "securetm.experiments.additive_prodlda:reproduce",
+    "lda-frontier": "securetm.experiments.lda_frontier:reproduce",
     "privacy-utility": "securetm.experiments.privacy_utility:reproduce",
 }
 BENCHES: Mapping[str, str] = {

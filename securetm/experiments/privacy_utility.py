@@ -101,9 +101,9 @@ class _Bench:
         privacy = {} if epsilon is None else {"epsilon": epsilon, "delta": DELTA, "rate": RATE}
         tables = {
             "seed": seed,
-            "profile": str(_profile(place, form)),
+            "profile": str(profile_for(place, form)),
             "model": {"name": "prodlda", **SETTINGS, "batch": round(RATE * len(self.raw) / PARTIES)},
-            "vocabulary": {"source": "file", "file": str(_listed(self.words, place))},
+            "vocabulary": {"source": "file", "file": str(listed(self.words, place))},
             "training": {"rounds": ROUNDS},
             "privacy": privacy,
         }
@@ -130,13 +130,14 @@ def classified(shares: Array, labels: Array) -> float:
     return float(f1_score(labels[tried], said, average="macro"))
 
 
-def _listed(words: Sequence[str], place: Path) -> Path:
+def listed(words: Sequence[str], place: Path) -> Path:
+    """The public list as a file, one word a line."""
     path = place / "words.txt"
     path.write_text("\n".join(words), "utf-8")
     return path
 
 
-def _profile(place: Path, form: str) -> Path:
+def profile_for(place: Path, form: str) -> Path:
     """A profile from the shelf, or the distributed one with nobody who may drop out or help the coordinator."""
     name = "dp-distributed" if form == ALL_THERE else form
     path = toml_on("protocols", name, below="profiles", kind="profile")
@@ -166,13 +167,13 @@ def _mean(runs: Sequence[Row]) -> Row:
     figures = {name: float(np.mean([run[name] for run in runs])) for name in ("npmi", "diversity", "f1")}
     apart = {"f1_spread": float(np.ptp([run["f1"] for run in runs]))}
     same = {name: first[name] for name in ("profile", "epsilon", "noise", "rounds")}
-    same["noise_in_sum"] = round(first["noise"] * _swollen(first["profile"]), 3)
+    same["noise_in_sum"] = round(first["noise"] * swollen(first["profile"]), 3)
     spent = max(run["spent"] for run in runs) if first["epsilon"] else None
     counts = {"spent": spent, "words": round(float(np.mean([run["words"] for run in runs])))}
     return {**same, **counts, **{name: round(value, 4) for name, value in (figures | apart).items()}}
 
 
-def _swollen(form: str) -> float:
+def swollen(form: str) -> float:
     """How much larger the noise in the opened sum is than what epsilon asks for, when all parties take part."""
     if form == "dp-local":
         return math.sqrt(PARTIES)  # each party adds all of it

@@ -6,7 +6,7 @@ A new attack is one file in `attacks/` that holds an `ATTACK`. Nothing here runs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,21 @@ Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan say
 
 
 @dataclass(frozen=True)
+class Tables:
+    """How often each word had each topic at one party in one round: as it was counted, and without noise in the words."""
+
+    counted: Array
+    real: Array
+
+
+@dataclass(frozen=True)
 class Truth:
     """What the parties really held. The judge has it; an attack never meets it."""
 
     vocabulary: tuple[str, ...]
     held: Mapping[str, Any]  # party -> counts of its documents, a CSR array
     batches: Mapping[tuple[int, str], Any]  # round and party -> counts of the documents that took part
+    tables: Callable[[int, str], Tables] | None = None  # of models that count: what a party's answer was made of
 
     def batch(self, serial: int, party: str) -> Any:
         """The documents of one party in one round."""
@@ -86,8 +95,10 @@ class Attack:
     measures: Mapping[str, str]  # each measure's name and the unit that it counts
     attack: Callable[[View, Effort], Any]
     judge: Callable[[Any, Truth], Judged]
+    efforts: tuple[str, ...] = ()  # what a plan must say of how hard it tries, beside rounds
     questions: tuple[str, ...] = (TRAIN,)  # whose rounds it reads
-    limits: tuple[str, ...] = field(default=())  # what it cannot do, said in the report
+    limits: tuple[str, ...] = ()  # what it cannot do, said in the report
+    remark: str = ""  # what a reader should know beside the figures
 
 
 # ---- what several attacks judge alike ------------------------------------------------------------------------------
@@ -101,7 +112,7 @@ class Guess:
     party: str
     documents: tuple[Array, ...] = ()
     words: Array | None = None
-    groups: tuple[Array, ...] = field(default=())
+    groups: tuple[Array, ...] = ()
 
 
 def held_in(guess: Guess, truth: Truth) -> Array:

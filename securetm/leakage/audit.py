@@ -26,6 +26,7 @@ from securetm.leakage.findings import NOT_TESTED, Audit, Finding, Measured, judg
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.recorded import granted_to, questions_of, view_of
 from securetm.leakage.truth import truth_of
+from securetm.tables import require
 from securetm.threats import read_threat_model
 
 _SEED = 20_21  # of the control's random numbers: any will do, the same one makes a report repeatable
@@ -72,6 +73,8 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None) -> tuple
     attack = attack_called(trial.attack)
     if trial.measure not in attack.measures:
         raise BrokenAttack(attack.name, trial.measure)
+    for name in attack.efforts:
+        require(name in trial.effort, f"the trial of {attack.name}, effort", name, "(nothing)", "is missing")
     others = [name for name in trial.profiles if name != trial.expect_fail]
     folders = [(True, runs.run(trial.expect_fail, trial.run))]
     folders += [(False, given)] if given is not None else [(False, runs.run(name, trial.run)) for name in others]
@@ -120,6 +123,7 @@ def _finding(trial: Trial, attack: Attack, folder: RunFolder, baseline: bool) ->
         given=attack.given,
         sees=granted_to(attack, adversary),
         limits=attack.limits,
+        remark=attack.remark,
     )
 
 

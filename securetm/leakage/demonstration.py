@@ -15,6 +15,7 @@ import torch
 
 from securetm.contracts import Cohort
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.tokeniser import prune
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.simulation import train
 from securetm.federation.sources import corpora_of
@@ -37,8 +38,21 @@ class Demonstrations:
         whole = {**settings, "profile": profile}
         name = f"{profile}-{digest(_plain(whole)).hex()[:8]}"
         if name not in self.made:
-            self.made[name] = self._trained(name, read_plan(None, whole))
+            self.made[name] = self._trained(name, self._planned(whole))
         return self.made[name]
+
+    def _planned(self, settings: Mapping[str, Any]) -> Plan:
+        """Where a public list of words is asked for and none named, the words of these public texts are one."""
+        if settings.get("vocabulary.source") != "file" or "vocabulary.file" in settings:
+            return read_plan(None, settings)
+        source = {name: value for name, value in settings.items() if name not in ("profile", "vocabulary.source")}
+        unlisted = read_plan(None, {**source, "profile": "open"})
+        whole = Corpus.concat(list(self._documents(unlisted).values()))
+        words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
+        path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
+        self.place.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(words), "utf-8")
+        return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
     def _trained(self, name: str, plan: Plan) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one

@@ -59,6 +59,7 @@ class Finding:
     given: str = ""
     sees: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from securetm.shelf import titles, toml_on
 from securetm.tables import into, read_toml, require
 from securetm.threats import read_threat_model
 
-ROUNDS, DOCUMENTS = "rounds", "documents"
+ROUNDS = "rounds"
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ def _trial(part: Mapping[str, Any], where: str) -> Trial:
     _check_profiles(trial, where)
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
     require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
-    for name in (ROUNDS, DOCUMENTS):
-        require(name in trial.effort, f"{where} effort", name, "(nothing)", "is missing")
+    require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, "(nothing)", "is missing")
     for name, amount in trial.effort.items():
         whole = isinstance(amount, int) and not isinstance(amount, bool)
         require(whole and amount > 0, f"{where} effort", name, amount, "must be a whole number above 0")

@@ -14,6 +14,7 @@ from securetm.contracts import Array
 
 _MOST_TIMES = 4096  # the smallest count of a row is not larger
 _FINER = 65  # steps of the second look, around what the first found
+_FIRST, _NEARLY = 32, 0.2  # the least entries of a row, and how near to whole they must be for a closer look
 _TOLERANCE = 0.02  # how far from a whole number a count may come out where nothing but rounding was added
 
 
@@ -36,14 +37,14 @@ def counts_behind(shares: Array, eta: float = 0.0) -> Rebuilt | None:
     if eta > 0.0:
         least = float(row.min(initial=np.inf))
         return _checked(row, eta / least if least > 0 else 0.0, eta)
-    there = row[row > 0]
-    if not len(there):
+    there = np.sort(row[row > 0])
+    if not len(there) or row.min() < 0:
         return None
-    least = float(there.min())
-    for times in range(1, _MOST_TIMES + 1):
-        if (found := _checked(row, times / least, 0.0)) is not None:
-            return found
-    return None
+    times = np.arange(1, _MOST_TIMES + 1)
+    first = np.outer(times / there[0], there[:_FIRST])  # if the least count were 1, 2, 3, ...: what the next ones would be
+    near = (np.abs(first - np.rint(first)) < _NEARLY).all(axis=1)
+    found = (_checked(row, count / there[0], 0.0) for count in times[near])
+    return next((rebuilt for rebuilt in found if rebuilt is not None), None)
 
 
 def _checked(row: Array, parts: float, eta: float) -> Rebuilt | None:
@@ -60,10 +61,10 @@ def _checked(row: Array, parts: float, eta: float) -> Rebuilt | None:
 
 
 def scale_of(row: Array, least: float, most: float, steps_each: int = 4) -> tuple[float, float]:
-    """By how much a noisy row must be multiplied for its entries to lie near whole numbers, and how near (0 not, 1 all on them).
+    """By how much a noisy row must be multiplied for its entries to lie near whole numbers, and how near (1: all on them).
 
-    The entries' spectrum has its line where they are whole: the mean of cos(2 pi scale x) is 1 for whole numbers, is
-    1 / (1 + (2 pi b)^2) where Laplace noise of scale b was added to each (0.62 at b = 1/8, 0.02 at b = 1), and near 0 elsewhere:
+    Where they are whole their spectrum has a line: the mean of cos(2 pi scale x) is 1 for whole numbers, is
+    1 / (1 + (2 pi b)^2) where Laplace noise of scale b was added to each (0.62 at b = 1/8, 0.02 at 1), and near 0 elsewhere:
     a periodogram, as for the period of a train of pulses. Empty entries say nothing and are left out.
     """
     there = np.asarray(row, dtype=np.float64)

@@ -74,10 +74,10 @@ def said_by_parties(view: View) -> Iterator[Heard]:
     """Each party's vector of each round: what it sent in the clear, or what its sealed message shows."""
     known = asked(view)
     for message in view.seen.get(ANSWER, ()):
-        if message.serial in known and (parcel := first_parcel(message)):
-            yield Heard(
-                known[message.serial], message.sender, unpack_vector(parcel, known[message.serial].terms, message.sender)
-            )
+        parcel = first_parcel(message) if message.serial in known else b""
+        if parcel and vector_at(parcel, known[message.serial].terms) is not None:  # other messages speak of ledgers
+            terms = known[message.serial].terms
+            yield Heard(known[message.serial], message.sender, unpack_vector(parcel, terms, message.sender))
     yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known)
 
 
@@ -121,5 +121,9 @@ def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
 
 def vector_at(parcel: bytes, terms: Terms) -> int | None:
     """Where the vector begins in a party's message, plain or masked; None in one of the messages that follow."""
-    size = terms.size * wire_type(terms).itemsize
+    width = wire_type(terms).itemsize
+    size = terms.size * width
+    if terms.ragged:  # rows of one length, at most as many as the terms say
+        row = size // terms.layout[0].shape[0]
+        return 0 if len(parcel) % row == 0 and 0 < len(parcel) <= size else None
     return {size: 0, HEADER_SIZE + size: HEADER_SIZE}.get(len(parcel))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from securetm.contracts import Adversary
+from securetm.contracts import Adversary, State
 from securetm.errors import NotGranted, NotRecorded
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
@@ -40,6 +40,15 @@ def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> 
     seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
     words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n")
     return asked(View(_JUDGE, public_facts(folder), seen, tuple(words)))
+
+
+def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, str], State]:
+    """The state that each party was shown in each of these rounds, for the judge: in matched models everybody gets another."""
+    found = {}
+    for message in _seen(folder, _JUDGE, (REQUEST,), serials)[REQUEST]:
+        if (ask := ask_in(message.content)) is not None:
+            found[message.serial, message.receiver] = ask.state
+    return found
 
 
 def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:

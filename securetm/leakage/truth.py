@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from securetm.federation.party import Documents
 from securetm.federation.questions import TRAIN
 from securetm.leakage.attack import Truth
 from securetm.leakage.reading import Asked
+from securetm.leakage.recorded import states_of
+from securetm.leakage.retelling import tables_of
 from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
 
 
-def truth_of(folder: RunFolder, rounds: Iterable[Asked]) -> Truth:
+def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
     vocabulary = tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
     held = {name: _training_documents(folder, name, vocabulary) for name in folder.members}
@@ -27,7 +29,8 @@ def truth_of(folder: RunFolder, rounds: Iterable[Asked]) -> Truth:
         if asked.question == TRAIN and (in_batches or not asked.terms.batch)
         for name, counts in held.items()
     }
-    return Truth(vocabulary, held, batches)
+    states = states_of(folder, {asked.serial for asked in rounds})
+    return Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name))
 
 
 def _training_documents(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Any:

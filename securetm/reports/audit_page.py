@@ -126,6 +126,7 @@ def _detail(number: int, finding: Finding, examples: int) -> str:
     rows = [
         ("verdict", f"{finding.verdict}: {finding.why}"),
         ("claim", f"“{finding.claim}”, {of_whom(finding)}"),
+        *([("what it means", finding.remark)] if finding.remark else []),
         *([("accepted because", finding.accepted)] if finding.accepted else []),
         ("adversary", f"{finding.adversary} of {finding.threat_model}; it reads the channels {', '.join(finding.sees)}"),
         ("measured", f"{found.measure}: {figure(found)}, {tries(found)}; the unit is one {found.unit}"),
@@ -156,7 +157,7 @@ def _examples(finding: Finding, examples: int) -> str:
         return ""
     rows = tuple((e.original, e.recovered or "nothing", "yes" if e.exact else "no") for e in finding.examples[:examples])
     caption = "Words with how often they occur; their order is in no answer, so it cannot be recovered."
-    columns = ("a document was", "recovered as", "exact")
+    columns = ("the original", "recovered as", "exact")
     return table_section(Table(f"Recovered, beside the original (profile {finding.profile})", columns, rows, caption))
 
 

@@ -50,7 +50,7 @@ def _verdicts(audit: Audit) -> Table:
 def _recovered(finding: Finding, examples: int) -> Table:
     title = f"Recovered under {finding.profile} by {finding.title.lower()}"
     table = Table(title=title, title_justify="left", header_style="bold", show_lines=True)
-    for column in ("a document was", "recovered", "exact"):
+    for column in ("the original", "recovered", "exact"):
         table.add_column(column, overflow="fold")
     for example in finding.examples[:examples]:
         table.add_row(escape(example.original), escape(example.recovered or "nothing"), "yes" if example.exact else "no")

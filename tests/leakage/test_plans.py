@@ -26,6 +26,7 @@ def test_the_shelf_is_sound(name: str) -> None:
     for trial in plan.trials:
         attack = attack_called(trial.attack)
         assert trial.measure in attack.measures
+        assert set(attack.efforts) <= set(trial.effort)
         granted_to(attack, adversary(trial.adversary, trial.threat_model))  # raises where the adversary does not see enough
 
 
@@ -67,8 +68,11 @@ def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, e
 
 
 @pytest.mark.parametrize("name", audit_plan_names())
-def test_runs_of_the_shelf_have_settings_that_plans_know(name: str) -> None:
+def test_runs_of_the_shelf_have_settings_that_plans_know(name: str, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("lake\nriver", "utf-8")
     for trial in read_audit_plan(name).trials:
         for profile in trial.profiles:
-            settled = read_plan(None, {**trial.run, "profile": profile})
+            listed = {"vocabulary.file": str(words)} if trial.run.get("vocabulary.source") == "file" else {}
+            settled = read_plan(None, {**trial.run, **listed, "profile": profile})
             assert settled.model.name in attack_called(trial.attack).models

@@ -49,5 +49,6 @@ ATTACK = Attack(
     measures={EXACT: "document", TRUE_GUESSES: "guessed document"},
     attack=attack,
     judge=judge,
+    efforts=("documents",),
     limits=("answers that hold more than one document",),
 )

@@ -49,6 +49,7 @@ ATTACK = Attack(
     measures={EXACT: "document", TRUE_GUESSES: "guessed document", PRECISION: "word in a round", RECALL: "word in a round"},
     attack=attack,
     judge=judge,
+    efforts=("documents",),
     limits=(
         "optimisation, which gradients that are rounded coarsely, clipped or noised would need",
         "what one round tells about the next",

@@ -1,0 +1,90 @@
+"""What a party's answer was made of where it is not kept: its own draws are made once more, from the same public noise.
+
+It is for the judge alone and learns nothing that the party did not know: documents, the noise that the party kept, its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+import numpy as np
+
+from securetm.contracts import Array, Desk, State
+from securetm.entropy import OperatingSystem
+from securetm.federation.drawn import DrawnOnce
+from securetm.federation.folder import RunFolder
+from securetm.federation.party import Documents, Party
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation import make_party
+from securetm.leakage.attack import Tables
+from securetm.models.draws import Held, Table
+from securetm.models.matched import Matched
+from securetm.profiles import cohort_of
+
+
+def tables_of(
+    folder: RunFolder, vocabulary: tuple[str, ...], states: Mapping[tuple[int, str], State], serial: int, name: str
+) -> Tables:
+    """The table that this party counted in this round, and the same with the words that really stood there."""
+    model, state = cast(Matched, folder.plan.make_model()), states[serial, name]
+    with _opened(folder, name) as party:
+        known = Documents(party.corpus)
+        known.adopt(vocabulary, folder.plan)
+        documents = known.for_question(TRAIN)
+        poured = _behind_noise(party, documents, model.query(state))
+    start = model.table(state)
+    held = _Overheard(model.read(poured, start.words))
+    counted = model.trained(start, cast(Held, held), held.names(poured.keys))
+    if poured.perturbed is None:
+        return Tables(counted, counted)
+    real = np.zeros(counted.shape)
+    np.add.at(real, (held.topics.astype(np.int64), _words(documents)), 1.0)
+    return Tables(counted, real)
+
+
+@contextmanager
+def _opened(folder: RunFolder, name: str) -> Iterator[Party]:
+    party = make_party(folder, name)
+    try:
+        yield party
+    finally:
+        party.close()
+
+
+def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
+    """The documents as the party pours them: with the very noise that it drew once and kept."""
+    cohort = cohort_of(party.profile, party.members)
+    lasting = DrawnOnce(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
+    terms = query.terms
+    for mechanism in party.profile.mechanisms:
+        documents = mechanism.on_documents(documents, terms, Desk(cohort, OperatingSystem(), party.store, lasting))
+        terms = mechanism.admit(terms, cohort)
+    return documents
+
+
+def _words(documents: Any) -> Array:
+    """Which word each slot holds, in the order of the slots."""
+    if documents.tokens is not None:
+        return np.asarray(documents.tokens, dtype=np.int64)
+    return np.repeat(documents.counts.indices, documents.counts.data).astype(np.int64)
+
+
+class _Overheard:
+    """Documents as a model draws from them, with an ear on the topics that were counted last."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self.topics: Array = np.zeros(0, dtype=np.uint16)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
+    def counted(self, topics: Array, table: Table) -> Array:
+        """As the documents count, with the topics remembered."""
+        self.topics = topics
+        return self._held.counted(topics, table)

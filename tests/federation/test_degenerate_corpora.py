@@ -1,0 +1,89 @@
+"""Corpora that hardly are any: a run over them ends in topics that are finite, or in an error that has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import SecuretmError
+from securetm.federation.simulation import federate
+from securetm.federation.store import read_arrays
+from securetm.models.estimator import Estimator
+from securetm.profiles import make_model
+
+FORMS: Mapping[str, Mapping[str, Any]] = {
+    "lda": {"model.name": "lda"},
+    "lda by mh": {"model.name": "lda", "model.sampler": "mh"},
+    "sentence-lda": {"model.name": "sentence-lda"},
+    "sentence-lda by mh": {"model.name": "sentence-lda", "model.sampler": "mh"},
+    "lda-vi": {"model.name": "lda-vi"},
+    "matched lda": {"model.name": "lda", "model.form": "matched"},
+    "matched sentence-lda": {"model.name": "sentence-lda", "model.form": "matched"},
+}
+ENOUGH = ["the river and the lake. a boat on the lake.", "a storm. the judge saw the storm"] * 60
+PARTIES: Mapping[str, Mapping[str, list[str]]] = {
+    "an empty party": {"a": ENOUGH, "b": ENOUGH, "c": []},
+    "one document each": {"a": ENOUGH[:1], "b": ENOUGH[1:2], "c": ENOUGH[:1]},
+    "one word": {"a": ["lake"] * 60, "b": ["lake"] * 60, "c": ["lake lake"] * 60},
+    "disjoint words": {"a": ["river lake boat"] * 60, "b": ["judge court law"] * 60, "c": ["cell nerve blood"] * 60},
+    "no word of the list": {"a": ENOUGH, "b": ENOUGH, "c": ["zebra giraffe"] * 60},
+}
+WORDS = ("boat", "judge", "lake", "river", "storm", "court", "law", "cell", "nerve", "blood")
+
+
+def corpora(texts: Mapping[str, list[str]]) -> dict[str, Corpus]:
+    return {name: Corpus.from_strings(each, name=name) for name, each in texts.items()}
+
+
+@pytest.mark.parametrize("profile", ["open", "iftm"])
+@pytest.mark.parametrize("parties", PARTIES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
+    listed = tmp_path / "words.txt"
+    listed.write_text("\n".join(WORDS), "utf-8")
+    few = {"model.n_topics": 7, "training.rounds": 3, "vocabulary.source": "file", "vocabulary.file": str(listed)}
+    try:
+        result = federate(corpora(PARTIES[parties]), tmp_path / "run", {"profile": profile, **FORMS[form], **few})
+    except SecuretmError as error:
+        assert str(error)
+        assert parties in ("an empty party", "one document each")  # which other corpora are refused, and nothing else is
+        return
+    state = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]
+    assert all(np.isfinite(array).all() for array in state.values())
+    assert all(len(topic) for topic in result["topics"])
+
+
+MODELS: Mapping[str, Mapping[str, Any]] = {
+    "lda": {},
+    "lda, mh": {"sampler": "mh"},
+    "sentence-lda": {},
+    "sentence-lda, mh": {"sampler": "mh"},
+    "lda-vi": {},
+}
+DOCUMENTS: Mapping[str, list[str]] = {
+    "one document": ["river lake boat. lake"],
+    "one word": ["lake"],
+    "one word often": ["lake " * 500],
+    "a long sentence": [" ".join(["river lake boat judge"] * 600)],
+    "fewer documents than topics": ["river lake", "boat", "judge law"],
+    "a document without words": ["river lake", "zebra", "judge law"],
+}
+
+
+@pytest.mark.parametrize("documents", DOCUMENTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("topics", [1, 40])
+def test_one_machine_learns_finite_topics(model: str, documents: str, topics: int) -> None:
+    made = make_model(model.split(",")[0], {"n_topics": topics, **MODELS[model]})
+    assert isinstance(made, Estimator)
+    corpus = Corpus.from_strings(DOCUMENTS[documents]).project(WORDS)
+    fitted = made.fit(corpus, epochs=4)
+    assert np.isfinite(fitted.components_).all()
+    np.testing.assert_allclose(fitted.components_.sum(axis=1), 1.0)
+    np.testing.assert_allclose(fitted.transform(corpus).sum(axis=1), 1.0)
+    assert np.isfinite(fitted.score(corpus))
