@@ -1,0 +1,277 @@
+"""Topics drawn behind Laplace noise: how fast, beside the naive form, and what such models are worth. It protects nobody.
+
+Speed is in tokens per second of processor time on one core, for one sweep over all tokens: their noise is drawn anew from the
+cipher's stream, each draws its topic, and the counts are added up. Worth is the likelihood of raw documents that were held out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Answer, Array, Domain, Memory, State
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.synthetic import LdaNodes, lda_nodes
+from securetm.entropy import OperatingSystem
+from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
+from securetm.mechanisms.laplace_counts import LaplaceCounts
+from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots
+from securetm.mechanisms.slot_noise import SECRET, SlotNoise
+from securetm.models.counting import Counting
+from securetm.models.document_noise import uniform
+from securetm.models.draws import Assignments, Table
+from securetm.models.lda import LDA
+from securetm.models.sentence_lda import SentenceLDA
+from securetm.models.slots import Slots, less_noise
+from securetm.tally import SumTally
+
+EPSILONS, THRESHOLD = (8.0, 9.0, 10.0, 11.0), 0.2
+KINDS = ("continuous", "discrete")
+ASKED, TIMES = 100_000, 10.0  # tokens a second behind continuous noise at epsilon 8, and how many times as many behind discrete
+TURNS = 15
+LENGTH = 80  # tokens of a document
+MORE, FEWER = 10, 50  # discrete noise is tried on so many times the tokens, the naive form on so many times fewer
+HELD_OUT, ETA = 1_000, 0.1  # documents that models are judged by; of their topics' words
+PEER = "our own naive O(V) form"
+
+OnProgress = Callable[[int, int], None]
+Row = dict[str, Any]
+
+
+def bench(
+    tokens: int = 20_000,
+    words: int = 5_000,
+    topics: int = 50,
+    documents: int = 1_000,
+    learned_words: int = 2_000,
+    learned_topics: int = 20,
+    rounds: int = 30,
+    on_progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """Speed over that many tokens and words; then models learned from some documents behind noise, and without."""
+    train, held_out, name = _corpora(documents, learned_words)
+    work = [*_speeds(tokens, words, topics), *_worths(train, held_out, learned_topics, rounds)]
+    rows: list[Row] = []
+    for done, row in enumerate(work, 1):
+        rows.append(row(rows))
+        if on_progress is not None:
+            on_progress(done, len(work))
+    return {
+        "bench": "private-mh",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "corpus": f"{name}: {len(train):,} documents, {len(_tokens(train)):,} tokens; {len(held_out):,} held out",
+        "rounds": rounds,
+        "rows": rows,
+        "missing": [],
+    }
+
+
+# ---- speed -------------------------------------------------------------------------------------------------------------
+
+
+def _speeds(tokens: int, words: int, topics: int) -> Iterator[Callable[[list[Row]], Row]]:
+    for kind in KINDS:
+        for epsilon in EPSILONS:
+            yield partial(_speed, kind=kind, epsilon=epsilon, tokens=tokens, words=words, topics=topics)
+
+
+def _speed(before: list[Row], kind: str, epsilon: float, tokens: int, words: int, topics: int) -> Row:
+    law, table = LaplaceCounts(epsilon, THRESHOLD, kind).law(words), _table(words, topics)
+    text = _text(tokens * (MORE if law.whole else 1), words)
+    secret = OperatingSystem().bytes(SECRET)
+    drawn = _tokens(text)
+    ours = len(drawn) / _sweep(RegeneratedSlots(law, secret, drawn), text, table)
+    theirs = _naive_rate(law, text, table)
+    row = {"case": f"{kind} noise, epsilon {epsilon:g}, V = {words:,}, K = {topics}, one sweep", "ours": round(ours)}
+    row |= {"unit": "tokens/s per core", "peer": PEER, "theirs": round(theirs), "ratio": round(ours / theirs, 1)}
+    row |= {"weights": round(law.expected + 1, 2), "threshold": THRESHOLD}
+    if law.whole:
+        stored = PerturbedDocuments.of(text, law, secret).perturbed
+        slow = next(one["ours"] for one in before if one["case"].startswith(f"continuous noise, epsilon {epsilon:g},"))
+        row |= {"stored": round(len(drawn) / _sweep(stored, text, table)), "times_continuous": round(ours / slow, 1)}
+        row |= {"asked_times": TIMES} if epsilon == EPSILONS[0] else {}
+    elif epsilon == EPSILONS[0]:
+        row |= {"asked": ASKED}
+    return row
+
+
+def _sweep(perturbed: Any, text: Corpus, table: Table) -> float:
+    """The least processor time of some turns."""
+    assert text.token_ends is not None
+    behind = PerturbedDocuments(perturbed, text.vocabulary, text.keys, text.token_ends)
+    return min(_once(behind, table) for _ in range(TURNS))
+
+
+def _once(behind: PerturbedDocuments, table: Table) -> float:
+    begun = time.process_time()
+    held = Slots.of(behind, table.words, by_sentence=False)
+    nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(behind.keys))
+    held.counted(held.redrawn(table, nothing, sweeps=1, threads=1), table)
+    return time.process_time() - begun
+
+
+def _naive_rate(law: SlotNoise, text: Corpus, table: Table) -> float:
+    """Tokens a second where every word of every token is given noise and weighed."""
+    some = _tokens(text)[: max(len(_tokens(text)) // (FEWER * (MORE if law.whole else 1)), 1)]
+    smooth = table.counts + table.eta
+    log_phi = np.log(smooth / smooth.sum(axis=1, keepdims=True))
+    noise, here = np.arange(len(some), dtype=np.uint64), np.full(table.topics, 0.1)
+    took = []
+    for _ in range(max(TURNS // 2, 1) + 1):  # the first one compiles
+        begun = time.process_time()
+        naive(some, log_phi, here, law.epsilon, law.threshold, law.whole, noise, np.zeros_like(table.counts))
+        took.append(time.process_time() - begun)
+    return len(some) / min(took[1:])
+
+
+@njit(cache=True, nogil=True)
+def naive(
+    tokens: Array, log_phi: Array, here: Array, epsilon: float, threshold: float, whole: bool, noise: Array, sums: Array
+) -> Array:
+    """Each token's topic when all its counts are written down: noise on every word, and every word in every likelihood.
+
+    Its noise is the simplest there is, from no cipher, and it proposes by the document twice: it is the form to be beaten.
+    """
+    words = log_phi.shape[1]
+    counts, topics = np.empty(words), np.empty(len(tokens), np.int64)
+    for t in range(len(tokens)):
+        for w in range(words):
+            u = uniform(noise[t], w) - 0.5
+            size = -math.log(max(1.0 - 2.0 * abs(u), 1e-300)) / epsilon
+            if whole:
+                size = math.floor(size)
+            x = (1.0 if w == tokens[t] else 0.0) + (size if u > 0 else -size)
+            counts[w] = x if x > threshold else 0.0
+        z = _naive_topic(counts, log_phi, here, noise[t], words)
+        topics[t] = z
+        for w in range(words):
+            sums[z, w] += counts[w]
+    return topics
+
+
+@njit(cache=True, nogil=True)
+def _naive_topic(counts: Array, log_phi: Array, here: Array, start: np.uint64, index: int) -> int:
+    k = len(here)
+    z, said = 0, _naive_sum(counts, log_phi, 0)
+    for n in range(2):
+        left, y = uniform(start, index + 2 * n) * here.sum(), 0
+        while y < k - 1 and left >= here[y]:
+            left -= here[y]
+            y += 1
+        other = _naive_sum(counts, log_phi, y)
+        if uniform(start, index + 2 * n + 1) < math.exp(min(other - said, 0.0)):
+            z, said = y, other
+    return z
+
+
+@njit(cache=True, nogil=True)
+def _naive_sum(counts: Array, log_phi: Array, z: int) -> float:
+    said = 0.0
+    for w in range(len(counts)):
+        said += counts[w] * log_phi[z, w]
+    return said
+
+
+def _text(tokens: int, words: int) -> Corpus:
+    """Words by Zipf's law in documents of one length."""
+    chances = 1.0 / np.arange(1, words + 1)
+    drawn = np.random.default_rng(1).choice(words, tokens, p=chances / chances.sum()).astype(np.int32)
+    ends = np.append(np.arange(LENGTH, tokens, LENGTH), tokens)
+    return Corpus.from_tokens(drawn, ends, [f"w{v:05}" for v in range(words)])
+
+
+def _tokens(corpus: Corpus) -> Array:
+    assert corpus.tokens is not None
+    return corpus.tokens
+
+
+def _table(words: int, topics: int) -> Table:
+    """Counts as they are after some rounds: topics with words of their own above a floor of noise."""
+    counts = np.random.default_rng(2).gamma(0.1, 100.0, (topics, words)) + 5.0
+    return Table(counts, np.full(topics, 0.1), 0.01, 1, 3)
+
+
+# ---- worth -------------------------------------------------------------------------------------------------------------
+
+
+def _worths(train: Corpus, held_out: Corpus, topics: int, rounds: int) -> Iterator[Callable[[list[Row]], Row]]:
+    for model in (LDA(n_topics=topics, eta=ETA), SentenceLDA(n_topics=topics, eta=ETA)):
+        yield partial(_clean, model=model, train=train, held_out=held_out, rounds=rounds)
+        for kind in KINDS:
+            for epsilon in EPSILONS:
+                law = LaplaceCounts(epsilon, THRESHOLD, kind).law(len(train.vocabulary))
+                yield partial(_worth, model=model, law=law, train=train, held_out=held_out, rounds=rounds)
+
+
+def _clean(before: list[Row], model: Counting, train: Corpus, held_out: Corpus, rounds: int) -> Row:  # noqa: ARG001
+    state = _learned(model, train, rounds)
+    spread = np.asarray(train.counts.sum(axis=0)).ravel() + model.eta
+    _, unseen = held_out.halves(0)
+    unigram = float((unseen.counts @ np.log(spread / spread.sum())).sum() / unseen.counts.sum())
+    likelihood = _judged(model, state, held_out)
+    return {"case": _title(model, "no noise"), "ours": likelihood, "unit": "nats per word", "words_alone": round(unigram, 4)}
+
+
+def _worth(before: list[Row], model: Counting, law: SlotNoise, train: Corpus, held_out: Corpus, rounds: int) -> Row:
+    """The noise that a topic is expected to hold is taken from its counts before they are read. It is a public number of the
+    law and a topic's own total, so it is post-processing; `as_counted` leaves it in."""
+    behind = PerturbedDocuments.of(train, law, OperatingSystem().bytes(SECRET))
+    state = _learned(model, behind, rounds)
+    read = {**state, "counts": less_noise(state["counts"], _mean(law))}
+    clean = next(row["ours"] for row in before if row["case"] == _title(model, "no noise"))
+    ours, kind = _judged(model, read, held_out), "discrete" if law.whole else "continuous"
+    row = {"case": _title(model, f"{kind} noise, epsilon {law.epsilon:g}"), "ours": ours, "unit": "nats per word"}
+    row |= {"peer": "no noise", "theirs": clean, "ratio": round(math.exp(ours - clean), 4)}
+    return {**row, "as_counted": _judged(model, state, held_out), "threshold": law.threshold}
+
+
+def _learned(model: Counting, documents: Any, rounds: int) -> State:
+    memory: Memory = {}
+    state = model.start(documents.vocabulary, np.random.default_rng(1))
+    whole = documents.perturbed is None or documents.perturbed.whole
+    for _ in range(rounds):
+        query = model.query(state)
+        tally = SumTally(query.terms if whole else replace(query.terms, domain=Domain.REAL, bits=64))
+        query.answer(documents, tally, memory, np.random.default_rng(0))
+        state = model.update(state, Answer(tally.blocks()))
+    return state
+
+
+def _judged(model: Counting, state: State, held_out: Corpus) -> float:
+    """Document completion: log-likelihood per unseen word of held-out documents, given their seen ones."""
+    seen, unseen = held_out.halves(0)
+    return round(float(model.log_likelihood(state, seen, unseen).sum() / unseen.counts.sum()), 4)
+
+
+def _mean(law: SlotNoise) -> float:
+    """What noise puts on a word that a slot does not hold, on average: steps above the threshold are geometric."""
+    return law.chance * (law.least + 1 / math.expm1(law.epsilon / law.steps)) / law.steps
+
+
+def _corpora(documents: int, words: int) -> tuple[Corpus, Corpus, str]:
+    """Documents to learn from, others to judge by, and where both come from."""
+    if newsgroups_file() is None:
+        settings = LdaNodes(
+            nodes=1, topics=20, shared_topics=20, words=words, documents=documents, validation_documents=HELD_OUT
+        )
+        nodes = lda_nodes(settings)
+        (train,), (held_out,) = nodes.train.values(), nodes.validation.values()
+        return train, held_out, "synthetic LDA"
+    corpus = most_frequent(read_newsgroups(), words)
+    order = np.random.default_rng(0).permutation(len(corpus))
+    most = min(documents, len(corpus) - HELD_OUT)
+    named = f"20 Newsgroups, {words:,} words"
+    return corpus.select(np.sort(order[:most])), corpus.select(np.sort(order[-HELD_OUT:])), named
+
+
+def _title(model: Counting, noise: str) -> str:
+    return f"{type(model).__name__}, K = {model.n_topics}, {noise}: held-out likelihood"
