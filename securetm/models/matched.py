@@ -34,7 +34,7 @@ class Matched(Counting):
 
     form: str = "matched"
     sweeps: int = 20
-    xi: float = 0.3  # topics at least so alike are one
+    xi: float = 0.4  # topics at least so alike are one
     top: int = 100  # heaviest words by which topics are compared
     topics_at: Mapping[str, int] = field(default_factory=dict)  # parties with another number of topics than `n_topics`
 
@@ -43,6 +43,8 @@ class Matched(Counting):
         self._check("form", self.form == "matched", "must be matched here")
         self._check("xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
         self._check("top", self.top >= 1, "must be at least 1")
+        fixed = getattr(self, "priors", "fixed") == "fixed"  # of a model that can learn them
+        self._check("priors", fixed, "must be fixed in the matched form: nothing is asked to learn them from")
         fine = all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in self.topics_at.values())
         self._check("topics_at", fine, f"must name parties with 1 to {MOST_TOPICS} topics")
 
@@ -189,10 +191,6 @@ class MatchedLDA(Matched, LDA):
     """LDA in the matched form."""
 
     name: ClassVar[str] = "lda-matched"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check("priors", self.priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from")
 
 
 @dataclass(frozen=True)
