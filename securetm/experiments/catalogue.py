@@ -21,6 +21,7 @@ BENCHES: Mapping[str, str] = {
     "federation": "securetm.experiments.bench_federation:bench",
     "he": "securetm.experiments.bench_he:bench",
     "noise": "securetm.experiments.bench_noise:bench",
+    "private-mh": "securetm.experiments.bench_private_mh:bench",
     "prodlda": "securetm.experiments.bench_prodlda:bench",
     "sum": "securetm.experiments.bench_sum:bench",
 }
