@@ -198,3 +198,6 @@ class MatchedSentenceLDA(Matched, SentenceLDA):
     """SentenceLDA in the matched form."""
 
     name: ClassVar[str] = "sentence-lda-matched"
+
+    alpha: float = SentenceLDA.alpha  # said again: of two parents, a dataclass takes the first one's
+    eta: float = SentenceLDA.eta

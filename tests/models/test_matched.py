@@ -12,12 +12,14 @@ from scipy import sparse
 
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import BadSetting, DamagedModel, OtherModel
+from securetm.models.counting import Counting
 from securetm.models.draws import Assignments
 from securetm.models.estimator import as_documents
 from securetm.models.lda import LDA
 from securetm.models.lda_documents import Bags
-from securetm.models.matched import MatchedLDA, amount_of
+from securetm.models.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
 from securetm.models.matching import composed, integrated, topics_of_words
+from securetm.models.sentence_lda import SentenceLDA
 from securetm.models.stored_model import write_model
 from securetm.tally import SumTally
 
@@ -192,6 +194,11 @@ def test_on_one_machine_it_learns_what_the_aligned_form_learns() -> None:
     assert matched.score(others) == pytest.approx(aligned.score(others), abs=0.05)
     assert is_distribution(matched.components_)
     np.testing.assert_allclose(matched.transform(others).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(("matched", "aligned"), [(MatchedLDA, LDA), (MatchedSentenceLDA, SentenceLDA)])
+def test_priors_are_those_of_the_aligned_form(matched: type[Matched], aligned: type[Counting]) -> None:
+    assert (matched().alpha, matched().eta) == (aligned().alpha, aligned().eta)
 
 
 # ---- degenerate input ------------------------------------------------------------------------------------------------
