@@ -56,7 +56,7 @@ Case = tuple[str, str, float | None]
 
 
 def reproduce(
-    seeds: Sequence[int] = (0, 1, 2),
+    seeds: Sequence[int] = (0, 1),
     epsilons: Sequence[float] = EPSILONS,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
