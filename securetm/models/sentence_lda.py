@@ -5,44 +5,46 @@ It is not a federation and knows no privacy; what it asks of documents it asks t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from securetm.contracts import Array, State
-from securetm.models.counting import Counting
 from securetm.models.draws import Held, on_ranges
+from securetm.models.lda import LDA
 from securetm.models.sentence_judging import fold_in_sentences, said_by_sentences
-from securetm.models.sentences import Sentences
+from securetm.models.sentences import Sentences, slots_of
 
-SAMPLERS = ("auto", "gibbs", "mh")
 _PASSES = 100  # of folding in, where a document's topics do not settle earlier
-_FEW_TOPICS = 100  # up to here a draw over all topics learns faster than proposals do
+_FEW_TOPICS = 2000  # up to here a draw over all topics learns more in a second than proposals do
 
 
 @dataclass(frozen=True)
-class SentenceLDA(Counting):
-    """SentenceLDA by Gibbs sampling or by Metropolis-Hastings; documents must say where their sentences end.
+class SentenceLDA(LDA):
+    """LDA whose draws are sentences, by Gibbs or by Metropolis-Hastings; documents must say where their sentences end.
 
-    `alpha` is the prior of a document's topics by sentence. Text without punctuation is one endless sentence, and a document of
-    one sentence has one topic: `longest` cuts it.
+    A document has few sentences, so `alpha` is smaller than LDA's; and one word that a topic has never had decides over a whole
+    sentence, so `eta` is larger. Text without punctuation is one endless sentence, and a document of one sentence has one
+    topic: `longest` cuts it.
     """
 
     name: ClassVar[str] = "sentence-lda"
 
-    sampler: str = "auto"  # gibbs, or mh: both draw from the same law; auto: what learns faster for so many topics
+    alpha: float = 0.02  # of the symmetric Dirichlet prior of a document's topics, sentence by sentence
+    eta: float = 0.1
     longest: int = 0  # words of a sentence: a longer one is cut; 0: however long it is
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("sampler", self.sampler in SAMPLERS, f"is none of {', '.join(SAMPLERS)}")
         self._check("longest", self.longest >= 0, "must be at least 1, or 0 for sentences of any length")
 
     def read(self, documents: Any, words: int) -> Held:
-        """Each document's sentences; every sentence is a draw."""
+        """Each document's sentences; every sentence is a draw. Behind noise, a sentence is its slots."""
+        if documents.perturbed is not None:
+            return slots_of(documents, words, self.longest)
         by_proposals = self.sampler == "mh" or (self.sampler == "auto" and self.n_topics > _FEW_TOPICS)
-        return Sentences.of(documents, words, self.longest, by_proposals)
+        return replace(Sentences.of(documents, words, self.longest), cycles=self.cycles if by_proposals else 0)
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares, by sentence, under the shared topics, without chance.

@@ -60,11 +60,11 @@ def proposals_of(table: Table, threads: int) -> Proposals:
 
 @njit(cache=True, nogil=True)
 def resample_by_proposals(
-    first: int, last: int, spoken: Spoken, given: Given, proposals: Proposals, sweeps: int, topics: Array
+    first: int, last: int, spoken: Spoken, given: Given, proposals: Proposals, sweeps: int, cycles: int, topics: Array
 ) -> None:
     """As `resample_sentences`; a document that is not `known` begins with topics that its words propose.
 
-    In each sweep a sentence's document proposes once, and then its words do, each by its own table.
+    In each cycle a sentence's document proposes once, and then its words do, each by its own table.
     """
     k = given.shared.shape[1]
     diary = Diary(np.empty(k), np.empty(k), np.zeros((widest(spoken, first, last), k)))
@@ -82,12 +82,13 @@ def resample_by_proposals(
                     z = draw(proposals.of_words[w], proposals.word_bits[w], uniform(given.noise[d], drawn))
                     drawn += 1
                 now = _said(s, z, words, spoken, given, diary)
-                new = _by_document(s, begin, others, topics, proposals, given.noise[d], drawn)
-                if new != now.z:
-                    then = _said(s, new, words, spoken, given, diary)
-                    if uniform(given.noise[d], drawn + 2) * now.chance < _raised(then.chance, then.power - now.power):
-                        now = then
-                now, drawn = _by_words(s, words, now, spoken, given, proposals, diary, given.noise[d], drawn + 3)
+                for _ in range(cycles):
+                    new = _by_document(s, begin, others, topics, proposals, given.noise[d], drawn)
+                    if new != now.z:
+                        then = _said(s, new, words, spoken, given, diary)
+                        if uniform(given.noise[d], drawn + 2) * now.chance < _raised(then.chance, then.power - now.power):
+                            now = then
+                    now, drawn = _by_words(s, words, now, spoken, given, proposals, diary, given.noise[d], drawn + 3)
                 topics[s] = now.z
                 _put(s, now.z, 1.0, spoken, diary)
         _close(d, old, spoken, topics, diary)

@@ -5,7 +5,7 @@ It stays with whoever holds the documents. How sentences draw is in the kernels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -25,34 +25,30 @@ from securetm.models.sentence_kernels import (
     rows_of_sentences,
 )
 from securetm.models.sentence_proposals import proposals_of, resample_by_proposals
+from securetm.models.slots import Slots
 
 _CHUNK = 1 << 20  # words poured at a time, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Documents as sentences in reading order, and by which of two samplers these draw."""
+    """Documents as sentences in reading order."""
 
     spoken: Spoken
-    by_proposals: bool = False
+    cycles: int = 0  # of proposals for each sentence in a sweep; 0: it is drawn by Gibbs
 
     @classmethod
-    def of(cls, documents: Any, vocabulary: int, longest: int = 0, by_proposals: bool = False) -> Self:
+    def of(cls, documents: Any, vocabulary: int, longest: int = 0) -> Self:
         """The sentences of documents in reading order, over that many words; those without a word are passed over.
 
         Where `longest` is not 0, longer sentences are cut into parts of about equal length that are not.
         """
-        tokens, ends = documents.tokens, documents.token_ends
-        if tokens is None or ends is None or documents.sentence_ends is None:
-            raise NoSentences()
+        token_ends, sentence_ends = _ends(documents, longest)
+        tokens = documents.tokens
         words = max(documents.counts.shape[1], int(tokens.max(initial=0)) + 1)
         if words != vocabulary:
             raise BrokenPromise("document", words, vocabulary)
-        token_ends = np.concatenate([np.zeros(1, np.int64), ends]).astype(np.int64)
-        sentence_ends = np.unique(np.concatenate([token_ends, documents.sentence_ends]).astype(np.int64))
-        if longest:
-            sentence_ends = _cut(sentence_ends, longest)
-        return cls(gather(np.ascontiguousarray(tokens), token_ends, sentence_ends, vocabulary), by_proposals)
+        return cls(gather(np.ascontiguousarray(tokens), token_ends, sentence_ends, vocabulary))
 
     def __len__(self) -> int:
         return len(self.draw_ends) - 1
@@ -77,8 +73,8 @@ class Sentences:
         topics, counts = old.topics.copy(), np.ascontiguousarray(table.counts.T)
         of_documents = (table.noise(old.names), old.known(), old.counted(table.step))
         given = Given(*of_documents, counts, table.totals, table.alpha, table.eta, table.eta * table.words)
-        if self.by_proposals:
-            facts = (self.spoken, given, proposals_of(table, threads), sweeps, topics)
+        if self.cycles:
+            facts = (self.spoken, given, proposals_of(table, threads), sweeps, self.cycles, topics)
             on_ranges(self.lengths, threads, lambda first, last: resample_by_proposals(first, last, *facts))
         else:
             rest = (self.spoken, given, sweeps, topics)
@@ -97,6 +93,22 @@ class Sentences:
         for rows in chunks(self.lengths, persons, _CHUNK):
             found = rows_of_sentences(rows, self.spoken, topics, words, k)
             tally.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
+
+
+def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:
+    """The sentences of documents behind noise: where they end is public, and so is where they are cut."""
+    token_ends, sentence_ends = _ends(documents, longest)
+    held = Slots.of(documents, vocabulary, by_sentence=True)
+    return replace(held, draw_ends=np.searchsorted(sentence_ends, token_ends), slot_ends=sentence_ends)
+
+
+def _ends(documents: Any, longest: int) -> tuple[Array, Array]:
+    """Where documents end, and where their sentences do, none of which is empty; both begin with 0."""
+    if documents.sentence_ends is None:
+        raise NoSentences()
+    token_ends = np.concatenate([np.zeros(1, np.int64), documents.token_ends]).astype(np.int64)
+    sentence_ends = np.unique(np.concatenate([token_ends, documents.sentence_ends]).astype(np.int64))
+    return token_ends, _cut(sentence_ends, longest) if longest else sentence_ends
 
 
 def _cut(ends: Array, longest: int) -> Array:

@@ -11,6 +11,8 @@ from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BrokenPromise, NoSentences
 from securetm.federation.questions import PerPerson
+from securetm.mechanisms.perturbed_documents import PerturbedDocuments
+from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models import sentence_proposals, sentences
 from securetm.models.draws import NEVER, Assignments
 from securetm.models.estimator import as_documents
@@ -267,7 +269,7 @@ def test_topics_follow_their_documents_and_where_sentences_end_is_part_of_them()
 
 @pytest.fixture(scope="module", params=["gibbs", "mh"])
 def fitted(request):
-    return SentenceLDA(n_topics=3, sampler=request.param).fit(planted()[0], epochs=30)
+    return SentenceLDA(n_topics=3, eta=0.01, sampler=request.param).fit(planted()[0], epochs=30)
 
 
 def test_planted_topics_are_found(fitted):
@@ -308,12 +310,50 @@ def test_likelihood_is_that_of_whole_sentences(fitted):
     assert by_word.shape == (6,)
 
 
+@pytest.mark.parametrize("priors", ["symmetric", "learned"])
+def test_priors_are_learned_sentence_by_sentence(priors):
+    """Documents mix three topics by shares that Dirichlet(0.2) gave; a topic has a third of the words, so eta is small."""
+    state = SentenceLDA(n_topics=3, alpha=0.5, priors=priors).fit(planted(400)[0], epochs=40).learned.state
+    assert 0.1 < state["alpha"].mean() < 0.35
+    assert (state["alpha"].std() == 0) == (priors == "symmetric")
+    assert 0.03 < state["eta"][0] < 0.1
+
+
 def test_it_predicts_sentences_better_than_lda_does():
     documents, held = planted()[0], planted(60, seed=9)[0]
     seen, unseen = held.halves(0)
     models = [kind(n_topics=3).fit(documents, epochs=20) for kind in (SentenceLDA, LDA)]
     ours, theirs = (model.log_likelihood(model.learned.state, seen, unseen).sum() for model in models)
     assert ours > theirs + 0.02 * unseen.counts.sum()
+
+
+# ---- behind noise ------------------------------------------------------------------------------------------------------
+
+
+def behind(documents, epsilon=8.0):
+    """The same documents behind discrete Laplace noise, which these tests draw from a secret that everybody knows."""
+    law = SlotNoise(len(documents.vocabulary), epsilon, 0.2, whole=True)
+    return PerturbedDocuments.of(documents, law, bytes(32))
+
+
+def test_planted_topics_are_found_behind_noise():
+    hidden = behind(planted()[0])
+    assert hidden.tokens is None
+    model, memory = SentenceLDA(n_topics=3), {}
+    state = rounds(model, model.start(hidden.vocabulary, np.random.default_rng(0)), hidden, memory, 40)
+    shares = model.topics(state).reshape(3, 3, 20).sum(axis=2)
+    assert sorted(shares.argmax(axis=1)) == [0, 1, 2]
+    assert shares.max(axis=1).min() > 0.9
+
+
+def test_a_sentence_behind_noise_is_its_slots():
+    documents = spoken([[list(range(7)), [1, 2, 3]], [], [[5]], [list(range(6))]], 7)
+    open_, hidden = (SentenceLDA(longest=3).read(held, 7) for held in (documents, behind(documents)))
+    np.testing.assert_array_equal(hidden.draw_ends, open_.draw_ends)
+    np.testing.assert_array_equal(np.diff(hidden.slot_ends), [2, 2, 3, 3, 1, 3, 3])
+    bare = Corpus.from_counts(documents.counts, documents.vocabulary)
+    with pytest.raises(NoSentences):
+        SentenceLDA().read(behind(bare), 7)
 
 
 # ---- what is given to it -----------------------------------------------------------------------------------------------
@@ -362,7 +402,9 @@ def test_a_table_of_another_size_is_refused():
         SentenceLDA(n_topics=3).infer(state, spoken([[[0]]], 3))
 
 
-@pytest.mark.parametrize(("setting", "value"), [("n_topics", 0), ("alpha", 0.0), ("sampler", "vb"), ("longest", -1)])
+@pytest.mark.parametrize(
+    ("setting", "value"), [("n_topics", 0), ("alpha", 0.0), ("sampler", "vb"), ("longest", -1), ("cycles", 0)]
+)
 def test_settings_are_checked_before_anything_is_read(setting, value):
     with pytest.raises(BadSetting) as refusal:
         SentenceLDA(**{setting: value})
