@@ -81,7 +81,7 @@ def _cases(topics: int, seconds: int) -> list[Case]:
     """With fixed priors at several times, the rest once."""
     half = max(seconds // 2, 1)
     several = tuple(sorted({max(seconds // 6, 1), half, seconds}))
-    races = [Case(TOMOTOPY, topics, threads, several if threads == 1 else several[:-1]) for threads in THREADS]
+    races = [Case(TOMOTOPY, topics, threads, several if threads == 1 else several[:-1] or several) for threads in THREADS]
     races.append(Case(TOMOTOPY, topics, 1, (half,), method="1", learned=True))
     return races + [Case(SCIKIT, topics, 1, (half,), method) for method in ("online", "batch")]
 

@@ -12,14 +12,17 @@ from securetm.federation.folder import Stages
 from securetm.tables import require
 
 REPRODUCTIONS: Mapping[str, str] = {
+    "adapted-ngrams": "securetm.experiments.adapted_ngrams:reproduce",
     "additive-prodlda": "securetm.experiments.additive_prodlda:reproduce",
     "lda-frontier": "securetm.experiments.lda_frontier:reproduce",
+    "iftm": "securetm.experiments.iftm:reproduce",
     "privacy-utility": "securetm.experiments.privacy_utility:reproduce",
 }
 BENCHES: Mapping[str, str] = {
     "dp": "securetm.experiments.bench_dp:bench",
     "federation": "securetm.experiments.bench_federation:bench",
     "he": "securetm.experiments.bench_he:bench",
+    "lda": "securetm.experiments.bench_lda:bench",
     "noise": "securetm.experiments.bench_noise:bench",
     "private-mh": "securetm.experiments.bench_private_mh:bench",
     "prodlda": "securetm.experiments.bench_prodlda:bench",
