@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, UnknownSetting, VocabularyNotAllowed
-from securetm.profiles import VOCABULARIES, make_model, read_profile
+from securetm.profiles import VOCABULARIES, formed, make_model, read_profile
 from securetm.tables import digest, into, read_toml, require
 
 T = TypeVar("T")
@@ -27,6 +27,13 @@ FEDERATED: Mapping[str, Mapping[str, Any]] = {
     "prodlda": {"n_topics": 20, "learning_rate": 5e-3},
     "sentence-lda": {"n_topics": 20, "sweeps": 5},
     "sentence-lda-matched": {"n_topics": 20},
+}
+ROUNDS: Mapping[str, int] = {  # where a plan does not say; other models take what TrainingChoice has
+    "lda": 100,
+    "lda-matched": 10,
+    "lda-vi": 50,
+    "sentence-lda": 100,
+    "sentence-lda-matched": 10,
 }
 PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
@@ -240,13 +247,14 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
         if name not in known:
             raise UnknownSetting(where, name, tuple(sorted(known)))
     scalars = {name: value for name, value in tables.items() if name in ("seed", "profile")}
+    model = _model_choice(tables.get("model", {}))
     plan = dataclasses.replace(
         into(Plan, scalars, where),
         corpus=_section(CorpusChoice, tables, "corpus"),
         tokeniser=_section(TokeniserChoice, tables, "tokeniser"),
         vocabulary=_section(VocabularyChoice, tables, "vocabulary"),
-        model=_model_choice(tables.get("model", {})),
-        training=_section(TrainingChoice, tables, "training"),
+        model=model,
+        training=_training_choice(tables, model),
         privacy=_section(PrivacyChoice, tables, "privacy"),
     )
     return _checked(plan, where)
@@ -264,7 +272,15 @@ def _model_choice(table: Any) -> ModelChoice:
     require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
     flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
     name = str(table.get("name", "prodlda"))
-    return ModelChoice(name, {**FEDERATED.get(name, {}), **nested, **flat})
+    return ModelChoice(name, {**FEDERATED.get(formed(name, {**nested, **flat}), {}), **nested, **flat})
+
+
+def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
+    """As many rounds as that model needs, where the plan does not say."""
+    chosen, rounds = _section(TrainingChoice, tables, "training"), ROUNDS.get(formed(model.name, model.settings))
+    if rounds is None or "rounds" in tables.get("training", {}):
+        return chosen
+    return dataclasses.replace(chosen, rounds=rounds)
 
 
 def _checked(plan: Plan, where: str) -> Plan:

@@ -82,6 +82,7 @@ MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "sentence-lda": "securetm.models.sentence_lda:SentenceLDA",
     "sentence-lda-matched": "securetm.models.matched:MatchedSentenceLDA",
 }
+ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
 VOCABULARIES = ("union", "joint", "file")
 
 
@@ -149,10 +150,16 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
 
 
 def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
-    """The topic model of that name with these settings; `form` may name another form of it: lda, matched, is lda-matched."""
-    form = settings.get("form", "")
-    module, kind = _chosen("model", MODELS, name if not form or name.endswith(f"-{form}") else f"{name}-{form}").split(":")
-    return cast(TopicModel, into(getattr(import_module(module), kind), settings, f"[model] {name}"))
+    """The topic model of that name, in the form that the settings name, with these settings."""
+    module, kind = _chosen("model", MODELS, formed(name, settings)).split(":")
+    own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
+    return cast(TopicModel, into(getattr(import_module(module), kind), own, f"[model] {name}"))
+
+
+def formed(name: str, settings: Mapping[str, Any]) -> str:
+    """What a model is called here in the form that the settings name: lda in the form `matched` is lda-matched."""
+    form = settings.get("form", ALIGNED)
+    return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
 
 
 def model_settings(name: str) -> tuple[str, ...]:

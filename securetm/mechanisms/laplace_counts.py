@@ -95,9 +95,13 @@ class LaplaceCounts(Mechanism):
             raise NoiseForPersons()
         if terms.sampling < 1:
             raise NoiseOnSamples(f"{terms.sampling:g}")
-        whole = terms.domain is Domain.INTEGER and (self.distribution == "discrete" or terms.grid > 0)
         done = replace(terms, noised=Noised.WHOLE, unit=Unit.WORD, deviation=self.law(1).deviation, l1=INF, l2=INF, linf=INF)
-        return replace(done, domain=Domain.INTEGER if whole else Domain.REAL)
+        return self.poured(done)
+
+    def poured(self, terms: Terms) -> Terms:
+        """Counts behind continuous noise are not whole, and rows made of them must not be taken for whole ones."""
+        whole = terms.domain is Domain.INTEGER and (self.distribution == "discrete" or terms.grid > 0)
+        return replace(terms, domain=Domain.INTEGER if whole else Domain.REAL)
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Of single word occurrences. It holds whoever works together, as long as the document's own party does not."""

@@ -104,5 +104,6 @@ class WordSelection(Mechanism):
         return rounded_gaussian(self._sigma)
 
     def _selected(self, terms: Terms) -> bool:
-        """No other mechanism leaves whole noise on a vector that nothing bounds."""
-        return terms.noised is Noised.WHOLE and terms.l1 == terms.l2 == terms.linf == INF
+        """No other mechanism leaves whole noise on a vector that nothing bounds, but for noise on the words themselves."""
+        unbounded = terms.l1 == terms.l2 == terms.linf == INF
+        return terms.noised is Noised.WHOLE and unbounded and terms.unit is not Unit.WORD
