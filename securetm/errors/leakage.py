@@ -43,8 +43,8 @@ class UnreadableMessage(SecuretmError):
 
 @dataclass(eq=False)
 class BrokenAttack(SecuretmError):
-    """the attack {attack!r} gave no result for the measure {measure!r}"""
+    """the attack {attack!r} and its measure {measure!r} do not fit: what it declares is what it must give"""
 
     attack: str
     measure: str
-    hint = "an attack measures what it declares: correct the attack's file"
+    hint = "in a plan, name one of the attack's measures; in an attack's file, declare exactly those that its judge gives"

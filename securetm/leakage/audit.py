@@ -148,8 +148,8 @@ def _attacked(trial: Trial, attack: Attack, folder: RunFolder, adversary: Advers
 
 
 def _check_measures(attack: Attack, judged: Judged) -> None:
-    for name in attack.measures:
-        worth = judged.measures.get(name)
+    for name in {**attack.measures, **judged.measures}:
+        worth = judged.measures.get(name) if name in attack.measures else None
         if not isinstance(worth, Counted | Bounded):
             raise BrokenAttack(attack.name, name)
 

@@ -46,7 +46,7 @@ def headline(audit: Audit) -> str:
     """The first sentences of every report: they never say more than what was tried."""
     shown = [f for f in audit.findings if f.verdict == REFUTED and not f.claimed and not f.baseline]
     leaks = dict.fromkeys(f"{f.title.lower()} (profile {f.profile})" for f in shown)
-    beside = f" No profile claims otherwise, and it was shown to leak: {'; '.join(leaks)}." if leaks else ""
+    beside = f" Shown to leak, though no profile promises that it does not: {'; '.join(leaks)}." if leaks else ""
     return _on_claims(audit) + beside
 
 

@@ -13,11 +13,21 @@ from securetm.errors import NotFound
 from securetm.leakage import attacks
 from securetm.leakage.attack import Attack
 from securetm.leakage.attacks import attack_called, attack_names
+from securetm.leakage.audit import audit
 from securetm.threats import CHANNELS
+
+from .conftest import write_plan
 
 HOUSE = Path(securetm.__file__).parent
 FOLDER = HOUSE / "leakage" / "attacks"
-OPENING = ("recorded", "truth", "audit", "demonstration", "controls")  # rooms of this floor that open folders or judge
+OPENING = (
+    "recorded",
+    "truth",
+    "retelling",
+    "audit",
+    "demonstration",
+    "controls",
+)  # they open folders or judge
 FORBIDDEN = (
     *(f"securetm.leakage.{name}" for name in OPENING),
     "securetm.federation.folder",
@@ -140,13 +150,27 @@ ATTACK = Attack(
 '''
 
 
-def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frame runs it beside its control, and sees that naming everything is no success: random numbers do as well."""
     (tmp_path / "name_everything.py").write_text(STRANGER)
     monkeypatch.setattr(attacks, "__path__", [*attacks.__path__, str(tmp_path)])
     monkeypatch.setitem(sys.modules, "securetm.leakage.attacks.name_everything", None)
     del sys.modules["securetm.leakage.attacks.name_everything"]
     assert "name_everything" in attack_names()
     assert attack_called("name_everything").title == "Naming every word"
+    plan = write_plan(
+        tmp_path / "strange.toml",
+        documents_file,
+        attack="name_everything",
+        profiles=["open"],
+        measure="words that are named",
+        effort={"rounds": 1},
+        batch=4,
+    )
+    (finding,) = audit(plan).findings
+    assert finding.measured.value == 1.0
+    assert finding.verdict == "not tested"
+    assert "random numbers reach as much" in finding.why
 
 
 def test_an_unknown_attack_is_said_with_those_there_are() -> None:

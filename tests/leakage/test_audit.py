@@ -110,7 +110,7 @@ def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, 
 
 
 def test_an_unknown_measure_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
-    with pytest.raises(BrokenAttack, match="no result for the measure 'luck'"):
+    with pytest.raises(BrokenAttack, match="its measure 'luck' do not fit"):
         audit(write_plan(tmp_path / "wrong.toml", documents_file, measure="luck"))
 
 
@@ -121,6 +121,16 @@ def test_an_attack_that_measures_less_than_it_declares_is_told(
     monkeypatch.setattr(gradient_inversion, "ATTACK", half)
     with pytest.raises(BrokenAttack, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "half.toml", documents_file, profiles=["open"], batch=2))
+
+
+def test_a_measure_that_was_not_declared_is_told(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = gradient_inversion.ATTACK
+    more = dataclasses.replace(
+        honest, judge=lambda guesses, truth: Judged({**honest.judge(guesses, truth).measures, "luck": Counted(1, 1)})
+    )
+    monkeypatch.setattr(gradient_inversion, "ATTACK", more)
+    with pytest.raises(BrokenAttack, match="luck"):
+        audit(write_plan(tmp_path / "more.toml", documents_file, profiles=["open"], batch=2))
 
 
 def test_what_an_attack_cannot_read_is_not_tested(

@@ -125,7 +125,7 @@ def test_the_headline_never_says_more_than_was_tried() -> None:
     assert "(1 of them not tested)" in headline(only(AUDIT, findings=(CLAIM, idle)))
     broken = only(CLAIM, verdict=REFUTED)
     assert headline(only(AUDIT, findings=(broken,))).startswith("Refuted: “sees only sums” of profile masked")
-    assert "it was shown to leak: documents from <one> gradient (profile masked)" in headline(AUDIT)
+    assert "promises that it does not: documents from <one> gradient (profile masked)" in headline(AUDIT)
 
 
 def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:

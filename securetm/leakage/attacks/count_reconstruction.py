@@ -22,7 +22,6 @@ from securetm.mechanisms.laplace_counts import LaplaceCounts
 TOPICS = "topics"
 BEHIND, REAL = "counts behind the shares that are exact", "counts of real words that are exact"
 NEAR = "counts of real words that are off by two at most"
-_UNIT = "count of a word in a topic"
 SHOWN, USED = "words of topics that are named", "named words that the topic really has"
 
 
@@ -115,6 +114,7 @@ ATTACK = Attack(
     measures={
         BEHIND: "count of a word in a topic",
         REAL: "count of a word in a topic",
+        NEAR: "count of a word in a topic",
         SHOWN: "word of a topic",
         USED: "named word",
     },
