@@ -25,7 +25,7 @@ from securetm.plans import plan_from_tables
 
 WORDS, TOPICS = 2_000, 20
 SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are the fifth party's
-MODELS = ("lda", "sentence-lda")
+MODELS: Mapping[str, Mapping[str, Any]] = {"lda": {}, "sentence-lda": {"longest": 10}}  # the corpus has no full stops
 Row = dict[str, Any]
 
 
@@ -49,7 +49,7 @@ def forms(epsilons: Sequence[float]) -> tuple[Form, ...]:
 
 def reproduce(
     epsilons: Sequence[float] = (8.0, 11.0),
-    models: Sequence[str] = MODELS,
+    models: Sequence[str] = tuple(MODELS),
     documents: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: 
         listed.write_text("\n".join(words), "utf-8")
         tables = {
             "profile": form.profile,
-            "model": {"name": model, "n_topics": TOPICS, **form.model},
+            "model": {"name": model, "n_topics": TOPICS, **MODELS[model], **form.model},
             "vocabulary": {"source": "file", "file": str(listed)},
             "training": {"rounds": form.rounds},
             "privacy": dict(form.privacy),

@@ -59,8 +59,9 @@ class RunFolder:
     ledgers: Path = Path()  # where the parties' ledgers lie: beside the runs, since they outlive them
 
     def ledger(self, name: str) -> Path:
-        """A party's ledger."""
-        return self.ledgers / f"{self.party(name).name}.ledger"
+        """A party's ledger; what single words spend has one of its own, since it adds up with no document's."""
+        by_word = ".words" if self.plan.unit is Unit.WORD else ""
+        return self.ledgers / f"{self.party(name).name}{by_word}.ledger"
 
     @property
     def model(self) -> Path:

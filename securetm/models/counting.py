@@ -21,6 +21,7 @@ from securetm.models.lda_documents import Bags
 from securetm.models.lda_kernels import fold_in, said
 from securetm.models.noisy_counts import above_noise
 
+MOST_COUNTED = 1e12  # what is larger came from no corpus, and products of such numbers would not be finite
 _PASSES = 100  # of folding in, where a document's topics do not settle earlier
 
 
@@ -110,12 +111,11 @@ class Counting(Estimator):
     # ---- what the query shares ----
 
     def table(self, state: State) -> Table:
-        """The shared counts as they came, perhaps from a coordinator that one need not trust with their sign."""
+        """The shared counts as they came, perhaps from a coordinator that one need not trust with their sign or size."""
         if state["counts"].shape[0] != self.n_topics:
             raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
-        counts, priors = np.maximum(state["counts"], 0.0), (np.maximum(state[name], 1e-9) for name in ("alpha", "eta"))
-        alpha, eta = priors
-        return Table(counts, alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
+        alpha, eta = (bounded(state[name], 1.0 / MOST_COUNTED) for name in ("alpha", "eta"))
+        return Table(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
 
     def redrawn(self, table: Table, held: Held, old: Assignments) -> Assignments:
         """Every draw's topic after this round's sweeps, from the table, the old topics and public noise."""
@@ -159,3 +159,9 @@ class CountsQuery:
     def pour(self, held: Held, fresh: Assignments, table: Table, tally: Tally, documents: Any) -> None:
         """What is poured of topics that were drawn; another question may pour more beside."""
         held.pour(fresh.topics, table, tally, documents.persons)
+
+
+def bounded(numbers: Array, least: float = 0.0) -> Array:
+    """Numbers out of a state, perhaps a forged one, as counts and priors may be: no loop has to reckon with others."""
+    found: Array = np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
+    return found

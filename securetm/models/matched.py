@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, Memory, Needs, State, Tally, Terms, Unit
-from securetm.models.counting import Counting
+from securetm.models.counting import Counting, bounded
 from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.lda import LDA
 from securetm.models.matching import NOWHERE, composed, integrated, shares
@@ -120,7 +120,7 @@ class Matched(Counting):
     def table(self, state: State) -> Table:
         """A party's own topics, or the global ones, as counts; they may come from a coordinator that one need not trust."""
         held = min(max(int(state["held"][0]), 1), self.most_topics) if "held" in state else len(state["counts"])
-        counts = np.maximum(state["counts"][:held], 0.0)
+        counts = bounded(state["counts"][:held])
         return Table(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
 
     # ---- what the parts share ----

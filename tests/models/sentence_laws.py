@@ -87,7 +87,7 @@ def predictive(words, counts, eta=ETA):
 
 
 def exact(move):
-    """What a move from z to y must be weighed by, derived in protocols/iftm.md."""
+    """What a move from z to y must be weighed by, derived in protocols/samplers.md."""
     return move.f * (1 if move.word is None else (move.here + move.alpha) / move.q)
 
 
