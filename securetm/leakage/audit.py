@@ -168,7 +168,7 @@ def _setting(folder: RunFolder) -> str:
 def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
     """What was not tried, as far as the audit knows by itself, after what the plan's author says."""
     attacks = sorted(set(attack_names()) - {trial.attack for trial in trials})
-    sentences = [f"the attack {attack_called(name).title.lower()} ({name})" for name in attacks]
+    sentences = [f"the attack “{attack_called(name).title}” ({name})" for name in attacks]
     for name in dict.fromkeys(trial.threat_model for trial in trials):
         threats = read_threat_model(name)
         tried = {trial.adversary for trial in trials if trial.threat_model == name}

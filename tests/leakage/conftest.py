@@ -60,8 +60,8 @@ def recorded(parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFac
     """Makes a recorded run of a profile and a batch, each once."""
     made: dict[tuple[Any, ...], RunFolder] = {}
 
-    def run(profile: str, batch: int, rounds: int = 3, *, with_content: bool = True) -> RunFolder:
-        key = (profile, batch, rounds, with_content)
+    def run(profile: str, batch: int, rounds: int = 3, *, with_content: bool = True, hidden: int = 64) -> RunFolder:
+        key = (profile, batch, rounds, with_content, hidden)
         if key not in made:
             made[key] = _trained(tmp_path_factory.mktemp("run") / "recorded", parties, *key)
         return made[key]
@@ -69,10 +69,12 @@ def recorded(parties: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFac
     return run
 
 
-def _trained(path: Path, parties: Mapping[str, Corpus], profile: str, batch: int, rounds: int, with_content: bool) -> RunFolder:
+def _trained(
+    path: Path, parties: Mapping[str, Corpus], profile: str, batch: int, rounds: int, with_content: bool, hidden: int
+) -> RunFolder:
     tables = {
         "profile": profile,
-        "model": {"name": "prodlda", "n_topics": 5, "hidden": 64, "batch": batch},
+        "model": {"name": "prodlda", "n_topics": 5, "hidden": hidden, "batch": batch},
         "training": {"rounds": rounds, "held_out": 0.1},
         "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
     }

@@ -88,6 +88,14 @@ def test_the_opened_sum_of_masked_vectors_still_shows_words_and_links(recorded: 
     assert any(example.recovered.startswith("of one document: ") for example in judged.examples)
 
 
+def test_a_masked_sum_of_a_hundred_documents_gives_them_away_to_a_wide_model(recorded: Recorded) -> None:
+    """The profile's least number of documents is no protection by itself: it goes by the width of the first layer."""
+    wide = tried("sum_inversion", recorded("masked", 20, hidden=400))
+    narrow = tried("sum_inversion", recorded("masked", 20))
+    assert share(narrow, EXACT) == NOTHING
+    assert share(wide, EXACT) > 0.3
+
+
 def test_a_plain_sum_of_few_documents_shows_them_whole(recorded: Recorded) -> None:
     judged = tried("sum_inversion", recorded("open", 1))
     assert judged.measures[EXACT] == Counted(15, 15)
