@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from securetm.errors import NotFound
-from securetm.leakage.attack import Attack
+
+if TYPE_CHECKING:
+    from securetm.leakage.attack import Attack
 
 
 def attack_names() -> tuple[str, ...]:
