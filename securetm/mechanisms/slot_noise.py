@@ -8,11 +8,13 @@ slot's number alone, so they need not be stored.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -54,6 +56,19 @@ _BLOCK = 16  # bytes that a counter of the cipher stands for
 # Where in the cipher's counter each use begins. A slot's own stretch is sized for nearly all slots; the rest go on further up.
 SLOTS, ORDER, FURTHER = 0, 1 << 126, 1 << 127
 _FURTHER_BITS = 40
+
+
+_ZEROS = memoryview(bytes(_PIECE))
+_PIECES = threading.local()  # each thread writes its keystream over the one before: fresh memory takes as long as the cipher
+
+
+def _room(n: int) -> tuple[memoryview, bytearray]:
+    """As many zeros, and a place for as many bytes of keystream as they give."""
+    if n > _PIECE:
+        return memoryview(bytes(n)), bytearray(n + _BLOCK)
+    if not hasattr(_PIECES, "piece"):
+        _PIECES.piece = bytearray(_PIECE + _BLOCK)
+    return _ZEROS, _PIECES.piece
 
 
 def shuffled(secret: bytes, words: Array, ends: Array) -> Array:
@@ -151,6 +166,13 @@ class SlotNoise:
         blocks = math.ceil((parts * most + 2 * int(MOST_OF_A_STEP)) * _PART / _BLOCK)
         return blocks * _BLOCK
 
+    @cached_property
+    def facts(self) -> tuple[Any, ...]:
+        """All that the inner loop needs to know of the law."""
+        gaps = self.bounds(GAPS)  # as many as there are words, unless gaps are drawn in parts
+        reaches = (self.least, self.most, gaps if gaps < self.size else -1)
+        return (self.size, self.steps, *reaches, self._low_bits, 1 / self.steps, *self.ladders)
+
     def draw(self, secret: bytes, words: Array, first: int) -> tuple[Array, Array, Array]:
         """Run by a party: the slots `first`, `first` + 1, ..., which hold these words (a negative one: none).
 
@@ -164,12 +186,12 @@ class SlotNoise:
     def _streams(self, secret: bytes, slots: int, first: int) -> Iterator[tuple[int, Array]]:
         """The keystream of all these slots, piece by piece, each in the place of the one before."""
         at_once = min(max(1, _PIECE // self.stride), slots)
-        zeros, piece = bytes(at_once * self.stride), bytearray(at_once * self.stride + _BLOCK)
+        zeros, piece = _room(at_once * self.stride)
         counter = SLOTS + first * (self.stride // _BLOCK)
         cipher = Cipher(algorithms.AES256(secret), modes.CTR(counter.to_bytes(_BLOCK))).encryptor()
         for begin in range(0, slots, max(at_once, 1)):
             n = min(at_once, slots - begin) * self.stride
-            cipher.update_into(memoryview(zeros)[:n], piece)
+            cipher.update_into(zeros[:n], piece)
             yield begin, np.frombuffer(piece, dtype="<u2", count=n // _PART)
 
     @property
@@ -182,9 +204,6 @@ class _Drawing:
 
     def __init__(self, law: SlotNoise, secret: bytes, words: Array, first: int) -> None:
         self._law, self._secret, self._words, self._first = law, secret, words, first
-        gaps = law.bounds(GAPS)  # as many as there are words, unless gaps are drawn in parts
-        reaches = (law.least, law.most, gaps if gaps < law.size else -1)
-        self._facts = (law.size, law.steps, *reaches, law._low_bits, 1 / law.steps, *law.ladders)
         most = (law.expected + 1) * len(words)
         room = int(most + 6 * math.sqrt(most)) + 2 * law.size
         self._ends = np.zeros(len(words) + 1, dtype=np.int64)
@@ -209,7 +228,7 @@ class _Drawing:
 
     def _fill(self, begin: int, end: int, stream: Array, stride: int) -> tuple[int, int]:
         out = (self._ends[begin : end + 1], self._ids, self._weights)
-        done, self._at, why = fill(stream, stride, self._words[begin:end], *self._facts, *out, self._at)
+        done, self._at, why = fill(stream, stride, self._words[begin:end], *self._law.facts, *out, self._at)
         return done, why
 
     def _alone(self, slot: int, stream: Array) -> None:
