@@ -11,4 +11,6 @@ from securetm.errors.tree import Misuse
 class NoSentences(Misuse):
     """the documents are counts of words: where their sentences end is not known"""
 
-    hint = "read them from texts (Corpus.from_strings, read_corpus), or give tokens with sentence_ends; for bare counts take LDA"
+    hint = (
+        "read them from texts (Corpus.from_strings, read_corpus), or give tokens with sentence_ends; for bare counts take LDA"
+    )

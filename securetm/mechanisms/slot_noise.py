@@ -167,7 +167,7 @@ class SlotNoise:
         return blocks * _BLOCK
 
     @cached_property
-    def facts(self) -> tuple[Any, ...]:
+    def facts(self) -> Any:
         """All that the inner loop needs to know of the law."""
         gaps = self.bounds(GAPS)  # as many as there are words, unless gaps are drawn in parts
         reaches = (self.least, self.most, gaps if gaps < self.size else -1)
@@ -227,8 +227,9 @@ class _Drawing:
         return self._ends, self._ids[: self._at], self._weights[: self._at]
 
     def _fill(self, begin: int, end: int, stream: Array, stride: int) -> tuple[int, int]:
-        out = (self._ends[begin : end + 1], self._ids, self._weights)
-        done, self._at, why = fill(stream, stride, self._words[begin:end], *self._law.facts, *out, self._at)
+        out = (self._ends[begin : end + 1], self._ids, self._weights, self._at)
+        facts: Any = (stream, stride, self._words[begin:end], *self._law.facts, *out)
+        done, self._at, why = fill(*facts)
         return done, why
 
     def _alone(self, slot: int, stream: Array) -> None:

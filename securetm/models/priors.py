@@ -102,7 +102,7 @@ class Beside:
 
     def add(self, rows: Rows, owners: Array) -> None:
         """Pours in both as one row: whoever bounds it bounds them together."""
-        self.tally.add(sparse.hstack([rows, self.tables[owners]], format="csr"), owners)
+        self.tally.add(sparse.hstack([sparse.csr_array(rows), self.tables[owners]], format="csr"), owners)
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
         """Passed on: counts have none."""

@@ -40,8 +40,9 @@ _PARTIAL = (
 _STILL = (
     "a sum hides who, not what: a word that a single document of all parties uses is in the total, and words that occur in "
     "one document only are linked by it",
-    "the fewer documents in a sum, the more it tells: in trials, sums over ten parties with one document each gave every "
-    "document away, with eight each one in nine",
+    "the fewer documents in a sum for the width of the model, the more it tells: in our trials sums of gradients over five "
+    "parties with eight documents each gave 99 of 100 documents away, and totals over a hundred every word, and for most "
+    "documents which words belong together",
     "the same question asked twice, of parties and of all parties but one, would show that one: what does not depend on the "
     "model is therefore answered once",
 )
