@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from securetm.corpus.readers import read_corpus
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.federation.simulation import federate
+    from securetm.leakage.audit import audit
     from securetm.models.lda import LDA
+    from securetm.models.lda_vi import VariationalLDA
     from securetm.models.prodlda import ProdLDA
     from securetm.models.sentence_lda import SentenceLDA
 
@@ -26,7 +28,9 @@ __all__ = [
     "ProdLDA",
     "SentenceLDA",
     "Tokeniser",
+    "VariationalLDA",
     "__version__",
+    "audit",
     "budget",
     "docstring_parties",
     "federate",
@@ -39,6 +43,8 @@ _WHERE = {
     "ProdLDA": "securetm.models.prodlda",
     "SentenceLDA": "securetm.models.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
+    "VariationalLDA": "securetm.models.lda_vi",
+    "audit": "securetm.leakage.audit",
     "budget": "securetm.accounting.calculator.face",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.federation.simulation",

@@ -31,6 +31,7 @@ from securetm.mechanisms.slot_noise_kernels import (
     MORE_WORDS,
     MOST_OF_A_STEP,
     PAGE,
+    QUICK_BITS,
     SHORT,
     Ladders,
     fill,
@@ -171,7 +172,8 @@ class SlotNoise:
         """All that the inner loop needs to know of the law."""
         gaps = self.bounds(GAPS)  # as many as there are words, unless gaps are drawn in parts
         reaches = (self.least, self.most, gaps if gaps < self.size else -1)
-        return (self.size, self.steps, *reaches, self._low_bits, 1 / self.steps, *self.ladders)
+        quick = (_quick(self.ladders.sure[GAPS]), _quick(self.ladders.sure[HIGH]))
+        return (self.size, self.steps, *reaches, self._low_bits, 1 / self.steps, *quick, *self.ladders)
 
     def draw(self, secret: bytes, words: Array, first: int) -> tuple[Array, Array, Array]:
         """Run by a party: the slots `first`, `first` + 1, ..., which hold these words (a negative one: none).
@@ -292,6 +294,12 @@ def _as_ladders(laws: list[list[int]], *, stops: bool) -> Ladders:
     flat, word = [bound for law in fixed for bound in law], (1 << 64) - 1
     further = [np.array([one >> shift & word for one in flat], dtype=np.uint64) for shift in range(top - 64, -1, -64)]
     return Ladders(sure, np.concatenate([(np.array(within) + begins[:, None]).ravel().astype(np.uint64), *further]))
+
+
+def _quick(sure: Array) -> Array:
+    """What fewer of the first bits decide already."""
+    alike = sure[: PAGE - 1].reshape(1 << QUICK_BITS, -1)
+    return np.where((alike == alike[:, :1]).all(axis=1), alike[:, 0], -1).astype(np.int16)
 
 
 def _power(exponent: Fraction) -> int:

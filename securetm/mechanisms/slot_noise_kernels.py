@@ -13,6 +13,7 @@ from numba import njit
 from securetm.contracts import Array
 
 FIRST_BITS = 16  # of a draw; most are decided by them, nearly all others by 64 bits more
+QUICK_BITS = 13  # of these, which decide most draws: a table of so many places stays in the first cache
 MORE_WORDS = 4  # of 64 bits that a bound has besides, compared as far as it takes
 EVEN_BITS = 7  # in all but 2^-7 of cases a step's last bits are even chances, which need no ladder
 UNEVEN = (1 << EVEN_BITS) - 1
@@ -20,6 +21,7 @@ LAWS = 4
 GAPS, HIGH, LOW, SIGNS = range(LAWS)
 PAGE = (1 << FIRST_BITS) + 1
 DONE, FULL, SHORT = 0, 1, 2  # why `fill` came back: all slots are done, no room for one more, its stream was too short
+REST = np.uint16(FIRST_BITS - QUICK_BITS)
 ONE, TWO, WORD = np.uint64(1), np.uint64(2), np.uint64(4)  # places in a stream of 16 bits each
 MOST_OF_A_STEP = np.uint64(3 * (1 + 4 * MORE_WORDS) + 1)  # places that one coordinate takes at most
 
@@ -90,6 +92,8 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
     limit: int,
     low_bits: int,
     grid: float,
+    gaps: Array,
+    high: Array,
     sure: Array,
     book: Array,
     ends: Array,
@@ -125,8 +129,10 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
         while True:
             if cursor + MOST_OF_A_STEP > stop:
                 return slot, begin, SHORT
-            gap, far = np.int64(sure[GAPS, stream[cursor]]), np.int64(sure[HIGH, stream[cursor + ONE]])
+            gap, far = np.int64(gaps[stream[cursor] >> REST]), np.int64(high[stream[cursor + ONE] >> REST])
             last = np.int64(stream[cursor + TWO])
+            if gap | far < 0:
+                gap, far = np.int64(sure[GAPS, stream[cursor]]), np.int64(sure[HIGH, stream[cursor + ONE]])
             if gap | far < 0 or last & UNEVEN == never:
                 gap, far, cursor = _step(GAPS, low_bits, book, stream, cursor)
                 if gap == limit:
