@@ -15,10 +15,9 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, Domain, Memory, State, Tally, Terms
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table, on_ranges
+from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.estimator import Estimator
 from securetm.models.lda_documents import Bags
-from securetm.models.lda_kernels import fold_in, said
 from securetm.models.noisy_counts import above_noise
 
 MOST_COUNTED = 1e12  # what is larger came from no corpus, and products of such numbers would not be finite
@@ -98,15 +97,13 @@ class Counting(Estimator):
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares under the shared topics, without chance (CVB0 with the topics held fixed)."""
-        return self._shares(Bags.of(documents.counts, self._words(state)), state)
+        bags = Bags.of(documents.counts, self._words(state))
+        return bags.shares(self._by_word(state), self.table(state).alpha, _PASSES, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """Of each document's unseen words, given the topic shares of its seen ones."""
         by_word, shares = self._by_word(state), self.infer(state, seen)
-        bags, out = Bags.of(unseen.counts, len(by_word)), np.zeros(len(unseen))
-        facts = (bags.ends, bags.words, bags.counts, by_word, shares)
-        on_ranges(bags.draw_ends, self.threads, lambda first, last: said(first, last, *facts, out))
-        return out
+        return Bags.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- what the query shares ----
 
@@ -121,13 +118,6 @@ class Counting(Estimator):
         """Every draw's topic after this round's sweeps, from the table, the old topics and public noise."""
         topics = held.redrawn(table, old, self.sweeps, self.threads)
         return replace(old, steps=np.full(len(held), table.step), topics=topics)
-
-    def _shares(self, bags: Bags, state: State) -> Array:
-        by_word = self._by_word(state)
-        out = np.empty((len(bags), by_word.shape[1]))
-        facts = (bags.ends, bags.words, bags.counts, by_word, self.table(state).alpha, _PASSES)
-        on_ranges(bags.draw_ends, self.threads, lambda first, last: fold_in(first, last, *facts, out))
-        return out
 
     def _by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.topics(state).T)

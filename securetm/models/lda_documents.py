@@ -17,7 +17,7 @@ from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.models.alias_tables import build, tables_of
 from securetm.models.draws import Assignments, Table, chunks, on_ranges
 from securetm.models.lanes import LANES
-from securetm.models.lda_kernels import counts_of, draws_of, name_documents, resample, rows_of
+from securetm.models.lda_kernels import counts_of, draws_of, fold_in, name_documents, resample, rows_of, said
 from securetm.models.lda_mh import resample_by_proposals
 
 _CHUNK = 1 << 20  # tokens poured at a time, so that memory does not grow with the corpus
@@ -58,6 +58,20 @@ class Bags:
     def names(self, keys: Array) -> Array:
         """What each document's topics are remembered under: its key and what it holds."""
         return name_documents(self.ends, self.words, self.counts, np.ascontiguousarray(keys, dtype=np.uint64))
+
+    def shares(self, by_word: Array, alpha: Array, passes: int, threads: int) -> Array:
+        """Each document's topic shares under fixed topics, without chance (CVB0), in at most so many passes over it."""
+        out = np.empty((len(self), by_word.shape[1]))
+        facts = (self.ends, self.words, self.counts, by_word, alpha, passes)
+        on_ranges(self.draw_ends, threads, lambda first, last: fold_in(first, last, *facts, out))
+        return out
+
+    def log_likelihood(self, by_word: Array, shares: Array, threads: int) -> Array:
+        """Of each document's words under fixed topics and these shares of them."""
+        out = np.zeros(len(self))
+        facts = (self.ends, self.words, self.counts, by_word, shares)
+        on_ranges(self.draw_ends, threads, lambda first, last: said(first, last, *facts, out))
+        return out
 
     def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
         """Token by token, by Gibbs or by proposals."""

@@ -20,7 +20,6 @@ from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.draws import MOST_TOPICS, on_ranges
 from securetm.models.estimator import Estimator
 from securetm.models.lda_documents import Bags
-from securetm.models.lda_kernels import fold_in, said
 from securetm.models.lda_vi_kernels import expected, lengths_of, settle
 from securetm.models.noisy_counts import above_noise
 
@@ -97,18 +96,13 @@ class VariationalLDA(Estimator):
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares under the shared topics, as LDA finds them."""
         by_word = self._by_word(state)
-        bags, out = Bags.of(documents.counts, len(by_word)), np.empty((len(documents), self.n_topics))
-        facts = (bags.ends, bags.words, bags.counts, by_word, np.full(self.n_topics, self.alpha), self.passes)
-        on_ranges(bags.draw_ends, self.threads, lambda first, last: fold_in(first, last, *facts, out))
-        return out
+        alpha = np.full(self.n_topics, self.alpha)
+        return Bags.of(documents.counts, len(by_word)).shares(by_word, alpha, self.passes, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """Of each document's unseen words, given the topic shares of its seen ones."""
         by_word, shares = self._by_word(state), self.infer(state, seen)
-        bags, out = Bags.of(unseen.counts, len(by_word)), np.zeros(len(unseen))
-        facts = (bags.ends, bags.words, bags.counts, by_word, shares)
-        on_ranges(bags.draw_ends, self.threads, lambda first, last: said(first, last, *facts, out))
-        return out
+        return Bags.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- what the query shares ----
 
