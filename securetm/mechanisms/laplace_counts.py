@@ -158,7 +158,8 @@ class LaplaceCounts(Mechanism):
         if documents.perturbed is not None:
             raise NoisedTwice()
         law = self.law(len(documents.vocabulary))
-        settings = [VERSION, law.stride, law.epsilon, law.threshold, self.distribution, list(documents.vocabulary)]
+        form = "counts" if documents.tokens is None else "tokens"  # whose numbers might say other words in the other
+        settings = [VERSION, form, law.stride, law.epsilon, law.threshold, self.distribution, list(documents.vocabulary)]
         whole = hashlib.sha256(json.dumps(settings).encode())
         for part in (documents.keys, *_content(documents)):
             array = np.ascontiguousarray(part)

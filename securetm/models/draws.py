@@ -156,7 +156,7 @@ def ranges(weights: Array, parts: int) -> Iterator[tuple[int, int]]:
 def chunks(weights: Array, owners: Array | None, most: int) -> Iterator[Array]:
     """Documents a chunk of about `most` at a time by weight; an owner's documents are all in one, and come back in none."""
     lengths = np.diff(weights)
-    order = np.arange(len(lengths)) if owners is None or lengths.sum() <= most else np.argsort(owners, kind="stable")
+    order = np.arange(len(lengths)) if owners is None or lengths.sum() < most else np.argsort(owners, kind="stable")
     filled = np.cumsum(lengths[order]) // most
     if owners is not None and len(order):
         heads = np.flatnonzero(np.diff(owners[order], prepend=owners[order[0]] - 1))

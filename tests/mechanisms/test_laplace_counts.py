@@ -249,6 +249,22 @@ def test_other_content_meets_other_noise() -> None:
         assert len(set(here.lasting.kept.values())) == n + 1  # type: ignore[union-attr,attr-defined]
 
 
+def test_numbers_that_say_other_words_in_another_form_meet_other_noise() -> None:
+    """Two corpora under one secret would be two answers for the price of one, and what differs between them no noise hides.
+
+    Where the counts of "c" twice begin and end are the same numbers as the tokens "a b" are.
+    """
+    listed, here = ("a", "b", "c"), lasting()
+    counted = Corpus.from_counts(np.array([[0, 0, 2]]), listed, name="one")
+    ordered = Corpus.from_tokens(np.array([0, 1]), np.array([2]), listed, name="one")
+    assert np.array_equal(counted.keys, ordered.keys)
+    mechanism = LaplaceCounts(8.0)
+    mechanism.on_documents(counted, ASKED, here)
+    assert not mechanism.remembers(ordered, ASKED, here)
+    mechanism.on_documents(ordered, ASKED, here)
+    assert len(set(here.lasting.kept.values())) == 2  # type: ignore[union-attr,attr-defined]
+
+
 def test_a_corpus_is_noised_once_a_process() -> None:
     corpus, here = documents(), lasting()
     first = LaplaceCounts(1.0).on_documents(corpus, ASKED, here)

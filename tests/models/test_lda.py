@@ -9,7 +9,7 @@ from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
 from securetm.models import lda_documents
-from securetm.models.draws import NEVER, Assignments
+from securetm.models.draws import NEVER, Assignments, chunks
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.lda import LDA
 from securetm.models.lda_documents import Bags
@@ -137,6 +137,16 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     query.answer(owned, tally, {}, np.random.default_rng(0))
     assert query.terms.unit is Unit.PERSON
     np.testing.assert_array_equal(tally.blocks()["counts"], whole)
+
+
+@pytest.mark.parametrize("most", range(1, 9))
+def test_a_person_is_in_one_chunk_whatever_the_documents_sum_up_to(most):
+    """Or a party would refuse for a sum of lengths that one document more or less does not have."""
+    ends, persons = np.array([0, 1, 2, 4, 5, 6]), np.array([0, 1, 0, 1, 2])
+    found = list(chunks(ends, persons, most))
+    assert sorted(np.concatenate(found).tolist()) == [0, 1, 2, 3, 4]
+    met = [set(persons[rows].tolist()) for rows in found]
+    assert sum(map(len, met)) == len(set().union(*met)) == 3
 
 
 # ---- what a party remembers --------------------------------------------------------------------------------------------
