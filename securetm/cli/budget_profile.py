@@ -58,7 +58,7 @@ def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
     noising = [
         claims
         for claims in (mechanism.claims(cohort) for mechanism in profile.mechanisms)
-        if any(c.what == PRIVATE for c in claims)
+        if any(c.what == PRIVATE and c.unit is budget.unit for c in claims)  # other parts leave such answers as they are
     ]
     told = []
     for who, named in _TOLD.items():

@@ -46,6 +46,10 @@ _STILL = (
     "the same question asked twice, of parties and of all parties but one, would show that one: what does not depend on the "
     "model is therefore answered once",
 )
+_UNKEPT = (
+    "nothing, for no question is answered: the budget is one of single words, no part of this profile adds noise to them, and "
+    "so no differential privacy is given to anything"
+)
 _UNBOUNDED = (
     "nothing here is differentially private: who gets the model, or a total, may find out whether a document was in it",
 )
@@ -109,7 +113,15 @@ def _sent(profile: Profile) -> str:
 
 
 def _by_word(profile: Profile) -> bool:
-    return profile.budget is not None and profile.budget.unit is Unit.WORD
+    """Whether noise stands in the place of single words. A budget of words adds none by itself."""
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(profile.minimum_parties, 2))))
+    promised = any(claim.unit is Unit.WORD for part in profile.mechanisms for claim in part.claims(cohort))
+    return promised and profile.budget is not None and profile.budget.unit is Unit.WORD
+
+
+def _unkept(profile: Profile) -> bool:
+    """Whether a budget of words is kept by nothing: then no question is answered, and nothing better is said of it."""
+    return profile.budget is not None and profile.budget.unit is Unit.WORD and not _by_word(profile)
 
 
 def _total(profile: Profile) -> str:
@@ -123,13 +135,17 @@ def _words(profile: Profile) -> str:
 
 
 def _noised_at_parties(profile: Profile) -> bool:
-    return profile.budget is not None and not any(getattr(part, "by_opener", False) for part in profile.mechanisms)
+    return (
+        profile.budget is not None
+        and not _unkept(profile)
+        and not any(getattr(part, "by_opener", False) for part in profile.mechanisms)
+    )
 
 
 def _still(profile: Profile) -> tuple[str, ...]:
     if _by_word(profile):
         return _PARTIAL
-    if profile.budget is not None:
+    if profile.budget is not None and not _unkept(profile):
         return (_STILL + _BOUNDED) if not _noised_at_parties(profile) else _BOUNDED
     return (_STILL + _UNBOUNDED) if profile.aggregation.channel == "sealed" else ()
 
@@ -156,6 +172,8 @@ def _spent(profile: Profile) -> str:
     if profile.budget is None:
         return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
     budget = profile.budget
+    if _unkept(profile):
+        return _UNKEPT
     if budget.unit is Unit.WORD:
         return _spent_by_word(budget)
     return (

@@ -338,3 +338,34 @@ def test_raw_counts_are_refused_by_name(corpora: Mapping[str, Corpus], tmp_path:
     assert check(str(path), None, None, 5)  # nor does it claim anything
     with pytest.raises(RawCounts):
         begin(tmp_path / "run", plan_of(tmp_path, str(path)), corpora)
+
+
+def without_noise(folder: Path, how: str) -> str:
+    """The profile with a budget of words that nothing keeps: words count raw, or nobody adds noise to them."""
+    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    parts = text.split("[[mechanism]]")
+    noise = parts[1].replace("threshold  ", "raw = true\nthreshold  ")
+    assert noise != parts[1]
+    kept = [parts[0], *([noise] if how == "raw" else []), *parts[2:]]
+    path = folder / "iftm.toml"
+    path.write_text("[[mechanism]]".join(kept), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("how", ["raw", "nobody"])
+def test_a_budget_that_nothing_keeps_is_said_to_be_none(how: str, tmp_path: Path) -> None:
+    said = explain(without_noise(tmp_path, how))
+    assert said["gaps"]
+    assert "no differential privacy is given" in said["spent"]
+    assert "8" not in said["spent"]
+    assert "noise" not in " ".join(said["views"][0]["sees"])
+
+
+def test_whom_words_are_hidden_from_is_said_where_noise_of_another_unit_stands_behind(tmp_path: Path) -> None:
+    """It adds nothing to answers that are noised already, and so it takes nobody out of the sentence either."""
+    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    path = tmp_path / "iftm.toml"
+    path.write_text(f'{text}\n[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1.0\n', "utf-8")
+    both, alone = billed(str(path), 5, 50, 2000, None), billed("iftm", 5, 50, 2000, None)
+    assert both.against == alone.against != ""
+    assert (both.round, both.once) == (alone.round, alone.once)
