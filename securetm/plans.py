@@ -321,6 +321,9 @@ def _check_budgeted(plan: Plan, profile: Profile, where: str) -> None:
     device = plan.model.settings.get("device", "auto")
     parallel = "adds in an order that nobody fixes, so that one row may change others: a budget needs cpu"
     require(not paid or device in ("auto", "cpu"), where, "model.device", device, parallel)
+    runs, by_word = plan.tokeniser.ngrams, paid and plan.unit is Unit.WORD
+    problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
+    require(not by_word or runs == 1, where, "tokeniser.ngrams", runs, problem)
     problem = "asks the documents, and no budget pays for it under this profile"
     require(not (paid and by_loss), where, "training.stop", plan.training.stop, problem)
 

@@ -24,6 +24,7 @@ from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import billed
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, DeltaTooLarge, DrawnUnpaid, Interrupted, LedgerRolledBack, RawCounts
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
@@ -241,6 +242,19 @@ def test_a_plan_cannot_turn_words_into_documents(unit: str, tmp_path: Path) -> N
 def test_a_plan_cannot_turn_documents_into_words() -> None:
     with pytest.raises(BadSetting, match="protects whole documents, or whole persons"):
         small_plan(profile="dp-local", privacy__unit="word")
+
+
+def test_runs_of_words_would_say_a_word_more_than_once(tmp_path: Path) -> None:
+    """A word, the pair that it ends and the pair that it begins are three slots, and each would have an epsilon of its own."""
+    text = "alpha beta gamma delta"
+    with_pairs = Corpus.from_strings([text], tokeniser=Tokeniser(ngrams=2, stop_words="none"), name="one")
+    without = Corpus.from_strings([text.replace("beta", "omega")], tokeniser=Tokeniser(ngrams=2, stop_words="none"), name="one")
+    whole = tuple(sorted({*with_pairs.vocabulary, *without.vocabulary}))
+    one, other = with_pairs.project(whole).tokens, without.project(whole).tokens
+    assert (one != other).sum() == 3
+    with pytest.raises(BadSetting, match="puts one word into up to 3 slots"):
+        plan_of(tmp_path, tokeniser__ngrams=2)
+    small_plan(profile="dp-local", tokeniser__ngrams=2)
 
 
 def test_epsilon_sets_the_budget_and_the_one_draw_that_it_affords(tmp_path: Path) -> None:
