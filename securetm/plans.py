@@ -120,9 +120,10 @@ class VocabularyChoice:
         if self.source != "file":
             return None
         try:
-            words = tuple(sorted(set(Path(self.file).read_text("utf-8").split("\n")) - {""}))
+            lines = Path(self.file).read_text("utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as problem:
             raise BadSetting("[vocabulary]", "file", self.file, f"cannot be read: {problem}") from problem
+        words = tuple(sorted({line.strip() for line in lines} - {""}))  # also of an editor that ends lines in two characters
         require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")
         return words
 

@@ -29,6 +29,7 @@ from securetm.contracts import (
     Unit,
 )
 from securetm.errors import (
+    BadSetting,
     NoiseByParties,
     NotFound,
     NotNoised,
@@ -83,6 +84,7 @@ MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
     "sentence-lda-matched": "securetm.models.matched:MatchedSentenceLDA",
 }
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
+MATCHED = "matched"
 VOCABULARIES = ("union", "joint", "file")
 
 
@@ -151,9 +153,18 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
 
 def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
     """The topic model of that name, in the form that the settings name, with these settings."""
+    _check_form(name, settings)
     module, kind = _chosen("model", MODELS, formed(name, settings)).split(":")
     own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
     return cast(TopicModel, into(getattr(import_module(module), kind), own, f"[model] {name}"))
+
+
+def _check_form(name: str, settings: Mapping[str, Any]) -> None:
+    """A form that this model has not is no other model's name."""
+    if name in MODELS and formed(name, settings) not in MODELS:
+        two = f"{name}-{MATCHED}" in MODELS
+        problem = f"is neither {ALIGNED} nor {MATCHED}" if two else f"cannot be had: {name} has one form only"
+        raise BadSetting(f"[model] {name}", "form", str(settings["form"]), problem)
 
 
 def formed(name: str, settings: Mapping[str, Any]) -> str:

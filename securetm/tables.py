@@ -18,7 +18,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from securetm.errors import BadSetting, UnknownSetting, UnreadableToml
 
 T = TypeVar("T")
-_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", dict: "a table"}
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", Mapping: "a table"}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -57,6 +57,9 @@ def require(condition: bool, where: str, name: str, value: object, problem: str)
 def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:
     if isinstance(value, str) and kind in (int, float, bool):
         value = _spoken(value, kind)
+    if isinstance(value, Mapping) and get_origin(kind) in (Mapping, dict):
+        inner = get_args(kind)[1]
+        return {each: _fitting(v, inner, where, f"{name}.{each}") if inner is not Any else v for each, v in value.items()}
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if value is None and type(None) in kinds:
         return None
@@ -89,4 +92,6 @@ def _spoken(text: str, kind: type) -> Any:
 
 def _wrong(value: Any, kind: Any, where: str, name: str) -> Any:
     origin = get_origin(kind) or kind
-    raise BadSetting(where, name, repr(value), f"must be {_KINDS.get(origin, origin.__name__)}")
+    origin = Mapping if origin is dict else origin
+    table = f": give each of its entries as {name}.NAME=value" if origin is Mapping else ""
+    raise BadSetting(where, name, repr(value), f"must be {_KINDS.get(origin, origin.__name__)}{table}")

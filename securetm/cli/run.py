@@ -80,6 +80,7 @@ def _run(
 ) -> dict[str, Any]:
     from securetm.federation.folder import begin, check_free, reopen
     from securetm.federation.simulation import execute
+    from securetm.federation.soundness import check_answerable
     from securetm.federation.sources import corpora_of
     from securetm.plans import read_plan
     from securetm.reports.progress import Bars
@@ -93,6 +94,7 @@ def _run(
             settled = read_plan(plan, overrides)
             path = places[0] or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
             check_free(path)
+            check_answerable(settled, settled.make_profile().minimum_parties)  # before any document is read
             folder = begin(path, settled, corpora_of(settled, bars), with_content=record, ledgers=places[1])
         result = execute(folder, bars, workers=workers)
     show_run(result, folder.plan.make_profile().danger, to)

@@ -136,6 +136,14 @@ class TooFewForProfile(Misuse):
 
 
 @dataclass(eq=False)
+class NoWordKnown(Misuse):
+    """no document has a word of {file}"""
+
+    file: str
+    hint = "take the list of words that belongs to these documents, with its words as the tokeniser leaves them: in lower case"
+
+
+@dataclass(eq=False)
 class TooFewToTakePart(Misuse):
     """{party} has too few documents to take part: with as many from every party, a sum would hold fewer than {need}"""
 

@@ -23,13 +23,13 @@ from securetm.tally import SumTally
 OnRound = Callable[[int, int], None]
 
 
-def train_alone(plan: Plan, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
+def train_alone(plan: Plan, name: str, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
     """Run by a party for itself: as many rounds as the federation had, the same settings and start, its own documents."""
     model = plan.make_model()
     state = model.start(documents.vocabulary, np.random.default_rng(plan.seed))
     memory: dict[str, Array] = {}
     for number in range(rounds):
-        query = model.query(state)
+        query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
         desk = Desk(Cohort(b"", number, ("alone",), seed=plan.seed), OperatingSystem(), store)
         tally = SumTally(query.terms)
         rng = np.random.default_rng([plan.seed, number])

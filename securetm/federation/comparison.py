@@ -62,7 +62,7 @@ def _alone(folder: RunFolder, party: Party, trained: Trained, on_round: Callable
     kept, plan, documents = folder.party(party.name) / "alone.safetensors", folder.plan, party.documents
     if not kept.is_file():
         model = plan.make_model()
-        state = train_alone(plan, documents.train, trained.rounds, party.store, on_round)
+        state = train_alone(plan, party.name, documents.train, trained.rounds, party.store, on_round)
         keep_figures(party.store, "alone", judge(model, state, documents, plan.seed))
         keep_figures(party.store, "shared", judge(model, trained.state, documents, plan.seed))
         shares = {"prevalence": prevalence(model, trained.state, documents)}

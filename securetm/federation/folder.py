@@ -13,12 +13,13 @@ from typing import Any, Protocol
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, DamagedStore, NotARun, RunBusy, RunExists, TooFewForProfile
+from securetm.errors import CannotWrite, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity
 from securetm.federation.paying import settled
+from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
-from securetm.tables import digest
+from securetm.tables import digest, require
 
 RUN, RESULT, MODEL = "run.json", "result.json", "model.safetensors"
 VERSION = 1
@@ -101,6 +102,8 @@ def begin(
     needed = plan.make_profile().minimum_parties
     if len(corpora) < needed:
         raise TooFewForProfile(len(corpora), needed, plan.profile)
+    check_answerable(plan, len(corpora))
+    _check_parties(plan, corpora)
     plan = settled(plan, len(corpora), _named_unit(corpora))
     home = (ledgers or path.resolve().parent / "ledgers" / _dealt(plan, corpora)).resolve()
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
@@ -110,6 +113,15 @@ def begin(
     pinned = {name: key.hex() for name, key in keys.items()}
     write_json(path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables()})
     return replace(folder, keys=keys)
+
+
+def _check_parties(plan: Plan, corpora: Mapping[str, Corpus]) -> None:
+    """What a plan says of parties and words, as far as their documents show that it was not meant so."""
+    for name in plan.model.settings.get("topics_at", {}):
+        require(name in corpora, "[model]", "topics_at", name, f"is none of the parties: {', '.join(corpora)}")
+    words = plan.vocabulary.public_words()
+    if words is not None and not any(set(words).intersection(corpus.vocabulary) for corpus in corpora.values()):
+        raise NoWordKnown(plan.vocabulary.file)
 
 
 def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:

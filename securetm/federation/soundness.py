@@ -5,6 +5,7 @@ It asks the parts: each question that a run would put is admitted or refused by 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -54,22 +55,29 @@ def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
     return []
 
 
+def check_answerable(plan: Plan, parties: int) -> None:
+    """Raises the first refusal that a run of this plan would end with, while no document has been read for it."""
+    for _, unsound in _refusals(plan, plan.make_profile(), parties):
+        raise unsound
+
+
 def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
     """The questions of a run that some part of the profile refuses."""
+    found = _refusals(plan, profile, parties)
+    return [Gap(f"the question “{name}” can be answered", "", str(why), why.advice()) for name, why in found]
+
+
+def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str, Unsound]]:
+    """Each question that is refused, and the refusal."""
     questions = Questions(plan, plan.make_model())
     questions.adopt(tuple(f"word{n}" for n in range(50)))
     weights = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
-    about: dict[str, State] = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(10).reshape(2, 5)}}
+    about: dict[str, State] = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(5).reshape(1, 5)}}
     words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[plan.vocabulary.source]
     asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
-    refusals = (_refusal(questions, name, about.get(name, {}), profile, parties) for name in asked)
-    return [gap for gap in refusals if gap is not None]
-
-
-def _refusal(questions: Questions, name: str, about: State, profile: Profile, parties: int) -> Gap | None:
-    members = tuple(f"party {n}" for n in range(parties))
-    try:
-        admitted(questions.make(name, about).terms, profile, cohort_of(profile, members))
-    except Unsound as unsound:
-        return Gap(f"the question “{name}” can be answered", "", str(unsound), unsound.advice())
-    return None
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    for name in asked:
+        try:
+            admitted(questions.make(name, about.get(name, {})).terms, profile, cohort)
+        except Unsound as unsound:
+            yield name, unsound

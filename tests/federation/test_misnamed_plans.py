@@ -1,0 +1,85 @@
+"""Plans that name what is not there, or ask for what a profile refuses: said before documents are read or budgets charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting, MaskedNeedsSum, NoWordKnown
+from securetm.federation.folder import RUN, Unwatched, begin
+from securetm.federation.simulation import execute
+from securetm.federation.soundness import check_answerable
+from securetm.federation.store import read_arrays
+from securetm.plans import VocabularyChoice, plan_from_tables
+
+from .conftest import SUBJECTS, small_plan
+
+MATCHED: Mapping[str, Any] = {"name": "lda", "form": "matched", "n_topics": 3, "sweeps": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ({"name": "lda", "form": "martched"}, "is neither aligned nor matched"),
+        ({"name": "lda-vi", "form": "matched"}, "lda-vi has one form only"),
+        ({**MATCHED, "topics_at": "3"}, "topics_at.NAME=value"),
+        ({**MATCHED, "topics_at": {"north": "2.5"}}, "topics_at.north = '2.5' must be a whole number"),
+        ({**MATCHED, "topics_at": {"north": 0}}, "1 to 65536 topics"),
+    ],
+)
+def test_a_form_or_a_number_of_topics_that_cannot_be(model: Mapping[str, Any], said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        plan_from_tables({"profile": "open", "model": model}, "a test")
+
+
+def test_numbers_of_topics_come_as_texts_from_the_command_line() -> None:
+    plan = plan_from_tables({"profile": "open", "model": {**MATCHED, "topics_at": {"north": "5"}}}, "a test")
+    assert plan.model.settings["topics_at"] == {"north": 5}
+
+
+def test_a_number_of_topics_for_nobody(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="none of the parties: north, south, west"):
+        begin(tmp_path / "run", small_plan(model={**MATCHED, "topics_at": {"nroth": 2}}), corpora)
+
+
+def test_a_party_trains_alone_with_as_many_topics_as_it_has_in_the_federation(
+    corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = small_plan(model={**MATCHED, "topics_at": {"north": 5, "west": 1}}, training__rounds=2)
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
+    assert {name: len(topics) for name, topics in result["topics_alone"].items()} == {"north": 5, "south": 3, "west": 1}
+    own = read_arrays(next((tmp_path / "run/parties").glob("*-west")) / "alone.safetensors")[0]
+    assert int(own["held"][0]) == 1
+
+
+def test_what_a_profile_refuses_is_said_before_documents_are_settled(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(profile="masked", model=MATCHED)
+    with pytest.raises(MaskedNeedsSum):
+        check_answerable(plan, 4)
+    with pytest.raises(MaskedNeedsSum):
+        begin(tmp_path / "run", plan, five)
+    assert not (tmp_path / "run" / RUN).exists()
+    check_answerable(small_plan(profile="masked", model={"name": "lda", "n_topics": 1}), 4)
+
+
+@pytest.mark.parametrize("profile", ["open", "iftm"])
+def test_a_list_without_a_word_of_anybodys_is_refused_before_it_is_paid_for(
+    profile: str, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    (tmp_path / "words.txt").write_text("zebra\ngiraffe\n", "utf-8")
+    listed = {"source": "file", "file": str(tmp_path / "words.txt")}
+    with pytest.raises(NoWordKnown):
+        begin(tmp_path / "run", small_plan(profile=profile, model={"name": "lda"}, vocabulary=listed), corpora)
+    assert not (tmp_path / "ledgers").exists()
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_list_of_words_is_read_as_any_editor_writes_it(mark: bytes, end: bytes, tmp_path: Path) -> None:
+    words = SUBJECTS["north"]
+    (tmp_path / "words.txt").write_bytes(mark + end.join(word.encode() for word in words) + end)
+    assert VocabularyChoice("file", str(tmp_path / "words.txt")).public_words() == tuple(sorted(words))
