@@ -60,12 +60,13 @@ class Matched(Counting):
 
     def fits(self, state: State, words: int) -> bool:
         """Whether a state, perhaps out of a file, is one that this model may have come to over so many words."""
-        local = {name: table for name, table in state.items() if name.startswith(_OWN)}
-        tables = [state.get("counts"), *local.values()]
-        whole = all(t is not None and t.dtype == np.float64 and t.ndim == 2 and t.shape[1] == words for t in tables)
-        rest = {name: array for name, array in state.items() if name not in local}
-        like = {"counts": (len(rest.get("counts", ())),), "weights": (len(rest.get("counts", ())),), "step": (1,), "seed": (1,)}
-        return whole and {name: array.shape[:1] for name, array in rest.items()} == like and len(rest["counts"]) > 0
+        tables = {name: array for name, array in state.items() if name == "counts" or name.startswith(_OWN)}
+        if "counts" not in tables or not all(t.ndim == 2 and 0 < len(t) <= MOST_TOPICS for t in tables.values()):
+            return False
+        like: dict[str, Any] = {name: ((len(table), words), np.float64) for name, table in tables.items()}
+        like |= {"weights": ((len(tables["counts"]),), np.float64)}
+        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64)}
+        return {name: (array.shape, array.dtype) for name, array in state.items()} == like
 
     # ---- contracts.TopicModel ----
 

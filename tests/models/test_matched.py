@@ -13,7 +13,7 @@ from scipy import sparse
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import BadSetting, DamagedModel, OtherModel
 from securetm.models.counting import Counting
-from securetm.models.draws import Assignments
+from securetm.models.draws import MOST_TOPICS, Assignments
 from securetm.models.estimator import as_documents
 from securetm.models.lda import LDA
 from securetm.models.lda_documents import Bags
@@ -250,6 +250,29 @@ def test_a_lying_coordinator_gets_no_answer_from_more_topics_than_were_agreed() 
         rows = sent(model, {**state, "held": np.array([held]), "counts": state["counts"] - 3.0}, planted((0,)), "a")
         assert 1 <= len(rows) <= 2
         assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"step": np.zeros((1, 5), np.int64)},
+        {"step": np.zeros(1)},
+        {"seed": np.zeros((1, 2), np.uint64)},
+        {"weights": np.ones((4, 3))},
+        {"weights": np.ones(3)},
+        {"counts": np.ones((4, 5))},
+        {"counts": np.zeros((0, WORDS)), "weights": np.zeros(0)},
+        {"counts": np.zeros((MOST_TOPICS + 1, WORDS)), "weights": np.zeros(MOST_TOPICS + 1)},
+        {"composed/north": np.ones(WORDS)},
+        {"more": np.ones(1)},
+    ],
+)
+def test_a_state_of_another_form_is_none_of_this_models(forged: dict[str, Array]) -> None:
+    """A coordinator may show any state for judging, and numbers are made of its arrays before anything is drawn."""
+    model = MatchedLDA(n_topics=4)
+    state = {**model.start(VOCABULARY, np.random.default_rng(0)), "composed/north": np.ones((7, WORDS))}
+    assert model.fits(state, WORDS)
+    assert not model.fits({**state, **forged}, WORDS)
 
 
 def test_nothing_is_remembered_between_rounds() -> None:
