@@ -230,7 +230,7 @@ class Coordinator:
             self._prepare()
         begun, self._serial = time.perf_counter(), self._serial + 1
         self.watch.round_begins(self._serial)
-        shown = self._shown(question, state)
+        shown = {member: self.questions.shown(question, state, member) for member in self.members}
         query = self.questions.make(question, shown[self.members[0]])
         if self._blind:  # the shapes of the start are public; what became of them is not the coordinator's
             shown = {member: {} for member in self.members}
@@ -248,12 +248,6 @@ class Coordinator:
 
     def _cohort(self, question: str) -> Cohort:
         return cohort_of(self.profile, self.members, number=self._number(question), seed=self.plan.seed)
-
-    def _shown(self, question: str, state: State) -> dict[str, State]:
-        """What each party gets to see of the state: no optimiser memory, and in matched models its own."""
-        if question not in (TRAIN, HELD_OUT):
-            return dict.fromkeys(self.members, state)
-        return {member: self.model.for_party(state, member) for member in self.members}
 
     def _requests(
         self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms, witnesses: Mapping[str, tuple[bytes, ...]]

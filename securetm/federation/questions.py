@@ -50,6 +50,13 @@ class Questions:
             raise OtherUnit(name, query.terms.unit.value, self.plan.unit.value)
         return PerPerson(query) if self.plan.unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query
 
+    def shown(self, name: str, state: State, party: str) -> State:
+        """What one party gets to see of a state: no optimiser memory, and in matched models its own, until all are judged."""
+        if name == HELD_OUT and hasattr(self.model, "whole"):
+            whole: State = self.model.whole(state)
+            return whole
+        return self.model.for_party(state, party) if name in (TRAIN, HELD_OUT) else state
+
     @cached_property
     def paid(self) -> bool:
         """Whether every answer spends a privacy budget; then only what the budget was made for may be asked."""
@@ -68,8 +75,9 @@ class Questions:
         if name == COHERENCE:
             topics = getattr(self.model, "most_in_all", self.plan.model.settings.get("n_topics", MOST_TOPICS))
             return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), topics))
-        weights = self._checked_weights(state)
-        return self.model.query(weights) if name == TRAIN else HeldOut(self.model, weights)
+        if name == TRAIN:
+            return self.model.query(self._checked_weights(state))
+        return HeldOut(self.model, self._checked_whole(state))
 
     def _check_asked(self, name: str) -> None:
         """Only what the plan speaks of may be asked, and under a budget only what it was made for."""
@@ -79,6 +87,14 @@ class Questions:
             raise UnknownQuestion(name)
         if self.paid and name not in (JOINT, TRAIN):
             raise NotPaidFor(name)
+
+    def _checked_whole(self, state: State) -> State:
+        """What is judged: the shared model, whose size only a model knows where each party trains one of its own."""
+        if not hasattr(self.model, "fits"):
+            return self._checked_weights(state)
+        if not self.model.fits(state, len(self.vocabulary)) or not all(np.isfinite(array).all() for array in state.values()):
+            raise BadState("it is no state of the model")
+        return state
 
     def _checked_weights(self, state: State) -> State:
         """The state, if it has the names, shapes and types that the plan's model has, and finite values."""

@@ -118,6 +118,10 @@ class Matched(Counting):
         kept = {name: state[name] for name in ("step", "seed")}
         return {"counts": counts, "held": np.full(1, max(held, len(own)), dtype=np.int64), **kept}
 
+    def whole(self, state: State) -> State:
+        """The global topics, as they may be shown to everybody: no party's own model is in it."""
+        return {name: array for name, array in state.items() if not name.startswith(_OWN)}
+
     def table(self, state: State) -> Table:
         """A party's own topics, or the global ones, as counts; they may come from a coordinator that one need not trust."""
         held = min(max(int(state["held"][0]), 1), self.most_topics) if "held" in state else len(state["counts"])

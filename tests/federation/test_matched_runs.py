@@ -53,6 +53,8 @@ def test_a_run_finds_what_parties_share_and_what_each_has_alone(
         assert max(len(words & set(subject)) for words in whole) >= 6
     assert len(result["topics"]) == len(whole) >= 3
     assert np.isfinite([result["quality"][name] for name in ("npmi", "diversity", "held_out")]).all()
+    served = [figures["held_out"] for figures in result["shared_at_party"].values()]
+    assert min(served) <= result["quality"]["held_out"] <= max(served)  # all were asked about the global topics
     model, state = finished.model, finished.state
     assert isinstance(model, Matched)
     assert {name: int(model.for_party(state, name)["held"][0]) for name in corpora} == {"north": 5, "south": 3, "west": 3}
