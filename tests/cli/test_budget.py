@@ -301,6 +301,8 @@ def test_a_profile_is_billed_by_its_own_parts() -> None:
     assert result["budget"]["lasts_rounds"] > 3
     assert "Against the coordinator" in result["statement"]
     assert "sums over at least 4 of the 5 parties" in result["statement"]
+    (note,) = (note for note in result["notes"] if "asks all documents in every round" in note)
+    assert "a round costs it more" in note  # these rounds are not its own: no coin keeps a document out of them
 
 
 def test_a_run_is_billed_as_far_as_its_budget_lasts() -> None:

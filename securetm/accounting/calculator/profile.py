@@ -69,7 +69,7 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
         sheet,
         warnings=(*filter(None, warnings), *sheet.warnings),
         tables=(_parts(billed, sheet, lasts),),
-        notes=(_SHARE, replaced(sheet.epsilon, sheet.delta, unit)),
+        notes=(_SHARE, replaced(sheet.epsilon, sheet.delta, unit), *(_ALL_ASKED if _drawn(billed) else ())),
         plots=(_by_round(billed, sheet, progress),),
         found={
             "rounds": billed.rounds,
@@ -115,6 +115,10 @@ _PLACES = (
 _ONCE = (
     "Charged once: more rounds, and more runs over the same documents and words, spend no more. Another list of words, or "
     "other documents, means new noise, and the same again."
+)
+_ALL_ASKED = (
+    "For a model that asks for batches. One that asks all documents in every round, as lda does, is not helped by the coins: a "
+    "round costs it more, and its ledger ends it sooner.",
 )
 _RATHER = "give the profile a larger budget, more noise, or tails that are cut more rarely (`miss`)"
 
