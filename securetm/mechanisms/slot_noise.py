@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -52,7 +52,7 @@ _BITS = 400
 _UNIT = 1 << _BITS
 _EXACT = Context(prec=150, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
 _PIECE = 1 << 18  # bytes of keystream at once: they stay in the processor's cache
-_PART = 2  # bytes of a part of the stream
+_PART, _PAIR = 2, 4  # bytes of a place in the streams of gaps and of the rest, and in that of steps
 _BLOCK = 16  # bytes that a counter of the cipher stands for
 # Where in the cipher's counter each use begins. A slot's own stretch is sized for nearly all slots; the rest go on further up.
 SLOTS, ORDER, FURTHER = 0, 1 << 126, 1 << 127
@@ -159,13 +159,19 @@ class SlotNoise:
         return _ladders(self.size, self.rate, self._low_bits, self.least)
 
     @cached_property
+    def stretch(self) -> tuple[int, int, int]:
+        """Bytes of keystream of one slot, enough for nearly all of them: for gaps, for steps, and for the rest."""
+        most = min(self.expected + 4 * math.sqrt(self.expected) + 6, self.size + 1)
+        parts = sum(4 * float(np.mean(self.ladders.sure[law] < 0)) for law in (GAPS, HIGH))
+        parts += 5 / (1 << EVEN_BITS) if self._low_bits else 0
+        places = math.ceil(most / 2) * 2
+        gaps, steps, rest = _PART * places, _PAIR * places, _PART * (parts * most + 2 * int(MOST_OF_A_STEP))
+        return gaps, steps, math.ceil((gaps + steps + rest) / _BLOCK) * _BLOCK - gaps - steps
+
+    @property
     def stride(self) -> int:
-        """Bytes of keystream of one slot, enough for nearly all of them."""
-        parts = sum(1 + 4 * float(np.mean(self.ladders.sure[law] < 0)) for law in (GAPS, HIGH))
-        parts += (1 + 5 / (1 << EVEN_BITS)) if self._low_bits else 0
-        most = min(self.expected + 4 * math.sqrt(self.expected) + 6, self.size)
-        blocks = math.ceil((parts * most + 2 * int(MOST_OF_A_STEP)) * _PART / _BLOCK)
-        return blocks * _BLOCK
+        """All of them together."""
+        return sum(self.stretch)
 
     @cached_property
     def facts(self) -> Any:
@@ -187,14 +193,15 @@ class SlotNoise:
 
     def _streams(self, secret: bytes, slots: int, first: int) -> Iterator[tuple[int, Array]]:
         """The keystream of all these slots, piece by piece, each in the place of the one before."""
-        at_once = min(max(1, _PIECE // self.stride), slots)
-        zeros, piece = _room(at_once * self.stride)
-        counter = SLOTS + first * (self.stride // _BLOCK)
+        stride = self.stride
+        at_once = min(max(1, _PIECE // stride), slots)
+        zeros, piece = _room(at_once * stride)
+        counter = SLOTS + first * (stride // _BLOCK)
         cipher = Cipher(algorithms.AES256(secret), modes.CTR(counter.to_bytes(_BLOCK))).encryptor()
         for begin in range(0, slots, max(at_once, 1)):
-            n = min(at_once, slots - begin) * self.stride
+            n = min(at_once, slots - begin) * stride
             cipher.update_into(zeros[:n], piece)
-            yield begin, np.frombuffer(piece, dtype="<u2", count=n // _PART)
+            yield begin, np.frombuffer(piece, dtype=np.uint8, count=n)
 
     @property
     def _low_bits(self) -> int:
@@ -213,38 +220,47 @@ class _Drawing:
 
     def run(self, begin: int, stream: Array) -> None:
         """The slots whose stretches of keystream these are, from number `begin` of the call on."""
-        stride = self._law.stride // _PART
+        stride, room = self._law.stride, self._law.stretch
+        gaps, steps, _ = room
         end = begin + len(stream) // stride
         while begin < end:
-            done, why = self._fill(begin, end, stream[len(stream) - (end - begin) * stride :], stride)
+            stream = stream[len(stream) - (end - begin) * stride :]
+            done, why = self._fill(begin, end, (stream, stream[gaps:], stream[gaps + steps :]), room)
             begin += done
             if why == FULL:
                 self._grow()
             elif why == SHORT:
-                self._alone(begin, stream[len(stream) - (end - begin) * stride :][:stride])
+                self._alone(begin, np.split(stream[done * stride :][:stride], [gaps, gaps + steps]))
                 begin += 1
 
     def found(self) -> tuple[Array, Array, Array]:
         """All slots' weights."""
         return self._ends, self._ids[: self._at], self._weights[: self._at]
 
-    def _fill(self, begin: int, end: int, stream: Array, stride: int) -> tuple[int, int]:
+    def _fill(self, begin: int, end: int, parts: Sequence[Array], room: Sequence[int]) -> tuple[int, int]:
+        gaps, steps, rest = parts
+        rooms = (room[0] // _PART, room[1] // _PAIR, room[2] // _PART)
+        streams = (gaps.view("<u2"), steps.view("<u4"), rest.view("<u2"), self._law.stride, rooms)
         out = (self._ends[begin : end + 1], self._ids, self._weights, self._at)
-        facts: Any = (stream, stride, self._words[begin:end], *self._law.facts, *out)
+        facts: Any = (*streams, self._words[begin:end], *self._law.facts, *out)
         done, self._at, why = fill(*facts)
         return done, why
 
-    def _alone(self, slot: int, stream: Array) -> None:
-        """A slot that takes more of the keystream than its stretch goes on in a stretch of its own further up."""
-        counter, more = FURTHER + ((self._first + slot) << _FURTHER_BITS), 4 * self._law.stride
+    def _alone(self, slot: int, parts: Sequence[Array]) -> None:
+        """A slot that takes more of the keystream than its stretches goes on in stretches of its own further up."""
+        more = 4 * self._law.stride
         while True:
-            longer = np.frombuffer(keystream(self._secret, counter, more), dtype="<u2")
-            done, why = self._fill(slot, slot + 1, np.concatenate([stream, longer]), len(stream) + len(longer))
+            longer = [self._longer(slot, which, part, more) for which, part in enumerate(parts)]
+            done, why = self._fill(slot, slot + 1, longer, [len(part) for part in longer])
             if why == DONE and done == 1:
                 return
             more *= 2 if why == SHORT else 1
             if why == FULL:
                 self._grow()
+
+    def _longer(self, slot: int, which: int, part: Array, more: int) -> Array:
+        counter = FURTHER + ((self._first + slot) << _FURTHER_BITS) + (which << _FURTHER_BITS - 2)
+        return np.concatenate([part, np.frombuffer(keystream(self._secret, counter, more), dtype=np.uint8)])
 
     def _grow(self) -> None:
         more = len(self._ids) + self._law.size

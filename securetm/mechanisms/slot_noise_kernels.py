@@ -21,9 +21,9 @@ LAWS = 4
 GAPS, HIGH, LOW, SIGNS = range(LAWS)
 PAGE = (1 << FIRST_BITS) + 1
 DONE, FULL, SHORT = 0, 1, 2  # why `fill` came back: all slots are done, no room for one more, its stream was too short
-REST = np.uint16(FIRST_BITS - QUICK_BITS)
-ONE, TWO, WORD = np.uint64(1), np.uint64(2), np.uint64(4)  # places in a stream of 16 bits each
-MOST_OF_A_STEP = np.uint64(3 * (1 + 4 * MORE_WORDS) + 1)  # places that one coordinate takes at most
+REST, HALF, LAST = np.uint16(FIRST_BITS - QUICK_BITS), 2 * FIRST_BITS - QUICK_BITS, (1 << FIRST_BITS) - 1
+ONE, TWO, THREE, WORD = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)  # places in a stream of 16 bits each
+MOST_OF_A_STEP = np.uint64(3 * (1 + 4 * MORE_WORDS) + 1)  # places of the rest that one coordinate takes at most
 
 
 class Ladders(NamedTuple):
@@ -45,14 +45,13 @@ def _word(stream: Array, cursor: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _drawn(law: int, book: Array, stream: Array, cursor: Any) -> Any:
-    """One draw, and where its stream goes on. Among bounds that agree with it so far, each further word leaves fewer."""
-    here = law * PAGE + np.int64(stream[cursor])
-    cursor += ONE
+def _drawn(law: int, first: Any, book: Array, rest: Array, cursor: Any) -> Any:
+    """The draw that has these first bits, and where the rest goes on. Of bounds that agree so far, each word leaves fewer."""
+    here = law * PAGE + np.int64(first)
     place, last = np.int64(book[here]), np.int64(book[here + 1])
     further, more = np.int64(0), (len(book) - LAWS * PAGE) // MORE_WORDS
     while place < last and further < MORE_WORDS:
-        word = _word(stream, cursor)
+        word = _word(rest, cursor)
         cursor += WORD
         while place < last and book[place + further * more] < word:
             place += 1
@@ -66,24 +65,130 @@ def _drawn(law: int, book: Array, stream: Array, cursor: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _step(law: int, low_bits: int, book: Array, stream: Array, cursor: Any) -> Any:
-    """A draw of that law, then how far noise is above the least, and where the stream goes on."""
-    first, cursor = _drawn(law, book, stream, cursor)
-    far, cursor = _drawn(HIGH, book, stream, cursor)
+def _far(first: Any, last: Any, low_bits: int, sure: Array, book: Array, rest: Array, cursor: Any) -> Any:
+    """How far noise is above the least by these first and last bits, and where the rest goes on."""
+    far = np.int64(sure[HIGH, first])
+    if far < 0:
+        far, cursor = _drawn(HIGH, first, book, rest, cursor)
     if low_bits == 0:
-        return first, far, cursor
-    last = np.int64(stream[cursor])
-    cursor += ONE
+        return far, cursor
     if last & UNEVEN != UNEVEN:
-        return first, (far << low_bits) + (last >> EVEN_BITS), cursor
-    last, cursor = _drawn(LOW, book, stream, cursor)
-    return first, (far << low_bits) + last, cursor
+        return (far << low_bits) + np.int64(last >> EVEN_BITS), cursor
+    low, cursor = np.int64(sure[LOW, rest[cursor]]), cursor + ONE
+    if low < 0:
+        low, cursor = _drawn(LOW, rest[cursor - ONE], book, rest, cursor)
+    return (far << low_bits) + low, cursor
 
 
 @njit(cache=True, nogil=True)
-def fill(  # noqa: C901 - one pass over the stream: what is taken from it depends on what was taken before
+def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor: Any) -> Any:
+    """What noise makes of a count of 1, in steps, and where the rest goes on."""
+    sign, first, last = rest[cursor], rest[cursor + ONE], rest[cursor + TWO]
+    positive, cursor = np.int64(sure[SIGNS, sign]), cursor + THREE
+    if positive < 0:
+        positive, cursor = _drawn(SIGNS, sign, book, rest, cursor)
+    far, cursor = _far(first, last, low_bits, sure, book, rest, cursor)
+    return (one + far if positive else one - 1 - far), cursor
+
+
+@njit(cache=True, nogil=True)
+def _placed(  # noqa: C901 - in one piece: to count who holds arrays that are passed on would take as long as a draw does
+    word: Any,
+    kept: Any,
+    size: int,
+    limit: int,
     stream: Array,
+    begin: Any,
+    end: Any,
+    quick: Array,
+    sure: Array,
+    book: Array,
+    rest: Array,
+    cursor: Any,
+    stop: Any,
+    ids: Array,
+    start: Any,
+) -> tuple[Any, Any, Any, Any]:
+    """The words that are left, from one gap to the next, and the slot's own among them where it is kept.
+
+    Returns where they end, the own word's place, whether gaps led to it too, and where the rest goes on; 0 if it is short.
+    """
+    at, here, place, own, met = start, np.int64(-1), np.int64(size if word < 0 else word), start, np.int64(0)
+    for i in range(begin, end):
+        gap = np.int64(quick[stream[i] >> REST])
+        if gap < 0:
+            gap = np.int64(sure[GAPS, stream[i]])
+        if gap < 0:
+            if cursor + MOST_OF_A_STEP > stop:
+                break
+            gap, cursor = _drawn(GAPS, stream[i], book, rest, cursor)
+            if gap == limit:
+                here += limit
+                continue
+        here += gap + 1
+        if here >= place:  # the end of the slot too: beyond it there is nothing
+            if place < size:
+                own, met, place = at, np.int64(here == word), np.int64(size)
+                ids[at] = word
+                at += kept
+                if met:
+                    continue
+            if here >= size:
+                return at, own, met, cursor
+        ids[at] = here
+        at += ONE
+    return at, own, met, np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _stepped(
+    n: Any,
+    low_bits: int,
+    stream: Array,
+    begin: Any,
+    quick: Array,
+    sure: Array,
+    book: Array,
+    rest: Array,
+    cursor: Any,
+    stop: Any,
+    far: Array,
+    again: Array,
+) -> Any:
+    """How far n counts are above the least, in steps; returns where the rest goes on, or 0 if it is short."""
+    shift, never = (EVEN_BITS, UNEVEN) if low_bits else (FIRST_BITS, 1 << FIRST_BITS)
+    left: Any = np.uint64(0)
+    for i in range(n):
+        word = np.int64(stream[begin + i])
+        high, last = np.int64(quick[np.uint64(word >> HALF)]), word & LAST
+        far[i] = (high << low_bits) + (last >> shift)
+        again[left] = i
+        left += np.uint64((high < 0) | (last & UNEVEN == never))
+    for j in range(left):
+        if cursor + MOST_OF_A_STEP > stop:
+            return np.uint64(0)
+        word = np.int64(stream[begin + np.uint64(again[j])])
+        first, last = np.uint64(word >> FIRST_BITS), word & LAST
+        high = np.int64(sure[HIGH, first])
+        if high < 0:
+            high, cursor = _drawn(HIGH, first, book, rest, cursor)
+        low = last >> shift
+        if last & UNEVEN == never:
+            low = np.int64(sure[LOW, rest[cursor]])
+            cursor += ONE
+            if low < 0:
+                low, cursor = _drawn(LOW, rest[cursor - ONE], book, rest, cursor)
+        far[np.uint64(again[j])] = (high << low_bits) + low
+    return cursor
+
+
+@njit(cache=True, nogil=True)
+def fill(
+    gaps: Array,
+    steps: Array,
+    rest: Array,
     stride: int,
+    rooms: tuple[int, int, int],
     words: Array,
     size: int,
     one: int,
@@ -92,8 +197,8 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
     limit: int,
     low_bits: int,
     grid: float,
-    gaps: Array,
-    high: Array,
+    quick_gaps: Array,
+    quick_high: Array,
     sure: Array,
     book: Array,
     ends: Array,
@@ -101,58 +206,41 @@ def fill(  # noqa: C901 - one pass over the stream: what is taken from it depend
     weights: Array,
     start: int,
 ) -> tuple[Any, Any, Any]:
-    """Slots that hold these words, each with `stride` parts of the stream: their non-zero weights, words in rising order.
+    """Slots that hold these words, from their stretches of the streams: their non-zero weights, words in rising order.
 
-    A negative word is none. The slot's own word is weighed first, and every other coordinate draws the same whatever that word
-    is. A gap of `limit` says only that there is nothing so far. Returns how many slots were done, how many weights there are
-    now, and why it came back. What first bits decide is done in place, which is most of it; unsigned places save a look at
+    A negative word is none. Its own word is weighed first, and every other coordinate draws the same whatever that word is.
+    A gap of `limit` says only that there is nothing so far. Returns how many slots were done, how many weights there are
+    now, and why it came back. What few bits decide is done in two loops, which is most of it; unsigned places save a look at
     their sign.
     """
-    at, width, shift, never = np.uint64(start), np.uint64(3), EVEN_BITS, UNEVEN
-    if low_bits == 0:
-        width, shift, never = np.uint64(2), FIRST_BITS, 1 << FIRST_BITS
+    at, far, again = np.uint64(start), np.empty(rooms[1] + 1, np.int32), np.empty(rooms[1] + 1, np.int32)
     for slot in range(len(words)):
-        if len(ids) - np.int64(at) <= size:  # one place more, where a weight is written that may not stay
+        if len(ids) - np.int64(at) <= size:  # one place more, where a word is written that may not stay
             return slot, np.int64(at), FULL
-        begin, cursor, stop = np.int64(at), np.uint64(slot * stride), np.uint64((slot + 1) * stride)
-        word = np.int64(words[slot])
-        positive, far = np.int64(sure[SIGNS, stream[cursor]]), np.int64(sure[HIGH, stream[cursor + ONE]])
-        last = np.int64(stream[cursor + TWO])
-        if positive | far < 0 or last & UNEVEN == never:
-            positive, far, cursor = _step(SIGNS, low_bits, book, stream, cursor)
-        else:
-            far = (far << low_bits) + (last >> shift)
-            cursor += width
-        own: Any = one + far if positive else one - 1 - far
-        place: Any = word if word >= 0 and own >= least else size
-        here: Any = -1
-        while True:
-            if cursor + MOST_OF_A_STEP > stop:
-                return slot, begin, SHORT
-            gap, far = np.int64(gaps[stream[cursor] >> REST]), np.int64(high[stream[cursor + ONE] >> REST])
-            last = np.int64(stream[cursor + TWO])
-            if gap | far < 0:
-                gap, far = np.int64(sure[GAPS, stream[cursor]]), np.int64(sure[HIGH, stream[cursor + ONE]])
-            if gap | far < 0 or last & UNEVEN == never:
-                gap, far, cursor = _step(GAPS, low_bits, book, stream, cursor)
-                if gap == limit:
-                    here += limit
-                    continue
-            else:
-                far = (far << low_bits) + (last >> shift)
-                cursor += width
-            here += gap + 1
-            if here >= place:  # the end of the slot too: beyond it there is nothing
-                if place < size:
-                    ids[at] = place
-                    weights[at] = min(own, most) * grid
-                    at += ONE
-                    place = size
-                if here >= size:
-                    break
-            ids[at] = here
-            weights[at] = min(least + far, most) * grid
-            at += np.uint64(here != word)  # its own weight stands there already, or was not above the threshold
+        cursor, word = np.uint64(slot * (stride // 2)), np.int64(words[slot])
+        stop = cursor + np.uint64(rooms[2])
+        own, after = _own(one, low_bits, sure, book, rest, cursor)
+        kept = np.uint64(word >= 0 and own >= least)
+        first = np.uint64(slot * (stride // 2))
+        upto = first + np.uint64(rooms[0])
+        end, place, met, after = _placed(
+            word, kept, size, limit, gaps, first, upto, quick_gaps, sure, book, rest, after, stop, ids, at
+        )
+        drawn = end - at - kept + np.uint64(met)
+        if after == 0 or drawn > np.uint64(rooms[1]):
+            return slot, np.int64(at), SHORT
+        first = np.uint64(slot * (stride // 4))
+        if _stepped(drawn, low_bits, steps, first, quick_high, sure, book, rest, after, stop, far, again) == 0:
+            return slot, np.int64(at), SHORT
+        before = place - at
+        for i in range(before):
+            weights[at + i] = np.float64(min(np.int32(least) + far[i], np.int32(most))) * grid
+        if kept:
+            weights[place] = min(own, most) * grid
+        to, of = place + kept, before + np.uint64(met)
+        for i in range(drawn - of):
+            weights[to + i] = np.float64(min(np.int32(least) + far[of + i], np.int32(most))) * grid
+        at = end
         ends[slot + 1] = np.int64(at)
     return len(words), np.int64(at), DONE
 

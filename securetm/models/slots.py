@@ -21,7 +21,7 @@ from securetm.models.draws import Assignments, Table, ranges
 from securetm.models.slot_kernels import WHOLE, Layout, Read, Shared, add_up, draw_pieces, first_topics
 
 _PIECE = 1 << 8  # slots of one document that make all their sweeps before the next ones do
-_BLOCK = 1 << 17  # weights that are read at a time: they stay in the processor's cache until their topics are drawn
+_BLOCK = 1 << 18  # weights that are read at a time: what noise and what topics look up change places in the cache each time
 FLOOR = 0.5  # of a topic's mean count: added to eta
 _GUESS = 512  # weights in a slot, before any was seen
 
