@@ -71,8 +71,9 @@ def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str,
     """Each question that is refused, and the refusal."""
     questions = Questions(plan, plan.make_model())
     questions.adopt(tuple(f"word{n}" for n in range(50)))
-    weights = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
-    about: dict[str, State] = {TRAIN: weights, HELD_OUT: weights, COHERENCE: {"top": np.arange(5).reshape(1, 5)}}
+    start = questions.model.start(questions.vocabulary, np.random.default_rng(0))
+    about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
+    about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
     words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[plan.vocabulary.source]
     asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
