@@ -167,6 +167,7 @@ def profile(
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
     rounds: Annotated[int, typer.Option(help="Training rounds.")] = 100,
     vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
+    model: Annotated[str, typer.Option(help="Topic model: one that asks for batches is helped by coins.")] = "prodlda",
     parties: Parties = 5,
     html: Html = None,
     json: Json = False,
@@ -175,7 +176,7 @@ def profile(
     from securetm.accounting.calculator import profile as calculator
     from securetm.cli.budget_profile import billed
 
-    bill = billed(name, parties, rounds, vocabulary_size, documents)
+    bill = billed(name, parties, rounds, vocabulary_size, documents, model)
     _tell(lambda progress: calculator.from_bill(bill, progress), html, json)
 
 

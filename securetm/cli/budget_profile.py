@@ -10,7 +10,7 @@ from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
 from securetm.errors import NothingSpent
 from securetm.federation.paying import bill_of
 from securetm.mechanisms.noising import PRIVATE
-from securetm.plans import Plan, VocabularyChoice, plan_from_tables
+from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import cohort_of, read_profile
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _TOLD = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
 
 
-def billed(name: str, parties: int, rounds: int, words: int, documents: int | None) -> Billed:
-    """What a run under the profile of that name spends, round by round."""
+def billed(name: str, parties: int, rounds: int, words: int, documents: int | None, model: str = "prodlda") -> Billed:
+    """What a run of that model under the profile of that name spends, round by round."""
     check_count("--rounds", rounds, 10**6, "rounds")
     check_count("--parties", parties, 100_000, "parties")
     check_count("--vocabulary-size", words, 1_000_000, "words")
     if documents is not None:
         check_count("--documents", documents, MOST_DOCUMENTS, "documents")
-    plan = _plan(name, words)
+    plan = _plan(name, words, model)
     profile = plan.make_profile()
     if profile.budget is None:
         raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
@@ -40,17 +40,20 @@ def billed(name: str, parties: int, rounds: int, words: int, documents: int | No
         rounds,
         _against(profile, cohort, profile.budget),
         _assumptions(profile, cohort),
-        {"parties": len(cohort.members), "vocabulary_size": words},
+        {"model": model, "parties": len(cohort.members), "vocabulary_size": words},
         documents,
         bill.once,
     )
 
 
-def _plan(name: str, words: int) -> Plan:
+def _plan(name: str, words: int, model: str) -> Plan:
     """A plan of that profile; where it takes a public list only, of one that need not be there to be counted."""
     if read_profile(name).vocabularies == ("file",):
-        return Plan(profile=name, vocabulary=VocabularyChoice("file", "words.txt", max_words=words))
-    return plan_from_tables({"profile": name, "vocabulary": {"max_words": words}}, "the calculator")
+        chosen = Plan(profile=name, vocabulary=VocabularyChoice("file", "words.txt", max_words=words), model=ModelChoice(model))
+        chosen.make_model()
+        return chosen
+    tables = {"profile": name, "vocabulary": {"max_words": words}, "model": {"name": model}}
+    return plan_from_tables(tables, "the calculator")
 
 
 def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:

@@ -319,6 +319,10 @@ def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     assert "the coordinator" not in bill.against
     assert "anyone who gets the model" in bill.against
     assert bill.assumptions == ("whoever opens the sums adds the noise and keeps both to itself",)
+    assert bill.round is not None
+    every = billed("dp-central", 5, 10, 500, None, "lda")
+    assert every.round is not None
+    assert not isinstance(every.round.event, type(bill.round.event))  # all documents are asked, so no coin helps
     assert billed("dp-local", 5, 10, 500, None).against.startswith("the coordinator with 4 colluding parties")
 
 

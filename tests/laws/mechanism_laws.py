@@ -70,7 +70,7 @@ class InTurn(Mechanism):
             rows = part.on_rows(rows, before)
         return rows
 
-    def poured(self, vector: Array, before: Terms, here: Desk) -> Array:
+    def through(self, vector: Array, before: Terms, here: Desk) -> Array:
         """A party's vector through every part."""
         for part, _, after in self.stations(before, here.cohort):
             vector = part.on_vector(vector, after, here)
@@ -89,7 +89,7 @@ def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, own
         tally.add(rows, owners)
     vector = tally.vector()
     if isinstance(mechanism, InTurn):
-        vector = mechanism.poured(vector, before, desk())
+        vector = mechanism.through(vector, before, desk())
     elif admitted.noised is before.noised:
         vector = mechanism.on_vector(vector, admitted, desk())
     return vector.astype(float)

@@ -118,7 +118,7 @@ _ONCE = (
 )
 _ALL_ASKED = (
     "For a model that asks for batches. One that asks all documents in every round, as lda does, is not helped by the coins: a "
-    "round costs it more, and its ledger ends it sooner.",
+    "round costs it more, and its ledger ends it sooner (`--model lda` says by how much).",
 )
 _RATHER = "give the profile a larger budget, more noise, or tails that are cut more rarely (`miss`)"
 
