@@ -52,6 +52,10 @@ _WHERE = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"securetm has no {name!r}; it has {', '.join(sorted(_WHERE))}")

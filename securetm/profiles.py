@@ -132,12 +132,13 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
     table = _changed(read_toml(path), changed or {}, path.name)
     text = into(ProfileText, table, str(path.name))
     _check(text, path.name)
-    budget = _budget(text, unit, path.name)
+    budget, mechanisms = _budget(text, unit, path.name), tuple(_mechanism(part, path.name) for part in text.mechanism)
+    _check_affords(budget, mechanisms, path.name)
     return Profile(
         text.name,
         text.title,
         read_threat_model(text.threat_model).name,
-        tuple(_mechanism(part, path.name) for part in text.mechanism),
+        mechanisms,
         _aggregation(text, path.name),
         text.vocabularies,
         digest([table, (budget.unit if budget else unit).value]),
@@ -268,6 +269,14 @@ def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
     known = stated.unit in ("", Unit.WORD.value)
     require(known, where, "unit", repr(stated.unit), "is not word; left out, it is the document or person, as the plan says")
     return Budget(Unit(stated.unit) if stated.unit else unit, stated.epsilon, stated.delta)
+
+
+def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], where: str) -> None:
+    """Noise of a stated epsilon that is drawn once, or what could never be drawn at all."""
+    drawn = sum(mechanism.epsilon for mechanism in mechanisms if isinstance(mechanism, LaplaceCounts))
+    if budget is not None and budget.unit is Unit.WORD:
+        problem = f"is less than the {drawn:g} that {_BY_WORD} draws at once: no answer could ever be paid"
+        require(budget.epsilon >= drawn, f"{where} [budget]", "epsilon", budget.epsilon, problem)
 
 
 def _aggregation(text: ProfileText, where: str) -> Aggregation:

@@ -48,10 +48,11 @@ def transform(
     from securetm.reports.terminal import documents_table, screen
 
     finished = FinishedRun.open(run)
-    shares = finished.transform(file, text)
-    screen().print(documents_table(shares, finished.topics(4), best))
+    documents = finished.read(file, text)
+    shares, unknown = finished.transform(documents), [row for row, words in enumerate(documents.lengths()) if not words]
+    screen().print(documents_table(shares, finished.topics(4), best, unknown))
     if json:
-        print_json(_rows(finished.name, str(file), shares))
+        print_json({**_rows(finished.name, str(file), shares), "without_known_words": unknown})
 
 
 def _rows(run: str, file: str, shares: Any) -> dict[str, Any]:

@@ -25,6 +25,14 @@ class OtherVocabulary(Misuse):
 
 
 @dataclass(eq=False)
+class NoMatrix(Misuse):
+    """the documents are neither a corpus nor a matrix of counts with a column for each word, but {found}"""
+
+    found: str
+    hint = "make a corpus of texts by securetm.Corpus.from_strings(texts), or of a file by securetm.read_corpus(path)"
+
+
+@dataclass(eq=False)
 class DamagedModel(SecuretmError):
     """{path} cannot be read as a model: {problem}"""
 

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.errors import NotARun
 from securetm.federation.folder import reopen
@@ -46,7 +47,10 @@ class FinishedRun:
         """The heaviest words of each topic."""
         return named_topics(self.model.topics(self.state), self.vocabulary, words)
 
-    def transform(self, file: Path, text: str | None) -> Array:
+    def read(self, file: Path, text: str | None) -> Corpus:
+        """New documents over the words of this run, also those without any of them."""
+        return read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True).project(self.vocabulary)
+
+    def transform(self, documents: Corpus) -> Array:
         """Topic shares, a row for every document; one without a known word gets the model's answer to nothing."""
-        corpus = read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True)
-        return np.asarray(self.model.infer(self.state, corpus.project(self.vocabulary)))
+        return np.asarray(self.model.infer(self.state, documents))

@@ -16,7 +16,7 @@ import numpy as np
 from securetm.contracts import Answer, Array, Block, Domain, Memory, State, Tally, Terms
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
-from securetm.models.estimator import Estimator
+from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.lda_documents import Bags
 from securetm.models.noisy_counts import above_noise
 
@@ -42,6 +42,7 @@ class Counting(Estimator):
     deviations: float = 2.0  # of noise, if a total has any: counts below stand for no more than their mean
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
         self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
         self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")

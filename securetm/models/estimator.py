@@ -6,7 +6,8 @@ It is no second way to learn: `fit` asks the model's own query and pours its ans
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -14,13 +15,14 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Answer, Array, Memory, Perturbed, State
-from securetm.errors import BadSetting, NotFitted, OtherVocabulary
+from securetm.errors import BadSetting, NoMatrix, NotFitted, OtherVocabulary
 from securetm.models.stored_model import read_model, write_model
 from securetm.tally import SumTally
 
 if TYPE_CHECKING:
     from securetm.contracts import TopicModel
 
+_KINDS = {"int": (Integral, int, "a whole number"), "float": (Real, float, "a number")}  # by their annotation
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -188,13 +190,33 @@ def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any
 
 
 def _canonical(matrix: Any) -> Any:
-    counts = sparse.csr_array(matrix)
+    counts = _matrix(matrix)
     if not counts.has_canonical_format:
         counts = counts.copy()  # the caller's matrix stays as it is
         counts.sum_duplicates()
     if counts.nnz and not (np.isfinite(counts.data).all() and counts.data.min() >= 0):
         raise BadSetting("documents", "counts", "a matrix", "must hold no negative, infinite or missing counts")
     return counts
+
+
+def _matrix(counts: Any) -> Any:
+    """Numbers in rows and columns; texts, which somebody may hand over instead, are none."""
+    table = counts if sparse.issparse(counts) else np.asarray(counts)
+    if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
+        shape = " x ".join(map(str, table.shape))
+        raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
+    return sparse.csr_array(table)
+
+
+def check_kinds(model: Any) -> None:
+    """Refuses settings that are no numbers, or not whole where they must be; a number of numpy's becomes a plain one."""
+    for setting in fields(model):
+        value, (number, kind, named) = getattr(model, setting.name), _KINDS.get(str(setting.type), (object, None, ""))
+        if kind is None:
+            continue
+        if isinstance(value, bool | np.bool_) or not isinstance(value, number):
+            raise BadSetting(type(model).__name__, setting.name, repr(value), f"must be {named}")
+        object.__setattr__(model, setting.name, kind(value))
 
 
 def _over(documents: Any, vocabulary: tuple[str, ...]) -> Any:
@@ -223,9 +245,9 @@ def _split(documents: Any, validation: Any, share: float) -> tuple[Any, Any]:
     return documents.select(np.flatnonzero(~back)), documents.select(np.flatnonzero(back))
 
 
-def _check_fit(epochs: int, early_stopping: float, patience: int) -> None:
-    if epochs < 1:
-        raise BadSetting("fit", "epochs", str(epochs), "must be at least 1")
+def _check_fit(epochs: Any, early_stopping: float, patience: int) -> None:
+    if not isinstance(epochs, Integral) or epochs < 1:
+        raise BadSetting("fit", "epochs", str(epochs), "must be a whole number, at least 1")
     if not 0 <= early_stopping < 1:
         raise BadSetting("fit", "early_stopping", str(early_stopping), "must be at least 0 and below 1")
     if patience < 1:

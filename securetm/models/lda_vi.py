@@ -18,7 +18,7 @@ from scipy.special import digamma
 from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.draws import MOST_TOPICS, on_ranges
-from securetm.models.estimator import Estimator
+from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.lda_documents import Bags
 from securetm.models.lda_vi_kernels import expected, lengths_of, settle
 from securetm.models.noisy_counts import above_noise
@@ -50,6 +50,7 @@ class VariationalLDA(Estimator):
     name: ClassVar[str] = "lda-vi"
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
         self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
         self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")

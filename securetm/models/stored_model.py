@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from securetm.contracts import State
-from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFound, OtherModel
+from securetm.errors import BadSetting, CannotWrite, DamagedModel, NewerModel, NotFound, OtherModel
 
 VERSION = 1
 _KIND = "securetm topic model"
@@ -28,8 +28,11 @@ def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...
     facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings)}
     half = path.with_name(path.name + ".part")
     arrays = {name: np.ascontiguousarray(values) for name, values in state.items()}
-    save_file(arrays, half, {**facts, "vocabulary": json.dumps(vocabulary)})
-    half.replace(path)
+    try:
+        save_file(arrays, half, {**facts, "vocabulary": json.dumps(vocabulary)})
+        half.replace(path)
+    except (OSError, SafetensorError) as problem:
+        raise CannotWrite(str(path), str(problem)) from problem
 
 
 def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:

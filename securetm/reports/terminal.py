@@ -133,14 +133,18 @@ def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
 def _say_stopped(result: Mapping[str, Any], to: Console) -> None:
     if result["stopped"] == "budget":
         rounds = int(result["rounds"])
-        more = "another round would have exceeded the budget; the model so far is kept" if rounds else _NOT_ONE
+        by_word = any(spent["unit"] == "word" for spent in result["spent"])
+        more = "another round would have exceeded the budget; the model so far is kept" if rounds else _NOT_ONE[by_word]
         to.print(f"[bold yellow]Stopped after {rounds} rounds:[/bold yellow] {more}.")
 
 
-_NOT_ONE = (
-    "the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger FILE` shows what earlier "
-    "runs over these documents spent; if it is none, one round costs more than the budget, and needs more noise"
-)
+_NOTHING = "the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger FILE` shows what "
+_NOT_ONE = {
+    False: _NOTHING + "earlier runs over these documents spent; if it is none, one round costs more than the budget, and needs "
+    "more noise",
+    True: _NOTHING + "earlier runs over these documents spent: their noise serves any run with the same list of words, epsilon "
+    "and threshold, and anything else needs noise of its own, which is charged again",
+}
 
 
 def topics_table(topics: Sequence[Sequence[str]]) -> Table:
@@ -153,12 +157,17 @@ def topics_table(topics: Sequence[Sequence[str]]) -> Table:
     return table
 
 
-def documents_table(shares: Any, topics: Sequence[Sequence[str]], best: int, most: int = 20) -> Table:
-    """The strongest topics of the first documents."""
+def documents_table(
+    shares: Any, topics: Sequence[Sequence[str]], best: int, unknown: Sequence[int] = (), most: int = 20
+) -> Table:
+    """The strongest topics of the first documents; nothing can be said of those that are `unknown`."""
     table = Table(title=f"Topics of {len(shares)} documents", title_justify="left", header_style="bold")
     table.add_column("", justify="right")
     table.add_column("strongest topics", overflow="fold")
     for number, row in enumerate(shares[:most], start=1):
+        if number - 1 in unknown:
+            table.add_row(str(number), "none: it has no word that the model knows")
+            continue
         order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
         table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {t + 1}: {escape(' '.join(topics[t]))}" for t in order))
     if len(shares) > most:

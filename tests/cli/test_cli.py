@@ -160,7 +160,10 @@ def test_transform(demo: Said, here: Path) -> None:
 
 def test_transform_of_words_nobody_knows(demo: Said, here: Path) -> None:
     Path("strange.jsonl").write_text('{"text": "quux xyzzy"}\n', encoding="utf-8")
-    (row,) = securetm("transform", "runs/demo", "strange.jsonl", "--json").json["documents"]
+    said = securetm("transform", "runs/demo", "strange.jsonl", "--json")
+    (row,) = said.json["documents"]
+    assert said.json["without_known_words"] == [0]
+    assert "no word that the model knows" in said.err
     assert sum(row) == pytest.approx(1, abs=1e-4)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, MaskedNeedsSum, NoWordKnown
 from securetm.federation.folder import RUN, Unwatched, begin
@@ -15,6 +16,8 @@ from securetm.federation.simulation import execute
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
 from securetm.plans import VocabularyChoice, plan_from_tables
+from securetm.profiles import read_profile
+from securetm.shelf import shelf
 
 from .conftest import SUBJECTS, small_plan
 
@@ -83,3 +86,11 @@ def test_a_list_of_words_is_read_as_any_editor_writes_it(mark: bytes, end: bytes
     words = SUBJECTS["north"]
     (tmp_path / "words.txt").write_bytes(mark + end.join(word.encode() for word in words) + end)
     assert VocabularyChoice("file", str(tmp_path / "words.txt")).public_words() == tuple(sorted(words))
+
+
+def test_a_budget_below_what_is_drawn_at_once(tmp_path: Path) -> None:
+    text = (shelf("protocols") / "profiles/iftm.toml").read_text("utf-8")
+    (tmp_path / "iftm.toml").write_text(text.replace("epsilon = 8.0\ndelta", "epsilon = 4.0\ndelta"), "utf-8")
+    with pytest.raises(BadSetting, match="less than the 8 that laplace_counts draws at once"):
+        read_profile(str(tmp_path / "iftm.toml"))
+    assert read_profile(str(tmp_path / "iftm.toml"), {"epsilon": 2.0}).budget == Budget(Unit.WORD, 2.0, 1e-9)
