@@ -1,4 +1,4 @@
-"""What federating is worth to parties with different subjects: the committed figures hold the order that they are quoted for."""
+"""What federating is worth to parties with different subjects: the committed figures hold the order they are quoted for."""
 
 from __future__ import annotations
 
