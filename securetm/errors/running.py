@@ -110,7 +110,7 @@ class EmptyVocabulary(Misuse):
     words: int
     min_df: str
     max_df: str
-    hint = "lower min_df or raise max_df"
+    hint = "lower min_df or raise max_df: in a plan they are min_documents and max_share of [vocabulary]"
 
 
 class NoPersons(Misuse):

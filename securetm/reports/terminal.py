@@ -35,7 +35,7 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     if danger:
         to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
-    to.print(f"{result['rounds']} rounds in {result['seconds']:.0f} s; {up:,.0f} MB from the parties, {down:,.0f} MB to them.")
+    to.print(f"{result['rounds']} rounds in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
     to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; next: securetm topics {escape(result['directory'])}")
 
 
@@ -128,6 +128,11 @@ def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
     named = ((per[f"{which}_epsilon"], per[f"{which}_words"]) for which in ("median", "p95"))
     median, longest = (f"{'–' if epsilon is None else f'{epsilon:,.0f}'} ({words:,} words)" for epsilon, words in named)
     return median, longest
+
+
+def _sent(megabytes: float) -> str:
+    """How much was sent; of little, in a smaller unit."""
+    return f"{megabytes:,.0f} MB" if megabytes >= 1 else f"{1000 * megabytes:,.0f} kB"
 
 
 def _say_stopped(result: Mapping[str, Any], to: Console) -> None:

@@ -108,6 +108,7 @@ def test_run_says_what_the_contract_promises(demo: Said) -> None:
 def test_what_is_for_people_goes_to_stderr(demo: Said) -> None:
     assert "Topics of the shared model" in demo.err
     assert "Quality" in demo.err
+    assert re.search(r"[1-9][\d,]* (k|M)B from the parties", demo.err)  # of a small run, too
     assert demo.out.startswith("{")
     assert demo.out.endswith("}\n")
 
