@@ -17,7 +17,6 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Cohort, Desk, Mechanism, Profile, Terms, Unit
 from securetm.errors import BadSetting
 from securetm.federation.questions import JOINT, TRAIN, Questions
-from securetm.models.isolation import check_additive
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
 
@@ -103,6 +102,8 @@ def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
     if plan.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, and as large as epsilon says
         bill_of(plan, parties)
         return plan
+    from securetm.models.isolation import check_additive  # with torch, which only this needs
+
     check_additive(plan.make_model())
     if unit is not None and not plan.privacy.unit:
         plan = replace(plan, privacy=replace(plan.privacy, unit=unit.value))

@@ -6,13 +6,12 @@ It is the one place where all roles are in reach, so it decides nothing: coordin
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
@@ -34,7 +33,7 @@ from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartySto
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.models.quality import diversity, top_words
 from securetm.models.stored_model import write_model
-from securetm.plans import read_plan
+from securetm.plans import Plan, read_plan
 
 
 def federate(
@@ -50,7 +49,7 @@ def federate(
 
 def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str, Any]:
     """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
-    torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
+    _one_thread(folder.plan)
     if (folder.path / RESULT).is_file():
         return result_of(folder.path)
     begun, before = time.perf_counter(), _seconds_before(folder)
@@ -67,7 +66,7 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
 
 def make_party(folder: RunFolder, name: str) -> Party:
     """One party from its own folder, as a worker or this process runs it."""
-    torch.set_num_threads(1)
+    _one_thread(folder.plan)
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), Corpus.load(folder.party(name) / "corpus.npz")
     profile = folder.plan.make_profile()
@@ -75,6 +74,13 @@ def make_party(folder: RunFolder, name: str) -> Party:
         name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name)
     )
     return replace(party, run=folder.name)
+
+
+def _one_thread(plan: Plan) -> None:
+    """Two threads of torch on busy cores are many times slower than one; a model that needs no torch does not load it."""
+    plan.make_model()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:

@@ -14,7 +14,6 @@ import numpy as np
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import CouplesDocuments, TooFewForProfile, Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.models.isolation import check_additive
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
 from securetm.threats import Gap, read_threat_model
@@ -48,6 +47,8 @@ def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
     """
     if profile.budget is None or profile.budget.unit is Unit.WORD:
         return []
+    from securetm.models.isolation import check_additive  # with torch, which only this needs
+
     try:
         check_additive(plan.make_model())
     except CouplesDocuments as coupled:
