@@ -162,7 +162,8 @@ def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
 
 def _check_form(name: str, settings: Mapping[str, Any]) -> None:
     """A form that this model has not is no other model's name."""
-    if name in MODELS and formed(name, settings) not in MODELS:
+    own = name.rpartition("-")[2] == MATCHED  # a form in the name, which the setting must not deny
+    if name in MODELS and (formed(name, settings) not in MODELS or (own and settings.get("form", MATCHED) != MATCHED)):
         two = f"{name}-{MATCHED}" in MODELS
         problem = f"is neither {ALIGNED} nor {MATCHED}" if two else f"cannot be had: {name} has one form only"
         raise BadSetting(f"[model] {name}", "form", str(settings["form"]), problem)

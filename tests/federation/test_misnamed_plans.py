@@ -29,6 +29,7 @@ MATCHED: Mapping[str, Any] = {"name": "lda", "form": "matched", "n_topics": 3, "
     [
         ({"name": "lda", "form": "martched"}, "is neither aligned nor matched"),
         ({"name": "lda-vi", "form": "matched"}, "lda-vi has one form only"),
+        ({"name": "lda-matched", "form": "aligned"}, "lda-matched has one form only"),
         ({**MATCHED, "topics_at": "3"}, "topics_at.NAME=value"),
         ({**MATCHED, "topics_at": {"north": "2.5"}}, "topics_at.north = '2.5' must be a whole number"),
         ({**MATCHED, "topics_at": {"north": 0}}, "1 to 65536 topics"),
