@@ -55,7 +55,7 @@ def test_a_plan_without_any_trial_is_refused(tmp_path: Path) -> None:
         ("refuted_from = 0.05", "refuted_from = 0", BadSetting, "above 0"),
         ("rounds = 4,", "", BadSetting, "effort: rounds = .* is missing"),
         ("rounds = 4", "rounds = 0", BadSetting, r"number 1 effort: rounds"),
-        ("rounds = 4", 'rounds = "many"', BadSetting, r"number 1 effort: rounds"),
+        ("rounds = 4", 'rounds = "many"', BadSetting, r"number 1: effort.rounds"),
         ("effort       =", "efforts =", UnknownSetting, "efforts"),
     ],
 )

@@ -56,7 +56,7 @@ def test_the_total_is_noised_on_the_grid_and_then_real_again() -> None:
     profile = InTurn((Clip(0.5), FixedPoint(), CentralNoise(2.0)))
     terms = profile.admit(GRADIENT, COHORT)
     assert terms.noised is Noised.NOT
-    sent = profile.poured(np.full(400, 0.125, np.float32), GRADIENT, desk())
+    sent = profile.through(np.full(400, 0.125, np.float32), GRADIENT, desk())
     assert set(sent.tolist()) == {round(0.125 / terms.grid)}  # what a party sends is exact
     opened = [profile.on_answer(Answer({"gradient": 3 * sent}), terms, desk()).total for _ in range(20)]
     noise = np.array([total["gradient"] for total in opened if total is not None]) - 0.375

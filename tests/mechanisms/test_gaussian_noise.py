@@ -71,7 +71,7 @@ def test_the_event_follows_from_the_terms_of_the_whole_profile() -> None:
 def test_the_noise_comes_out_in_the_units_of_the_clip() -> None:
     profile: Any = InTurn((Clip(0.5), FixedPoint(headroom=0.05), GaussianNoise(1.0)))
     terms = profile.admit(GRADIENT, COHORT)
-    drawn = np.concatenate([profile.poured(np.zeros(400, np.float32), GRADIENT, desk()) for _ in range(30)]) * terms.grid
+    drawn = np.concatenate([profile.through(np.zeros(400, np.float32), GRADIENT, desk()) for _ in range(30)]) * terms.grid
     assert abs(drawn.std() / 0.5 - 1.008) < 0.04  # 0.8 % more than the clip asks for: what rounding may add to a row
 
 

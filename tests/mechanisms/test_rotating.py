@@ -69,7 +69,7 @@ def test_a_coarse_grid_clamps_less_of_a_peak() -> None:
 
     def sent_and_opened(profile: InTurn) -> float:
         admitted = profile.admit(terms, COHORT)
-        opened = profile.on_answer(Answer({"a": profile.poured(vector, terms, desk())}), admitted, desk()).total
+        opened = profile.on_answer(Answer({"a": profile.through(vector, terms, desk())}), admitted, desk()).total
         assert opened is not None
         return float(np.abs(opened["a"] - vector).max())
 
@@ -81,7 +81,7 @@ def test_noise_after_the_grid_is_turned_back_into_noise_of_the_same_size() -> No
     profile = InTurn((Clip(1.0), Rotation(), FixedPoint(), GaussianNoise(1.0)))
     terms = replace(REAL, layout=(Block("a", (20_000,)),), bits=32)
     admitted = profile.admit(terms, COHORT)
-    opened = profile.on_answer(Answer({"a": profile.poured(np.zeros(20_000), terms, desk())}), admitted, desk()).total
+    opened = profile.on_answer(Answer({"a": profile.through(np.zeros(20_000), terms, desk())}), admitted, desk()).total
     assert opened is not None
     assert abs(opened["a"].std() / 1.008 - 1) < 0.03
 
