@@ -18,7 +18,7 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
-from securetm.experiments.newsgroups import FILE, research_file
+from securetm.experiments.newsgroups import FILE, by_subject, research_file
 from securetm.federation.folder import Unwatched, begin
 from securetm.federation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
@@ -27,7 +27,6 @@ from securetm.plans import plan_from_tables
 from securetm.profiles import make_model
 
 MODELS = ("lda", "sentence-lda")
-SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are the fifth party's
 SENTENCE = 20  # words: this corpus came without punctuation, so a sentence is as many words as a sentence has
 REACH = 200  # words of the document that its topics are told from
 EPOCHS = 60  # of a party by itself
@@ -117,9 +116,7 @@ class Bench:
     @cached_property
     def parties(self) -> dict[str, Corpus]:
         """Five parties, each with the groups of one subject."""
-        first = [str(label).split(".")[0] for label in np.asarray(self.raw.labels)]
-        subjects = np.array([name if name in SUBJECTS else "other" for name in first])
-        return {name: self.raw.select(np.flatnonzero(subjects == name)) for name in (*SUBJECTS, "other")}
+        return by_subject(self.raw)
 
     @cached_property
     def learned_from(self) -> dict[str, Corpus]:

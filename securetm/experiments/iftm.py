@@ -15,16 +15,12 @@ from typing import Any
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
-from securetm.corpus.tokeniser import prune
-from securetm.experiments.newsgroups import read_newsgroups, research_file
-from securetm.experiments.privacy_utility import PUBLIC
+from securetm.experiments.newsgroups import by_subject, public_words, read_newsgroups
 from securetm.federation.folder import Unwatched, begin
 from securetm.federation.simulation import execute
 from securetm.plans import plan_from_tables
 
 WORDS, TOPICS = 2_000, 20
-SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are the fifth party's
 MODELS: Mapping[str, Mapping[str, Any]] = {"lda": {}, "sentence-lda": {"longest": 10}}  # the corpus has no full stops
 Row = dict[str, Any]
 
@@ -60,23 +56,11 @@ def reproduce(
     cases = [(model, form) for model in models for form in forms(epsilons)]
     rows: list[Row] = []
     for number, (model, form) in enumerate(cases):
-        rows.append(_row(parties, _public_words(), model, form))
+        rows.append(_row(parties, public_words(WORDS), model, form))
         if on_progress is not None:
             on_progress(number + 1, len(cases))
     facts = {"documents": len(raw), "parties": {name: len(part) for name, part in parties.items()}, "topics": TOPICS}
     return {"reproduction": "iftm", **facts, "words": WORDS, "rows": rows}
-
-
-def by_subject(raw: Corpus) -> dict[str, Corpus]:
-    """Five parties, each with the groups of one subject."""
-    first = [str(label).split(".")[0] for label in np.asarray(raw.labels)]
-    subjects = np.array([name if name in SUBJECTS else "other" for name in first])
-    return {name: raw.select(np.flatnonzero(subjects == name)) for name in (*SUBJECTS, "other")}
-
-
-def _public_words() -> tuple[str, ...]:
-    """A public list, from two other corpora: no document of this one chose a word."""
-    return prune(Corpus.concat([read_corpus(research_file(name)) for name in PUBLIC]), max_words=WORDS)
 
 
 def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: Form) -> Row:

@@ -19,14 +19,11 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.corpus.readers import read_corpus
-from securetm.corpus.tokeniser import prune
-from securetm.experiments.newsgroups import read_newsgroups, research_file
+from securetm.experiments.newsgroups import public_words, read_newsgroups
 from securetm.experiments.privacy_utility import (
     DELTA,
     EPSILONS,
     PARTIES,
-    PUBLIC,
     TOPICS,
     WITHOUT,
     WORDS,
@@ -96,8 +93,7 @@ class Frontier:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """A public list: the words that are most frequent in two other corpora, so that no document of this one chose them."""
-        others = [read_corpus(research_file(name)) for name in PUBLIC]
-        return tuple(sorted(prune(Corpus.concat(others), max_words=WORDS)))
+        return tuple(sorted(public_words(WORDS)))
 
     @cached_property
     def judged(self) -> Corpus:

@@ -13,6 +13,8 @@ from securetm.corpus.tokeniser import prune
 from securetm.errors import NotFound
 
 FILE = "20newsgroups.jsonl.gz"
+PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
+SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are a fifth party's
 FEWEST_WORDS = 3  # shorter documents are left out: what remains of them is chance
 
 
@@ -33,6 +35,18 @@ def research_file(name: str) -> Path:
 def read_newsgroups() -> Corpus:
     """All documents over all their words."""
     return read_corpus(research_file(FILE))
+
+
+def by_subject(raw: Corpus) -> dict[str, Corpus]:
+    """Five parties, each with the groups of one subject."""
+    first = [str(label).split(".")[0] for label in np.asarray(raw.labels)]
+    subjects = np.array([name if name in SUBJECTS else "other" for name in first])
+    return {name: raw.select(np.flatnonzero(subjects == name)) for name in (*SUBJECTS, "other")}
+
+
+def public_words(most: int) -> tuple[str, ...]:
+    """A public list: the words that are most frequent in two other corpora, so that no document of this one chose them."""
+    return prune(Corpus.concat([read_corpus(research_file(name)) for name in PUBLIC]), max_words=most)
 
 
 def _beside(name: str) -> Path:

@@ -23,10 +23,8 @@ from sklearn.svm import LinearSVC
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.corpus.readers import read_corpus
-from securetm.corpus.tokeniser import prune
 from securetm.errors import NotFound
-from securetm.experiments.newsgroups import read_newsgroups, research_file
+from securetm.experiments.newsgroups import public_words, read_newsgroups
 from securetm.federation.coordinator import Trained
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import spent_by, train
@@ -35,7 +33,6 @@ from securetm.plans import plan_from_tables
 from securetm.profiles import cohort_of, read_profile
 from securetm.shelf import toml_on
 
-PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
 PARTIES, TOPICS, HIDDEN, WORDS = 5, 20, 16, 1_000
 RATE, ROUNDS, DELTA = 0.1, 200, 1e-5
 SETTINGS: Mapping[str, Any] = {
@@ -83,8 +80,7 @@ class _Bench:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """A public list: the words that are most frequent in two other corpora, so that no document of this one chose them."""
-        others = [read_corpus(research_file(name)) for name in PUBLIC]
-        return prune(Corpus.concat(others), max_words=WORDS)
+        return public_words(WORDS)
 
     def row(self, form: str, epsilon: float | None, seed: int) -> Row:
         """One federation: trained, judged, and what its first party's ledger says."""

@@ -212,7 +212,7 @@ def fold_in(
         for _ in range(passes):
             moved = 0.0
             for i in range(begin, end):
-                moved = max(moved, _move(shares[i - begin], here, fresh, phi[words[i]], counts[i], alpha))
+                moved = max(moved, move(shares[i - begin], here, fresh, phi[words[i]], counts[i], alpha))
             if moved < _SETTLED:
                 break
         for z in range(k):
@@ -221,8 +221,8 @@ def fold_in(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _move(share: Array, here: Array, fresh: Array, chances: Array, count: int, alpha: Array) -> float:
-    """One word's share of topics anew, and by how much its occurrences moved the document."""
+def move(share: Array, here: Array, fresh: Array, chances: Array, count: int, alpha: Array) -> float:
+    """One share of topics anew, of a word or a sentence that stands there `count` times, and how far it moved the document."""
     total, moved = 0.0, 0.0
     for z in range(len(share)):
         fresh[z] = (max(here[z] - share[z], 0.0) + alpha[z]) * chances[z]

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.lda_kernels import move
 from securetm.models.sentence_kernels import Spoken
 
 _SETTLED = 1e-4  # of a topic's sentences in a document: folding in ends where no topic moves further
@@ -30,7 +31,7 @@ def fold_in_sentences(first: int, last: int, spoken: Spoken, logs: Array, alpha:
         for _ in range(passes):
             moved = 0.0
             for s in range(length):
-                moved = max(moved, _move(shares[s], here, fresh, chances[s], alpha))
+                moved = max(moved, move(shares[s], here, fresh, chances[s], 1, alpha))
             if moved < _SETTLED:
                 break
         for z in range(k):
@@ -50,21 +51,6 @@ def _judge(s: int, d: int, spoken: Spoken, logs: Array, chances: Array) -> float
     for z in range(len(chances)):
         chances[z] = math.exp(chances[z] - best)
     return best
-
-
-@njit(cache=True, nogil=True)
-def _move(share: Array, here: Array, fresh: Array, chances: Array, alpha: Array) -> float:
-    """One sentence's share of topics anew, and by how much it moved the document."""
-    total, moved = 0.0, 0.0
-    for z in range(len(share)):
-        fresh[z] = (max(here[z] - share[z], 0.0) + alpha[z]) * chances[z]
-        total += fresh[z]
-    for z in range(len(share)):
-        step = fresh[z] / total - share[z]
-        share[z] += step
-        here[z] += step
-        moved = max(moved, abs(step))
-    return moved
 
 
 @njit(cache=True, nogil=True)

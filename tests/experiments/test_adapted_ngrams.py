@@ -10,7 +10,8 @@ import pytest
 
 from securetm import experiments
 from securetm.corpus.corpus import Corpus
-from securetm.experiments.adapted_ngrams import MODELS, SUBJECTS, Bench, Form, compared
+from securetm.experiments.adapted_ngrams import MODELS, Bench, Form, compared
+from securetm.experiments.newsgroups import SUBJECTS
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-adapted-ngrams.json"
 WORDS = (

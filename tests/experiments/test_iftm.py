@@ -10,8 +10,8 @@ import pytest
 
 from securetm import experiments
 from securetm.corpus.corpus import Corpus
-from securetm.experiments.iftm import MODELS, by_subject, forms, reproduce
-from securetm.experiments.newsgroups import newsgroups_file
+from securetm.experiments.iftm import MODELS, forms, reproduce
+from securetm.experiments.newsgroups import by_subject, newsgroups_file
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-iftm.json"
 
