@@ -6,7 +6,7 @@ A new attack is one file in `attacks/` that holds an `ATTACK`. Nothing here runs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,23 @@ from securetm.federation.questions import TRAIN
 from securetm.leakage.views import View
 
 Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan says
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What a run claims of its total, where it claims anything: differential privacy of that unit."""
+
+    epsilon: float
+    delta: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question to the attack, and its answer, which only the judge gets."""
+
+    question: Any
+    answer: Any
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,10 @@ class Truth:
     held: Mapping[str, Any]  # party -> counts of its documents, a CSR array
     batches: Mapping[tuple[int, str], Any]  # round and party -> counts of the documents that took part
     tables: Callable[[int, str], Tables] | None = None  # of models that count: what a party's answer was made of
+    others: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of documents it never trained on
+    answer: Any = None  # to the question that was put to the attack
+    helpers: tuple[str, ...] = ()  # parties that help the adversary: what is theirs is nothing to recover
+    confidence: float = 0.95  # of intervals that a judge makes itself
 
     def batch(self, serial: int, party: str) -> Any:
         """The documents of one party in one round."""
@@ -73,16 +94,32 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A line for the report: true against false positives (`roc`), or shown against claimed epsilon (`epsilon`)."""
+
+    kind: str
+    label: str
+    across: tuple[float, ...]
+    up: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Judged:
-    """What a guess was worth, by measure, with a few examples."""
+    """What a guess was worth, by measure, with a few examples and curves."""
 
     measures: Mapping[str, Counted | Bounded]
     examples: tuple[Example, ...] = ()
+    curves: tuple[Curve, ...] = ()
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One way to try a claim."""
+    """One way to try a claim.
+
+    Before it guesses, the judge may `pose` a question (it knows the truth and a generator), and the attack `prepare` what
+    depends on public facts and the question alone, once for the run and its control. Where a run claims differential privacy,
+    `allowed` says how much of a measure that claim allows: only beyond it is the claim refuted.
+    """
 
     name: str
     title: str
@@ -97,6 +134,9 @@ class Attack:
     judge: Callable[[Any, Truth], Judged]
     efforts: tuple[str, ...] = ()  # what a plan must say of how hard it tries, beside rounds
     questions: tuple[str, ...] = (TRAIN,)  # whose rounds it reads
+    pose: Callable[[Truth, Effort, np.random.Generator], Posed] | None = None
+    prepare: Callable[[View, Effort], Any] | None = None
+    allowed: Callable[[str, Claimed], float] | None = None
     limits: tuple[str, ...] = ()  # what it cannot do, said in the report
     remark: str = ""  # what a reader should know beside the figures
 

@@ -9,23 +9,26 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
 import securetm
 from securetm.contracts import Adversary
 from securetm.errors import BrokenAttack, NothingToAttack, UnreadableMessage
 from securetm.federation.folder import RunFolder, Stages, Unwatched, reopen
-from securetm.leakage.attack import Attack, Bounded, Counted, Judged
+from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.controls import of_chance
-from securetm.leakage.demonstration import Demonstrations, claims
+from securetm.leakage.demonstration import Demonstrations, claimed_by, claims
 from securetm.leakage.findings import NOT_TESTED, Audit, Finding, Measured, judged_alone, measured, with_baseline
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.recorded import granted_to, questions_of, view_of
-from securetm.leakage.truth import truth_of
+from securetm.leakage.truth import insiders_of, truth_of
+from securetm.leakage.views import View
+from securetm.profiles import read_profile
 from securetm.tables import require
 from securetm.threats import read_threat_model
 
@@ -46,7 +49,8 @@ def audit(
         raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
     with _place(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
-        found = tuple(finding for trial in trials for finding in _tried(trial, runs, given))
+        tests = sum(_of_epsilon(trial, given) for trial in trials)
+        found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
     return Audit(plan.name, plan.title, name, found, _left_out(plan, trials), seconds, securetm.__version__, _how(plan, given))
@@ -62,89 +66,152 @@ def _place(keep: Path | None) -> Iterator[Path]:
 
 
 def _is_for(trial: Trial, given: RunFolder) -> bool:
-    return given.plan.model.name in attack_called(trial.attack).models
+    """A run that somebody brings is one run, without canaries."""
+    alone = not trial.without and not trial.canaries
+    return alone and given.plan.model.name in attack_called(trial.attack).models
+
+
+def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:
+    """How many claims of an epsilon this trial tests: all of them together may go wrong as rarely as one alone."""
+    if attack_called(trial.attack).allowed is None:
+        return 0
+    names = [name for name in trial.profiles if name != trial.expect_fail]
+    profiles = [read_profile(name) for name in names] if given is None else [given.plan.make_profile()]
+    return sum(profile.budget is not None for profile in profiles)
 
 
 # ---- one trial -----------------------------------------------------------------------------------------------------
 
 
-def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None) -> tuple[Finding, ...]:
+@dataclass(frozen=True)
+class _Case:
+    """One trial on one run."""
+
+    trial: Trial
+    attack: Attack
+    folder: RunFolder
+    again: RunFolder | None
+    adversary: Adversary
+    claimed: Claimed | None
+    tests: int  # claims of an epsilon that are tested beside it
+
+    @property
+    def confidence(self) -> float:
+        """Corrected for the number of tests (Bonferroni) where an epsilon is tested."""
+        tested = self.attack.allowed is not None and self.claimed is not None
+        return 1 - (1 - self.trial.confidence) / max(self.tests, 1) if tested else self.trial.confidence
+
+    @property
+    def refuted_from(self) -> float:
+        """What the claimed epsilon allows, where one is claimed; else what the plan says."""
+        if self.attack.allowed is None or self.claimed is None:
+            return self.trial.refuted_from
+        return self.attack.allowed(self.trial.measure, self.claimed)
+
+
+def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the run that was given."""
     attack = attack_called(trial.attack)
     if trial.measure not in attack.measures:
         raise BrokenAttack(attack.name, trial.measure)
     for name in attack.efforts:
         require(name in trial.effort, f"the trial of {attack.name}, effort", name, "(nothing)", "is missing")
+    threats = read_threat_model(trial.threat_model)
+    adversary = next(one for one in threats.adversaries if one.name == trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
-    folders = [(True, runs.run(trial.expect_fail, trial.run))]
-    folders += [(False, given)] if given is not None else [(False, runs.run(name, trial.run)) for name in others]
+    folders = [(True, *_runs(trial, runs, trial.expect_fail))]
+    folders += [(False, given, None)] if given is not None else [(False, *_runs(trial, runs, name)) for name in others]
     runs.stages.stage(f"attacking: {attack.title.lower()}", len(folders))
     found = []
-    for done, (baseline, folder) in enumerate(folders, start=1):
-        found.append(_finding(trial, attack, folder, baseline))
+    for done, (baseline, folder, again) in enumerate(folders, start=1):
+        case = _Case(trial, attack, folder, again, adversary, claimed_by(folder), tests)
+        found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
         runs.stages.step(done)
     return with_baseline(tuple(found))
 
 
-def _finding(trial: Trial, attack: Attack, folder: RunFolder, baseline: bool) -> Finding:
+def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
+    """The run that is attacked, and the one to compare it with."""
+    again = runs.run(profile, trial.run, trial.without) if trial.without else None
+    return runs.run(profile, trial.run), again
+
+
+def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
     begun = time.perf_counter()
-    threats = read_threat_model(trial.threat_model)
-    adversary = next(one for one in threats.adversaries if one.name == trial.adversary)
-    profile = folder.plan.make_profile()
-    told, chance, why = _attacked(trial, attack, folder, adversary)
-    whole, by_chance = (_measured(trial, attack, judged) for judged in (told, chance))
+    trial, attack, folder = case.trial, case.attack, case.folder
+    told, chance, why = _attacked(case)
+    whole, by_chance = (_measured(case, judged) for judged in (told, chance))
     beside = tuple(replace(found, by_chance=by_chance[name].value) for name, found in whole.items() if name != trial.measure)
-    verdict, reason = judged_alone(whole[trial.measure], by_chance[trial.measure], trial.refuted_from)
+    verdict, reason = judged_alone(whole[trial.measure], by_chance[trial.measure], case.refuted_from)
     return Finding(
         attack=attack.name,
         title=attack.title,
         adversary=trial.adversary,
         threat_model=trial.threat_model,
-        profile=profile.name,
+        profile=folder.plan.make_profile().name,
         model=folder.plan.model.name,
         claim=trial.claim,
         measured=replace(whole[trial.measure], by_chance=by_chance[trial.measure].value),
-        refuted_from=trial.refuted_from,
-        confidence=trial.confidence,
+        refuted_from=case.refuted_from,
+        confidence=case.confidence,
         verdict=NOT_TESTED if why else verdict,
         why=why or reason,
         baseline=baseline,
         claimed=claims(folder, trial.claim, trial.adversary),
-        accepted=dict(threats.accepts).get(trial.claim, ""),
+        accepted=accepted,
         seconds=time.perf_counter() - begun,
         chance=by_chance[trial.measure],
         beside=beside,
         examples=told.examples,
+        curves=told.curves,
+        epsilon=case.claimed.epsilon if case.claimed is not None else None,
         run=folder.path.resolve().name,
         setting=_setting(folder),
         effort=", ".join(f"{amount} {name}" for name, amount in trial.effort.items()),
         citation=attack.citation,
         cost=attack.cost,
         given=attack.given,
-        sees=granted_to(attack, adversary),
+        sees=granted_to(attack, case.adversary),
         limits=attack.limits,
         remark=attack.remark,
     )
 
 
-def _measured(trial: Trial, attack: Attack, judged: Judged) -> dict[str, Measured]:
-    return {name: measured(name, unit, judged.measures[name], trial.confidence) for name, unit in attack.measures.items()}
+def _measured(case: _Case, judged: Judged) -> dict[str, Measured]:
+    confidence = case.confidence
+    return {name: measured(name, unit, judged.measures[name], confidence) for name, unit in case.attack.measures.items()}
 
 
-def _attacked(trial: Trial, attack: Attack, folder: RunFolder, adversary: Adversary) -> tuple[Judged, Judged, str]:
+def _attacked(case: _Case) -> tuple[Judged, Judged, str]:
     """What the attack's guess was worth, what the same attack makes of random numbers, and why it could not be tried."""
-    rounds = trial.effort[ROUNDS]
-    view = view_of(folder, adversary, attack, rounds)
-    truth = truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+    attack, effort = case.attack, case.trial.effort
     try:
-        told = attack.judge(attack.attack(view, trial.effort), truth)
-        chance = attack.judge(attack.attack(of_chance(view, _SEED), trial.effort), truth)
+        view, truth = _put(case)
+        told = attack.judge(attack.attack(view, effort), truth)
+        chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
     except UnreadableMessage as unreadable:
         nothing = Judged({name: Counted(0, 0) for name in attack.measures})
         return nothing, nothing, str(unreadable)
     for judged in (told, chance):
         _check_measures(attack, judged)
     return told, chance, ""
+
+
+def _put(case: _Case) -> tuple[View, Truth]:
+    """The attack's eyes with the question that is put to it, and the truth with the answer."""
+    attack, effort, folder = case.attack, case.trial.effort, case.folder
+    rounds, helpers = effort[ROUNDS], insiders_of(folder, case.trial.helpers)
+    view = replace(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
+    if case.again is not None:
+        view = replace(view, again=view_of(case.again, case.adversary, attack, rounds))
+    truth = truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+    truth = replace(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
+    if attack.pose is not None:
+        posed = attack.pose(truth, effort, np.random.default_rng(_SEED))
+        view, truth = replace(view, question=posed.question), replace(truth, answer=posed.answer)
+    if attack.prepare is not None:
+        view = replace(view, prepared=attack.prepare(replace(view, seen={}, weights=None, again=None), effort))
+    return view, truth
 
 
 def _check_measures(attack: Attack, judged: Judged) -> None:

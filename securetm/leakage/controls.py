@@ -19,7 +19,7 @@ from securetm.leakage.views import Message, View
 
 
 def of_chance(view: View, seed: int) -> View:
-    """The view with every party's vector and every sum drawn at random: whole numbers over their range, others as large."""
+    """The view with every vector, every sum and the model drawn at random: whole numbers over their range, others as large."""
     known, rng = asked(view), np.random.default_rng(seed)
     changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _sent)
     changes[TOTAL] = _total
@@ -32,7 +32,14 @@ def of_chance(view: View, seed: int) -> View:
         )
         for channel, messages in view.seen.items()
     }
-    return replace(view, seen=seen)
+    weights = {name: _alike(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
+    again = of_chance(view.again, seed + 1) if view.again is not None else None
+    return replace(view, seen=seen, weights=weights, again=again)
+
+
+def _alike(values: Array, rng: np.random.Generator) -> Array:
+    """The same numbers in a random order: a model that learned from nobody."""
+    return rng.permutation(values.ravel()).reshape(values.shape)
 
 
 def _sent(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:

@@ -17,8 +17,9 @@ from securetm.contracts import Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.federation.folder import RunFolder, Stages, begin
-from securetm.federation.simulation import train
+from securetm.federation.simulation import spent_by, train
 from securetm.federation.sources import corpora_of
+from securetm.leakage.attack import Claimed
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of
 from securetm.tables import digest
@@ -33,12 +34,12 @@ class Demonstrations:
     made: dict[str, RunFolder] = field(default_factory=dict)
     _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
 
-    def run(self, profile: str, settings: Mapping[str, Any]) -> RunFolder:
-        """The recorded run of that profile with these settings of a plan, by dotted name."""
+    def run(self, profile: str, settings: Mapping[str, Any], without: int = 0) -> RunFolder:
+        """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties."""
         whole = {**settings, "profile": profile}
-        name = f"{profile}-{digest(_plain(whole)).hex()[:8]}"
+        name = f"{profile}-{digest(_plain({**whole, 'without': without})).hex()[:8]}"
         if name not in self.made:
-            self.made[name] = self._trained(name, self._planned(whole))
+            self.made[name] = self._trained(name, self._planned(whole), without)
         return self.made[name]
 
     def _planned(self, settings: Mapping[str, Any]) -> Plan:
@@ -54,9 +55,9 @@ class Demonstrations:
         path.write_text("\n".join(words), "utf-8")
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
-    def _trained(self, name: str, plan: Plan) -> RunFolder:
+    def _trained(self, name: str, plan: Plan, without: int) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
-        documents = self._documents(plan)
+        documents = dict(list(self._documents(plan).items())[without:])
         folder = begin(self.place / name, plan, documents, with_content=True, ledgers=self.place / "ledgers" / name)
         train(folder, self.stages)
         return folder
@@ -71,6 +72,15 @@ class Demonstrations:
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, int | float | str | bool) else str(value) for name, value in settings.items()}
+
+
+def claimed_by(folder: RunFolder) -> Claimed | None:
+    """The epsilon that the party who spent most says of this run; None where nothing is differentially private."""
+    budget = folder.plan.make_profile().budget
+    if budget is None:
+        return None
+    spent = [spent_by(folder, name)["epsilon"] for name in folder.members]
+    return Claimed(max(spent), budget.delta, budget.unit.value)
 
 
 def claims(folder: RunFolder, what: str, against: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from securetm.leakage.attack import Bounded, Counted, Example
+from securetm.leakage.attack import Bounded, Counted, Curve, Example
 
 REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
 
@@ -51,6 +51,8 @@ class Finding:
     chance: Measured | None = None  # the same attack on random numbers
     beside: tuple[Measured, ...] = ()
     examples: tuple[Example, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    epsilon: float | None = None  # what the run claims, where it claims differential privacy
     run: str = ""
     setting: str = ""  # of the run, in words: documents per answer, parties
     effort: str = ""

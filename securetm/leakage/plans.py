@@ -35,6 +35,9 @@ class Trial:
     confidence: float
     effort: dict[str, int]
     run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
+    helpers: int = 0  # parties that tell the adversary all they hold: the last ones
+    canaries: int = 0  # made documents put among each party's own, each of them with chance 1/2
+    without: int = 0  # a second run is made without so many parties: the first ones
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ def _trial(part: Mapping[str, Any], where: str) -> Trial:
         raise NotFound("attack", trial.attack, attack_names())
     _check_threat(trial, read_threat_model(trial.threat_model), where)
     _check_profiles(trial, where)
+    for name in ("helpers", "canaries", "without"):
+        require(getattr(trial, name) >= 0, where, name, getattr(trial, name), "must be 0 or above")
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
     require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
     require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, "(nothing)", "is missing")
@@ -100,6 +105,8 @@ def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
     """A trial tries what its threat model requires, or what it knowingly accepts: also that is worth showing."""
     names = [adversary.name for adversary in threats.adversaries]
     require(trial.adversary in names, where, "adversary", trial.adversary, f"is none of {', '.join(names)} in {threats.name}")
+    most = next(adversary for adversary in threats.adversaries if adversary.name == trial.adversary).colludes_with_parties
+    require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be {most} at most: so many {threats.name} fears")
     asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == trial.adversary]
     accepted = [what for what, _ in threats.accepts]
     problem = f"is neither required against {trial.adversary} nor accepted in {threats.name}"

@@ -10,18 +10,21 @@ import numpy as np
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.federation.party import Documents
-from securetm.federation.questions import TRAIN
+from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.leakage.attack import Truth
 from securetm.leakage.reading import Asked
 from securetm.leakage.recorded import states_of
 from securetm.leakage.retelling import tables_of
+from securetm.leakage.views import Insider
 from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
 
 
 def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
-    vocabulary = tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
-    held = {name: _training_documents(folder, name, vocabulary) for name in folder.members}
+    vocabulary = _vocabulary(folder)
+    sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
+    held = {name: sides[name].for_question(TRAIN).counts for name in folder.members}
+    others = {name: sides[name].for_question(HELD_OUT).counts for name in folder.members}
     in_batches = any(isinstance(mechanism, ShuffledBatches) for mechanism in folder.plan.make_profile().mechanisms)
     batches = {
         (asked.serial, name): _batch(counts, asked, folder.plan.seed)
@@ -30,13 +33,23 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
         for name, counts in held.items()
     }
     states = states_of(folder, {asked.serial for asked in rounds})
-    return Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name))
+    return Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
 
 
-def _training_documents(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Any:
+def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:
+    """The last parties, as they tell all they hold to somebody who attacks the others."""
+    vocabulary, names = _vocabulary(folder), folder.members[len(folder.members) - helpers :]
+    return tuple(Insider(name, _adopted(folder, name, vocabulary).for_question(TRAIN)) for name in names)
+
+
+def _vocabulary(folder: RunFolder) -> tuple[str, ...]:
+    return tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
+
+
+def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Documents:
     documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
     documents.adopt(vocabulary, folder.plan)
-    return documents.for_question(TRAIN).counts
+    return documents
 
 
 def _batch(counts: Any, asked: Asked, seed: int) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from securetm.contracts import Adversary, Profile, State, TopicModel
 from securetm.errors import NotGranted
@@ -38,16 +39,35 @@ class Public:
 
 
 @dataclass(frozen=True)
+class Insider:
+    """A party that helps the adversary: what it holds itself, and no other party does."""
+
+    name: str
+    documents: Any = field(repr=False)  # its training documents in the agreed words (contracts.Documents)
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # keys in its own store, by name
+
+
+@dataclass(frozen=True)
 class View:
-    """One adversary's eyes on one run, as far as one attack declared what it reads."""
+    """One adversary's eyes on one run, as far as one attack declared what it reads.
+
+    `question` is what the judge puts to it (documents that may have been in the training, say), never the answer; `prepared`
+    what the attack made of question and public facts beforehand; `again` the same eyes on a second run, one party apart.
+    """
 
     adversary: Adversary
     public: Public
     seen: Mapping[str, tuple[Message, ...]]
     words: tuple[str, ...] | None = None
     weights: State | None = field(default=None, repr=False)
+    insiders: tuple[Insider, ...] = ()
+    question: Any = field(default=None, repr=False)
+    prepared: Any = field(default=None, repr=False)
+    again: View | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if len(self.insiders) > self.adversary.colludes_with_parties:
+            raise NotGranted(f"what {len(self.insiders)} parties hold", self.adversary.name)
         more = {VOCABULARY: self.words is not None, MODEL: self.weights is not None}
         held = [*self.seen, *(channel for channel, there in more.items() if there)]
         for channel in held:

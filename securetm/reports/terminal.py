@@ -224,7 +224,9 @@ def measurements(result: Mapping[str, Any], to: Console) -> None:
     columns = [column for column in known if "bench" not in result or column in BENCH_COLUMNS]
     table = Table(header_style="bold")
     for place, column in enumerate(columns):
-        table.add_column(column.replace("_", " "), justify="right" if place else "left", no_wrap=bool(place))
+        words = any(isinstance(row.get(column), str) for row in rows)  # numbers stay in one piece, and words give way to them
+        style: dict[str, Any] = {"overflow": "fold", "min_width": 8 if place else 24} if words else {"no_wrap": True}
+        table.add_column(column.replace("_", " "), justify="left" if words else "right", **style)
     for row in rows:
         table.add_row(*(_cell(row.get(column)) for column in columns))
     to.print(table)
@@ -243,6 +245,8 @@ def _list(title: str, sentences: Sequence[str], to: Console) -> None:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
     return "" if value is None else f"{value:,.3g}" if isinstance(value, float) else escape(str(value))
 
 
