@@ -79,7 +79,4 @@ def test_the_committed_race_keeps_its_bars() -> None:
     assert len(likelihoods) == 12
     assert len(speeds) == 6
     assert all(row["ratio"] >= 1 for row in speeds)
-    early = [row for row in likelihoods if "after 10 s" in row["case"]]
-    assert all(row["ratio"] >= 1 for row in likelihoods if row not in early)
-    # The first passes set topics apart more slowly from a table that stays as it is for a round; 10 s of a busy one are few.
-    assert all(row["ratio"] > 0.98 for row in early)
+    assert all(row["ratio"] >= 1 for row in likelihoods)
