@@ -48,3 +48,12 @@ class BrokenAttack(SecuretmError):
     attack: str
     measure: str
     hint = "in a plan, name one of the attack's measures; in an attack's file, declare exactly those that its judge gives"
+
+
+@dataclass(eq=False)
+class DamagedEvidence(SecuretmError):
+    """the kept results {name} cannot be read: {problem}"""
+
+    name: str
+    problem: str
+    hint = "remove the file, and make it again with `securetm audit full --evidence FOLDER`"

@@ -1,0 +1,253 @@
+"""Results of audits that are kept beside the plans, and whether they still speak of what is there. It runs no attack.
+
+Reading them imports no attack and no arithmetic. Nothing that was recovered of documents is kept, and no place on a disk.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from securetm.errors import DamagedEvidence, NotFound, SecuretmError
+from securetm.leakage.evidence_hashes import ATTACK, TRIAL, bound_to, trial_hash
+from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
+from securetm.shelf import shelf
+from securetm.tables import into
+
+if TYPE_CHECKING:  # their arithmetic takes longer to import than evidence takes to read
+    from securetm.leakage.findings import Audit, Finding, Measured
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measure with its interval, as it was kept."""
+
+    measure: str
+    unit: str
+    value: float | None
+    low: float
+    high: float
+    ceiling: float
+    hits: int | None = None
+    of: int | None = None
+    by_chance: float | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One attack on one claim of one profile, as it was kept: the finding without examples, curves and texts of its attack."""
+
+    attack: str
+    title: str
+    threat_model: str
+    adversary: str
+    claim: str
+    measured: Figure
+    beside: tuple[Figure, ...]
+    refuted_from: float
+    confidence: float
+    verdict: str
+    why: str
+    baseline: bool
+    claimed: bool
+    accepted: str
+    epsilon: float | None
+    sees: tuple[str, ...]
+    helpers: int
+    setting: str
+    effort: str
+    seconds: float
+    date: str
+    cores: int
+    python: str
+    bound: Mapping[str, str]  # what this speaks about, by name: a hash of each
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was kept about one profile with one model."""
+
+    profile: str
+    model: str
+    plan: str
+    findings: tuple[Tried, ...]
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+        return f"{self.profile}--{self.model}.json"
+
+
+def evidence_folder() -> Path:
+    """Where this copy of securetm keeps what its own audits found."""
+    return shelf("audits") / "evidence"
+
+
+# ---- keeping -------------------------------------------------------------------------------------------------------
+
+
+def write_evidence(plan: AuditPlan, audit: Audit, folder: Path) -> tuple[str, ...]:
+    """Keeps what this audit of that plan found, beside what was kept of other trials; the names of the files that changed."""
+    found: dict[tuple[str, str], list[Tried]] = {}
+    for trial, finding in _paired(plan, audit):
+        found.setdefault((finding.profile, finding.model), []).append(_tried(trial, finding))
+    folder.mkdir(parents=True, exist_ok=True)
+    before = {(kept.profile, kept.model): kept.findings for kept in read_evidence(folder)}
+    for (profile, model), new in found.items():
+        answered = {one.bound[TRIAL] for one in new}
+        kept = [one for one in before.get((profile, model), ()) if one.bound.get(TRIAL) not in answered]
+        _write(Evidence(profile, model, plan.name, (*kept, *new)), folder)
+    return tuple(sorted(Evidence(profile, model, plan.name, ()).name for profile, model in found))
+
+
+def _paired(plan: AuditPlan, audit: Audit) -> Iterator[tuple[Trial, Finding]]:
+    """Each finding with the trial that it answers: an audit without a run of its own gives one for each profile, in order."""
+    trials = [trial for trial in plan.trials for _ in trial.profiles]
+    if len(trials) != len(audit.findings):
+        raise DamagedEvidence(plan.name, "its findings are not those of its trials")
+    yield from zip(trials, audit.findings, strict=True)
+
+
+def _tried(trial: Trial, finding: Finding) -> Tried:
+    return Tried(
+        attack=finding.attack,
+        title=finding.title,
+        threat_model=finding.threat_model,
+        adversary=finding.adversary,
+        claim=finding.claim,
+        measured=_figure(finding.measured),
+        beside=tuple(_figure(measured) for measured in finding.beside),
+        refuted_from=_short(finding.refuted_from),
+        confidence=_short(finding.confidence),
+        verdict=finding.verdict,
+        why=finding.why,
+        baseline=finding.baseline,
+        claimed=finding.claimed,
+        accepted=finding.accepted,
+        epsilon=finding.epsilon,
+        sees=finding.sees,
+        helpers=trial.helpers,
+        setting=finding.setting,
+        effort=finding.effort,
+        seconds=round(finding.seconds, 1),
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        cores=os.cpu_count() or 0,
+        python=platform.python_version(),
+        bound=bound_to(trial, finding.profile),
+    )
+
+
+def _figure(measured: Measured) -> Figure:
+    plain: dict[str, Any] = {name: _short(v) if isinstance(v, float) else v for name, v in asdict(measured).items()}
+    return Figure(**plain)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _write(evidence: Evidence, folder: Path) -> None:
+    order = sorted(evidence.findings, key=lambda one: (one.attack, one.threat_model, one.adversary, one.bound[TRIAL]))
+    plain = asdict(replace(evidence, findings=tuple(order)))
+    (folder / evidence.name).write_text(json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def read_evidence(folder: Path) -> tuple[Evidence, ...]:
+    """Everything kept in a folder, by profile and model."""
+    return tuple(read_kept(path) for path in sorted(folder.glob("*.json")))
+
+
+def read_kept(path: Path) -> Evidence:
+    """One file of evidence, with everything in it checked."""
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        findings = tuple(_read_tried(one, path.name) for one in kept.pop("findings"))
+        evidence = Evidence(findings=findings, **kept)
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError, SecuretmError) as problem:
+        raise DamagedEvidence(path.name, str(problem)) from problem
+    if evidence.name != path.name:
+        raise DamagedEvidence(path.name, f"it speaks of {evidence.profile} with {evidence.model}")
+    return evidence
+
+
+def _read_tried(plain: Mapping[str, Any], where: str) -> Tried:
+    measured = into(Figure, plain["measured"], where)
+    beside = tuple(into(Figure, one, where) for one in plain["beside"])
+    rest = {name: value for name, value in plain.items() if name not in ("measured", "beside")}
+    return Tried(measured=measured, beside=beside, **{**rest, "sees": tuple(rest["sees"])})
+
+
+# ---- whether it still holds ----------------------------------------------------------------------------------------
+
+
+def stale(evidence: Evidence) -> tuple[str, ...]:
+    """Why what was kept no longer speaks of what is there: nothing where it does."""
+    trials = _trials_of(evidence.plan)
+    return tuple(dict.fromkeys(reason for one in evidence.findings for reason in changed_since(one, evidence, trials)))
+
+
+def changed_since(one: Tried, evidence: Evidence, trials: Mapping[str, Trial]) -> tuple[str, ...]:
+    """What changed since one result was kept, in words."""
+    trial = trials.get(one.bound.get(TRIAL, ""))
+    if trial is None or evidence.profile not in trial.profiles:
+        return (f"the plan {evidence.plan} no longer tries {one.attack} this way on {evidence.profile}",)
+    now = bound_to(trial, evidence.profile)
+    return tuple(_change(what, one, evidence) for what in now if one.bound.get(what) != now[what])
+
+
+def _change(what: str, one: Tried, evidence: Evidence) -> str:
+    names = {ATTACK: f"the attack {one.attack}", "threat model": f"the threat model {one.threat_model}"}
+    of_profile = {"profile": f"the profile {evidence.profile}", "mechanisms": f"a mechanism of the profile {evidence.profile}"}
+    others = {"aggregation": f"the aggregation of the profile {evidence.profile}"}
+    return f"{({**names, **of_profile, **others})[what]} changed since"
+
+
+def _trials_of(plan: str) -> dict[str, Trial]:
+    """The trials of a plan on the shelf by their hashes; none where the plan is no longer there."""
+    try:
+        return trials_by_hash(read_audit_plan(plan))
+    except NotFound:
+        return {}
+
+
+def trials_by_hash(plan: AuditPlan) -> dict[str, Trial]:
+    """The trials of a plan, each by the hash of what it says."""
+    return {trial_hash(trial): trial for trial in plan.trials}
+
+
+def still_fresh(trial: Trial, profile: str, kept: Iterable[Evidence]) -> bool:
+    """Whether this trial was tried on this profile, and nothing of what it speaks about changed since."""
+    now = bound_to(trial, profile)
+    return any(one.bound == now for evidence in kept if evidence.profile == profile for one in evidence.findings)
+
+
+def remaining(plan: AuditPlan, kept: Iterable[Evidence]) -> AuditPlan:
+    """The plan with what is missing or stale, and with each trial's baseline: without that, a trial shows nothing."""
+    evidence = tuple(kept)
+    left = ((trial, _left_of(trial, evidence)) for trial in plan.trials)
+    return replace(plan, trials=tuple(replace(trial, profiles=profiles) for trial, profiles in left if profiles))
+
+
+def _left_of(trial: Trial, evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
+    """The profiles on which a trial is to be made again: all where its baseline is, and that one in any case."""
+    due = [profile for profile in trial.profiles if not still_fresh(trial, profile, evidence)]
+    if trial.expect_fail in due:
+        return trial.profiles
+    return tuple(profile for profile in trial.profiles if profile in due or profile == trial.expect_fail) if due else ()
+
+
+def pieces(plan: AuditPlan) -> tuple[AuditPlan, ...]:
+    """The plan in parts that share no run, so that each can be carried out and kept before the next begins."""
+    parts: dict[str, list[Trial]] = {}
+    for trial in plan.trials:
+        parts.setdefault(repr((sorted(trial.run.items(), key=str), trial.canaries)), []).append(trial)
+    return tuple(replace(plan, trials=tuple(trials)) for trials in parts.values())

@@ -1,0 +1,115 @@
+"""What a kept result is bound to: hashes of a profile, its parts, a threat model, an attack and a trial. It runs none of them.
+
+It reads source files as text and imports no attack, so that evidence can be looked up in a moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+import securetm
+from securetm.leakage.plans import Trial
+from securetm.shelf import toml_on
+from securetm.tables import digest
+
+PROFILE, MECHANISMS, AGGREGATION, THREAT_MODEL, ATTACK, TRIAL = (
+    "profile",
+    "mechanisms",
+    "aggregation",
+    "threat model",
+    "attack",
+    "trial",
+)
+_HOUSE = Path(securetm.__file__).parent
+_FORMS = ("leakage.attack", "leakage.views")  # plain records: they compute nothing, and every attack is made of them
+_MENTION = re.compile(r"from\s+securetm\.([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|\bsecuretm\.(\w[\w.]*)")
+
+
+def bound_to(trial: Trial, profile: str) -> dict[str, str]:
+    """Everything that the result of this trial on this profile speaks about, by name. No version of securetm is in it."""
+    return {**_parts(profile), THREAT_MODEL: _file("threat_models", trial.threat_model), **asked_of(trial)}
+
+
+def asked_of(trial: Trial) -> dict[str, str]:
+    """The attack, and what the trial says of it."""
+    return {ATTACK: attack_hash(trial.attack), TRIAL: trial_hash(trial)}
+
+
+def trial_hash(trial: Trial) -> str:
+    """A trial by all that it says, but for the list of profiles: another one beside it changes nothing for those there."""
+    return digest({name: value for name, value in asdict(trial).items() if name != "profiles"}).hex()
+
+
+@cache
+def attack_hash(name: str) -> str:
+    """The attack's own file and all modules of `leakage` that it is made of."""
+    return _of_source(f"leakage.attacks.{name}", ("leakage.",))
+
+
+@cache
+def _parts(profile: str) -> dict[str, str]:
+    """The profile's file, and the source of the parts that it chooses, with what they are made of."""
+    from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
+
+    parts = read_profile(profile)
+    whole = ("mechanisms.", "aggregation.")
+    mechanisms = sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms})
+    return {
+        PROFILE: _file("protocols", profile, "profiles"),
+        MECHANISMS: _hashed(f"{name} {_of_source(name, whole)}".encode() for name in mechanisms),
+        AGGREGATION: _of_source(type(parts.aggregation).__module__.removeprefix("securetm."), whole),
+    }
+
+
+def _file(folder: str, name: str, below: str = "") -> str:
+    return _hashed([toml_on(folder, name, below=below, kind=folder).read_bytes()])
+
+
+def _of_source(module: str, within: tuple[str, ...]) -> str:
+    """The hash of a module and of all that it imports, directly or not, inside these folders of securetm."""
+    return _hashed(f"{name}\n".encode() + _path(name).read_bytes() for name in closure(module, within))
+
+
+def closure(module: str, within: tuple[str, ...]) -> tuple[str, ...]:
+    """A module and all that it imports inside these folders, by name below `securetm`, sorted."""
+    found, waiting = set[str](), [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in _FORMS:
+            continue
+        found.add(name)
+        waiting += [other for other in _named_in(_path(name)) if other.startswith(within)]
+    return tuple(sorted(found))
+
+
+@cache
+def _named_in(path: Path) -> frozenset[str]:
+    """The modules of securetm that a file names, wherever in it: imports at the top, inside functions, and as text."""
+    found = set()
+    for package, names, dotted in _MENTION.findall(path.read_text("utf-8")):
+        among = [f"{package}.{name}" for name in re.findall(r"\w+", names)] if package else []
+        found |= {module for mention in (*among, package or dotted) if (module := _module(mention))}
+    return frozenset(found)
+
+
+def _module(mention: str) -> str:
+    """The longest beginning of a dotted name that is a file; nothing where none is."""
+    parts = mention.strip(".").split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if _path(name).is_file()), "")
+
+
+def _path(module: str) -> Path:
+    return _HOUSE.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def _hashed(pieces: Iterable[bytes]) -> str:
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(len(piece).to_bytes(8, "little") + piece)
+    return whole.hexdigest()
