@@ -53,6 +53,9 @@ class Finding:
     examples: tuple[Example, ...] = ()
     curves: tuple[Curve, ...] = ()
     epsilon: float | None = None  # what the run claims, where it claims differential privacy
+    delta: float | None = None
+    epsilon_unit: str = ""  # of what one more or less is hidden: document, person, word
+    tests: int = 1  # of a claimed epsilon in this audit, for which the confidence is corrected
     run: str = ""
     setting: str = ""  # of the run, in words: documents per answer, parties
     effort: str = ""
@@ -62,6 +65,19 @@ class Finding:
     sees: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     remark: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A run that was really begun below a profile's minimum, and what became of it."""
+
+    profile: str
+    attempt: str  # in words: how many documents of how many parties
+    documents: int  # in the sum that was asked for
+    minimum: int  # that the profile demands
+    refused: bool
+    by: str  # who refused; nobody where it went on
+    reason: str  # as named to the others
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,8 @@ class Audit:
     seconds: float
     version: str
     reproduce: tuple[str, ...]
+    refusals: tuple[Refusal, ...] = ()
+    made: str = ""  # the day, as 2026-01-31
 
     @property
     def refuted_claims(self) -> tuple[Finding, ...]:
