@@ -57,3 +57,10 @@ class DamagedEvidence(SecuretmError):
     name: str
     problem: str
     hint = "remove the file, and make it again with `securetm audit full --evidence FOLDER`"
+
+
+@dataclass(eq=False)
+class ClosedCiphertext(UnreadableMessage):
+    """what {sender} sent is a ciphertext: without the parties' secret key it was not opened, nor was the encryption attacked"""
+
+    hint = "the result is `not tested`: whoever has the key reads it, so try an attack that a party helps"

@@ -1,6 +1,6 @@
 """The control of an attack: the same eyes on the same run, with random numbers in place of every vector.
 
-What an attack reaches on these is chance. A result that is no better says nothing against a claim.
+What an attack reaches on these is chance. A result that is no better says nothing against a claim. It changes no question.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy as np
 from securetm.aggregation.vectors import wire_type
 from securetm.contracts import Array, Terms
 from securetm.federation import wire
-from securetm.leakage.reading import BY_PARTIES, TOTAL, asked, first_parcel, opened_type, vector_at
+from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, asked, first_parcel, opened_type, vector_at
 from securetm.leakage.views import Message, View
 
 
 def of_chance(view: View, seed: int) -> View:
-    """The view with every vector, every sum and the model drawn at random: whole numbers over their range, others as large."""
-    known, rng = asked(view), np.random.default_rng(seed)
+    """The view with every vector, every sum and the model drawn at random: sealed numbers over their range, others as large."""
+    known = asked(view) if REQUEST in view.seen and view.words is not None else {}
+    rng = np.random.default_rng(seed)
     changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _sent)
     changes[TOTAL] = _total
     seen = {
@@ -48,7 +49,8 @@ def _sent(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
     if not isinstance(outcome, wire.Accepted) or begins is None:
         return message.content
     first = outcome.parcels[0]
-    drawn = first[:begins] + _like(np.frombuffer(first, wire_type(terms), offset=begins), rng).tobytes()
+    whole = np.frombuffer(first, wire_type(terms), offset=begins)
+    drawn = first[:begins] + (_over_range(whole, rng) if message.channel == SEALED else _like(whole, rng)).tobytes()
     return wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:])))
 
 
@@ -57,10 +59,17 @@ def _total(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
 
 
 def _like(vector: Array, rng: np.random.Generator) -> Array:
-    """As wide and about as large, without any relation to it."""
+    """As wide and about as large, without any relation to it: counts change their places, which keeps them counts."""
     kind: np.dtype[Any] = vector.dtype
     if kind.kind == "i":
-        edges = np.iinfo(kind)
-        return rng.integers(edges.min, edges.max, len(vector), dtype=kind, endpoint=True)
+        return rng.permutation(vector)
     size = float(np.sqrt(np.mean(np.square(vector, dtype=np.float64)))) or 1.0
     return (rng.standard_normal(len(vector)) * size).astype(kind)
+
+
+def _over_range(vector: Array, rng: np.random.Generator) -> Array:
+    """What a mask looks like: any number of the ring is as likely as any other."""
+    if vector.dtype.kind != "i":
+        return _like(vector, rng)
+    edges = np.iinfo(vector.dtype)
+    return rng.integers(edges.min, edges.max, len(vector), dtype=vector.dtype, endpoint=True)

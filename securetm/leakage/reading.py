@@ -1,7 +1,7 @@
 """What messages mean to somebody who knows the format: questions, and vectors of parties or of all. It opens nothing sealed.
 
 Formats are public, so an attacker reads them with the parties' own code. Of a masked vector it reads what is there: numbers
-that look random.
+that look random. Noised vectors are read like any others; a ciphertext is refused by name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from securetm.aggregation.masked_messages import HEADER_SIZE
 from securetm.aggregation.vectors import unpack_vector, wire_type
 from securetm.contracts import Array, Domain, State, Terms
-from securetm.errors import UnreadableMessage
+from securetm.errors import ClosedCiphertext, UnreadableMessage
 from securetm.federation import wire
-from securetm.federation.questions import Questions
+from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
 from securetm.leakage.views import Message, View
 from securetm.profiles import admitted, cohort_of
 from securetm.tally import blocks_of
@@ -51,23 +51,56 @@ class Heard:
     blocks: Mapping[str, Array]
 
 
+@dataclass(frozen=True)
+class Parcels:
+    """All that one party said in one round, as bytes: its vector first, sealed or not, then what the sealing needs."""
+
+    serial: int
+    party: str
+    parts: tuple[bytes, ...]
+
+
 def asked(view: View) -> dict[int, Asked]:
     """Every question that the view holds, by the number of its round."""
-    questions = Questions(view.public.plan, view.public.model)
-    questions.adopt(view.vocabulary())
+    final = Questions(view.public.plan, view.public.model)
+    final.adopt(view.vocabulary())
+    candidates = Questions(view.public.plan, view.public.model, view.vocabulary())
     found: dict[int, Asked] = {}
     for message in view.messages(REQUEST):
-        if message.serial not in found and (ask := ask_in(message.content)) is not None:
-            query = questions.make(ask.question, ask.state)
-            terms = admitted(query.terms, view.public.profile, cohort_of(view.public.profile, ask.members))
-            found[message.serial] = Asked(message.serial, ask.question, ask.number, ask.state, terms)
+        _, body = wire.unpack_request(message.content)
+        if isinstance(body, wire.Adopt):  # the list that the next question about frequencies goes through is longer
+            candidates.adopt(tuple(body.words.decode().split("\n")))
+        if isinstance(body, wire.Ask) and message.serial not in found:
+            questions = candidates if body.question == FREQUENCIES else final
+            found[message.serial] = _understood(message.serial, body, questions, view)
     return found
+
+
+def _understood(serial: int, ask: wire.Ask, questions: Questions, view: View) -> Asked:
+    """A question with its terms. Where the parties learn by themselves none comes with a state, but all have its form."""
+    public, state = view.public, ask.state
+    if not state and ask.question in (TRAIN, HELD_OUT):
+        fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
+        state = public.model.for_party(fresh, "")
+    terms = admitted(questions.make(ask.question, state).terms, public.profile, cohort_of(public.profile, ask.members))
+    return Asked(serial, ask.question, ask.number, ask.state, terms)
 
 
 def ask_in(request: bytes) -> wire.Ask | None:
     """The question in a request, if it is one."""
     body = wire.unpack_request(request)[1]
     return body if isinstance(body, wire.Ask) else None
+
+
+def parcels(view: View) -> Iterator[Parcels]:
+    """What each party said, round by round, unopened: for an attack that has a key."""
+    by_round: dict[tuple[int, str], list[bytes]] = {}
+    for message in (*view.seen.get(ANSWER, ()), *view.seen.get(SEALED, ())):
+        outcome = wire.unpack_reply(message.content, message.sender)[1]
+        said = outcome.parcels if isinstance(outcome, wire.Accepted) else ()
+        by_round.setdefault((message.serial, message.sender), []).extend(said)
+    for (serial, party), parts in by_round.items():
+        yield Parcels(serial, party, tuple(parts))
 
 
 def said_by_parties(view: View) -> Iterator[Heard]:
@@ -77,31 +110,45 @@ def said_by_parties(view: View) -> Iterator[Heard]:
         parcel = first_parcel(message) if message.serial in known else b""
         if parcel and vector_at(parcel, known[message.serial].terms) is not None:  # other messages speak of ledgers
             terms = known[message.serial].terms
-            yield Heard(known[message.serial], message.sender, unpack_vector(parcel, terms, message.sender))
-    yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known)
+            blocks = unpack_vector(parcel, terms, message.sender)
+            yield Heard(known[message.serial], message.sender, {name: _off_grid(b, terms) for name, b in blocks.items()})
+    yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known, view)
 
 
-def _sealed(messages: list[Message], known: Mapping[int, Asked]) -> Iterator[Heard]:
+def _sealed(messages: list[Message], known: Mapping[int, Asked], view: View) -> Iterator[Heard]:
     """Messages as long as a masked vector; the others of a round carry shares and consents."""
-    parcels = [(message, first_parcel(message)) for message in messages]
-    masked = [(m, p) for m, p in parcels if vector_at(p, known[m.serial].terms)]
+    if messages and _encrypted(view):
+        raise ClosedCiphertext(messages[0].sender)
+    found = [(message, first_parcel(message)) for message in messages]
+    masked = [(m, p) for m, p in found if vector_at(p, known[m.serial].terms)]
     if messages and not masked:
         raise UnreadableMessage(messages[0].sender)
     for message, parcel in masked:
         terms = known[message.serial].terms
-        flat = np.frombuffer(parcel, wire_type(terms), offset=HEADER_SIZE) * (terms.grid or 1)
-        yield Heard(known[message.serial], message.sender, blocks_of(flat, terms))
+        flat = np.frombuffer(parcel, wire_type(terms), offset=HEADER_SIZE)
+        yield Heard(known[message.serial], message.sender, blocks_of(_off_grid(flat, terms), terms))
 
 
 def totals(view: View) -> Iterator[Heard]:
     """The opened sums."""
-    known = asked(view)
-    for message in view.messages(TOTAL):
+    known, messages = asked(view), view.messages(TOTAL)
+    if known and not messages and _encrypted(view):
+        raise ClosedCiphertext("the parties")
+    for message in messages:
         if message.serial in known:
             terms = known[message.serial].terms
-            yield Heard(
-                known[message.serial], "", blocks_of(np.frombuffer(message.content, opened_type(message, terms)), terms)
-            )
+            flat = np.frombuffer(message.content, opened_type(message, terms))
+            yield Heard(known[message.serial], "", blocks_of(flat, terms))
+
+
+def _encrypted(view: View) -> bool:
+    """Whether sums are opened by the parties alone, with a key of their own."""
+    return view.public.profile.aggregation.opened_by == "parties"
+
+
+def _off_grid(numbers: Array, terms: Terms) -> Array:
+    """Whole numbers that stand for real ones, as these."""
+    return numbers * terms.grid if terms.grid else numbers
 
 
 def first_parcel(message: Message) -> bytes:
