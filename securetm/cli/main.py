@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from securetm import __version__
-from securetm.cli import audit, budget, choose, examine, measure, run
+from securetm.cli import audit, budget, choose, examine, measure, run, threats
 from securetm.errors import FAILURE, MISUSE, SecuretmError
 
 # typer brings its own copy of click, or depends on it, by version: the class of all its misuses is found through one of them.
@@ -27,8 +27,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for register in (run.register, examine.register, choose.register, measure.register, budget.register, audit.register):
-    register(app)
+for commands in (run, examine, choose, threats, measure, budget, audit):
+    commands.register(app)
 
 
 def _version(wanted: bool) -> None:

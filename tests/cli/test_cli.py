@@ -16,7 +16,7 @@ from securetm.federation.folder import RESULT
 
 from .conftest import SMALL, Said, securetm
 
-COMMANDS = ("run", "topics", "transform", "explain", "check", "reproduce", "bench", "audit", "budget")
+COMMANDS = ("run", "topics", "transform", "explain", "check", "threats", "reproduce", "bench", "audit", "budget")
 SLOW = ("reproduce", "bench")
 
 

@@ -1,0 +1,309 @@
+"""What each adversary of a threat model is required not to learn, who claims it, what tried it and how that ended.
+
+It reads kept evidence and shows it; it attacks nothing, and knows no more than profile, threat models, plans and evidence say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
+from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_evidence, trials_by_hash
+from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.leakage.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
+from securetm.reports.findings import CAUTION, share
+from securetm.threats import gaps, read_threat_model, threat_model_names
+
+NEVER = "never tried"
+_ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """All that is known of one profile: its parts' claims for a cohort, what was kept, and what plans would try."""
+
+    profile: Profile
+    cohort: Cohort
+    tried: tuple[tuple[str, Tried, tuple[str, ...]], ...]  # model, result, why it is stale
+    planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
+
+    @property
+    def claims(self) -> frozenset[Claim]:
+        return claims_of(self.profile, self.cohort)
+
+
+def threats_of(name: str, parties: int = 5, *, every: bool = False, folder: Path | None = None) -> dict[str, Any]:
+    """A profile against its threat model, or against every one: what is required, claimed, tried, and with what result."""
+    profile = read_profile(name)
+    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
+    plans = tuple(map(read_audit_plan, audit_plan_names()))
+    kept = [one for one in read_evidence(folder or evidence_folder()) if one.profile == profile.name]
+    tries = tuple((one.model, *tried) for one in kept for tried in _with_age(one, plans))
+    planned = tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles)
+    known = _Known(profile, cohort_of(profile, members), tries, planned)
+    others = [other for other in threat_model_names() if every and other != profile.threat_model]
+    return {
+        "profile": profile.name,
+        "title": profile.title,
+        "parties": len(members),
+        "threat_models": [_facts(read_threat_model(each), known) for each in (profile.threat_model, *others)],
+        "refuted_claims": sorted({tried.claim for _, tried, _ in tries if tried.verdict == REFUTED and tried.claimed}),
+        "models": sorted({one.model for one in kept}),
+    }
+
+
+def _with_age(kept: Evidence, plans: tuple[AuditPlan, ...]) -> list[tuple[Tried, tuple[str, ...]]]:
+    trials = next((trials_by_hash(plan) for plan in plans if plan.name == kept.plan), {})
+    return [(tried, changed_since(tried, kept, trials)) for tried in kept.findings]
+
+
+# ---- one threat model ----------------------------------------------------------------------------------------------
+
+
+def _facts(threats: ThreatModel, known: _Known) -> dict[str, Any]:
+    return {
+        "name": threats.name,
+        "title": threats.title,
+        "own": threats.name == known.profile.threat_model,
+        "gaps": len(gaps(threats, known.claims)),
+        "adversaries": [_adversary(one, threats, known) for one in threats.adversaries],
+        "accepts": [
+            {"claim": what, "reason": reason, **_attempts(Claim(what, ""), (), known)} for what, reason in threats.accepts
+        ],
+        "out_of_scope": list(threats.out_of_scope),
+    }
+
+
+def _adversary(adversary: Adversary, threats: ThreatModel, known: _Known) -> dict[str, Any]:
+    wanted = [one for one in threats.requires if one.claim.against == adversary.name]
+    return {
+        "adversary": adversary.name,
+        "behaviour": adversary.behaviour,
+        "sees": list(adversary.sees),
+        "colludes_with_parties": adversary.colludes_with_parties,
+        "required": [_required(one, adversary, threats, known) for one in wanted],
+    }
+
+
+def _required(wanted: Requirement, adversary: Adversary, threats: ThreatModel, known: _Known) -> dict[str, Any]:
+    missing = {(gap.claim, gap.adversary): gap.reason for gap in gaps(threats, known.claims)}
+    return {
+        "claim": wanted.claim.what,
+        "unit": wanted.claim.unit.value if wanted.claim.unit else None,
+        "because": wanted.because,
+        "colluding": wanted.claim.colluding,
+        "claimed_by": _claimed_by(wanted.claim, known),
+        "gap": missing.get((wanted.claim.what, adversary.name), ""),
+        **_attempts(wanted.claim, (adversary,), known),
+    }
+
+
+def _claimed_by(wanted: Claim, known: _Known) -> list[dict[str, Any]]:
+    """Each part of the profile that says so, with how many helpers it bears, and for whom."""
+    parts: list[tuple[str, Any]] = [("aggregation", known.profile.aggregation)]
+    parts += [("mechanism", part) for part in known.profile.mechanisms]
+    found = [
+        {"by": f"{kind} {_called(part)}", "colluding": claim.colluding, "unit": claim.unit.value if claim.unit else None}
+        for kind, part in parts
+        for claim in part.claims(known.cohort)
+        if (claim.what, claim.against) == (wanted.what, wanted.against)
+    ]
+    return sorted(found, key=lambda one: (one["by"], one["unit"] or ""))
+
+
+def _called(part: object) -> str:
+    """What a profile calls this part."""
+    return next(name for name, kind in {**AGGREGATIONS, **MECHANISMS}.items() if type(part) is kind)
+
+
+# ---- what tried it -------------------------------------------------------------------------------------------------
+
+
+def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> dict[str, Any]:
+    """Kept results on this claim by what these adversaries see, the attacks that plans would still try, and how it stands.
+
+    What is accepted is accepted of everybody: then no adversary is named, and each result counts.
+    """
+    tried = [one for one in known.tried if one[1].claim == claim.what and _by_these(one[1], claim, adversaries)]
+    done = {result.attack for _, result, _ in tried}
+    waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
+    still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
+    verdicts = {result.verdict for _, result, _ in tried}
+    return {
+        "tried_by": [_attempt(*one) for one in tried],
+        "planned": [{"attack": attack, "plan": plan} for attack, plan in sorted(still)],
+        "result": next((verdict for verdict in _ORDER if verdict in verdicts), NEVER),
+    }
+
+
+def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary]) -> bool:
+    """Whether one of them could have done it: it has the name, sees all that was read, and has as many helpers."""
+    able = (
+        one.name == tried.adversary and set(tried.sees) <= set(one.sees) and tried.helpers <= one.colludes_with_parties
+        for one in adversaries
+    )
+    return not adversaries or (any(able) and _same_unit(tried.threat_model, tried.adversary, claim))
+
+
+def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -> bool:
+    """As far as a plan says: what its own adversary sees is seen by one of these."""
+    own = read_threat_model(trial.threat_model).adversaries
+    sees = next(set(one.sees) for one in own if one.name == trial.adversary)
+    able = (one.name == trial.adversary and sees <= set(one.sees) for one in adversaries)
+    return not adversaries or (any(able) and _same_unit(trial.threat_model, trial.adversary, claim))
+
+
+def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
+    """A trial speaks of the unit that its own threat model asks for: of single words, or of documents at least."""
+    asked = read_threat_model(threat_model).requires
+    units = {one.claim.unit for one in asked if (one.claim.what, one.claim.against) == (claim.what, adversary)}
+    return not units or (Unit.WORD in units) == (claim.unit is Unit.WORD)
+
+
+def _attempt(model: str, tried: Tried, changed: tuple[str, ...]) -> dict[str, Any]:
+    figure = tried.measured
+    return {
+        "attack": tried.attack,
+        "title": tried.title,
+        "model": model,
+        "setting": tried.setting,
+        "verdict": tried.verdict,
+        "why": tried.why,
+        "claimed": tried.claimed,
+        "baseline": tried.baseline,
+        "measure": figure.measure,
+        "unit": figure.unit,
+        "value": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+        "ceiling": figure.ceiling,
+        "helpers": tried.helpers,
+        "epsilon": tried.epsilon,
+        "date": tried.date,
+        "stale": list(changed),
+        "shown": _figure(figure),
+    }
+
+
+def _figure(figure: Figure) -> str:
+    """A share in per cent, anything else as a number, with its interval."""
+    if figure.value is None:
+        return "–"
+    said = [share(one) if figure.of else f"{one:.3g}" for one in (figure.value, figure.low, figure.high)]
+    return f"{said[0]} ({said[1]} to {said[2]})"
+
+
+# ---- in the terminal -----------------------------------------------------------------------------------------------
+
+
+def show_threats(facts: Mapping[str, Any], to: Console) -> None:
+    """A table for each adversary, what is accepted, and one sentence on how the profile stands."""
+    to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold"))
+    for threats in facts["threat_models"]:
+        own = "its threat model" if threats["own"] else "another threat model"
+        to.print(f"\n[bold]{escape(threats['name'])}[/bold], {own}: {escape(threats['title'])}")
+        for adversary in threats["adversaries"]:
+            _show_adversary(adversary, to)
+        if threats["accepts"]:
+            to.print(_accepts(threats))
+    to.print(_sentence(facts))
+    to.print(CAUTION)
+
+
+def _show_adversary(adversary: Mapping[str, Any], to: Console) -> None:
+    who = f"{_who(adversary)}, sees: {', '.join(adversary['sees'])}"
+    if not adversary["required"]:
+        to.print(f"{escape(who)}. Nothing is required against it.")
+        return
+    table = _empty(who, ("required", "claimed by", "tried by", "result"))
+    for wanted in adversary["required"]:
+        _rows(table, _asked(wanted), _results(wanted))
+    to.print(table)
+
+
+def _accepts(threats: Mapping[str, Any]) -> Table:
+    table = _empty("Knowingly accepted that this may not hold", ("claim", "reason", "tried by", "result"))
+    for accepted in threats["accepts"]:
+        _rows(table, (escape(f"“{accepted['claim']}”"), escape(accepted["reason"])), _results(accepted))
+    return table
+
+
+def _empty(title: str, columns: Iterable[str]) -> Table:
+    table = Table(title=escape(title), title_justify="left", header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _rows(table: Table, first: Sequence[str], results: Sequence[tuple[str, str]]) -> None:
+    """One row for each result; what they have in common stands in the first."""
+    for number, result in enumerate(results, start=1):
+        table.add_row(*(first if number == 1 else [""] * len(first)), *result, end_section=number == len(results))
+
+
+def _who(adversary: Mapping[str, Any]) -> str:
+    helpers = adversary["colludes_with_parties"]
+    helped = f", helped by {helpers} {'party' if helpers == 1 else 'parties'}" if helpers else ""
+    return f"{adversary['adversary'].capitalize()} ({adversary['behaviour']}{helped})"
+
+
+def _asked(wanted: Mapping[str, Any]) -> tuple[str, str]:
+    unit = f" per {wanted['unit']}" if wanted["unit"] else ""
+    said = [escape(_promise(one)) for one in wanted["claimed_by"]]
+    gap = ["[bold red]GAP:[/bold red] " + escape(wanted["gap"])] if wanted["gap"] else []
+    return escape(f"“{wanted['claim']}”{unit}"), "\n".join([*said, *gap])
+
+
+def _promise(one: Mapping[str, Any]) -> str:
+    unit = f", per {one['unit']}" if one["unit"] else ""
+    helped = {0: "if no party helps", 1: "even if one party helps"}.get(
+        one["colluding"], f"even if {one['colluding']} parties help"
+    )
+    return f"{one['by']}{unit}, {helped}"
+
+
+def _results(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What tried it and how that ended, one line each; then what plans would still try."""
+    done = [(escape(_by(one, asked["tried_by"])), _ended(one)) for one in asked["tried_by"]]
+    waiting = [(escape(f"{one['attack']} (plan {one['plan']})"), "no result is kept") for one in asked["planned"]]
+    return done + waiting or [("–", NEVER)]
+
+
+def _by(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
+    """The attack and the model; the run's setting where only that tells two apart."""
+    helped = f", {one['helpers']} helping" if one["helpers"] else ""
+    alike = [other for other in among if (other["attack"], other["model"]) == (one["attack"], one["model"])]
+    return f"{one['attack']}, {one['model']}{helped}" + (f" ({one['setting']})" if len(alike) > 1 else "")
+
+
+def _ended(one: Mapping[str, Any]) -> str:
+    verdict = f"[bold]{one['verdict']}[/bold]" if one["verdict"] == REFUTED else one["verdict"]
+    figure = escape(f": {one['shown']} {one['measure']}, {one['date']}")
+    why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
+    return verdict + figure + why + escape("".join(f"; stale: {reason}" for reason in one["stale"]))
+
+
+def _sentence(facts: Mapping[str, Any]) -> Text:
+    """How the profile stands against its own threat model."""
+    own = facts["threat_models"][0]
+    if facts["refuted_claims"]:
+        named = ", ".join(f"“{claim}”" for claim in facts["refuted_claims"])
+        return Text(f"Refuted by our own attacks: {named}, which this profile claims.", style="bold red")
+    if own["gaps"]:
+        return Text(f"{own['gaps']} gaps: {own['name']} requires what this profile does not claim.", style="bold red")
+    asked = [wanted for adversary in own["adversaries"] for wanted in adversary["required"]]
+    untried = sum(wanted["result"] in (NEVER, NOT_TESTED) for wanted in asked)
+    if not asked:
+        return Text(f"{own['name']} requires nothing of a profile.")
+    return Text(
+        f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried, none refuted."
+    )
