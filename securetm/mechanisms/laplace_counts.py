@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 DISTRIBUTIONS = ("discrete", "continuous")
-VERSION = 2  # of how noise is read from a keystream
+VERSION = 3  # of how noise is read from a keystream
 _DRAWN: dict[int, tuple[str, bytes, PerturbedDocuments]] = {}  # by the corpus they belong to, as long as that lives
 
 

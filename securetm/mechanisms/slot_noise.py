@@ -54,6 +54,7 @@ _EXACT = Context(prec=150, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15
 _PIECE = 1 << 18  # bytes of keystream at once: they stay in the processor's cache
 _PART, _PAIR = 2, 4  # bytes of a place in the streams of gaps and of the rest, and in that of steps
 _BLOCK = 16  # bytes that a counter of the cipher stands for
+_BEYOND = _PART * MOST_OF_A_STEP  # bytes behind the last stretch that are looked at, and thrown away
 # Where in the cipher's counter each use begins. A slot's own stretch is sized for nearly all slots; the rest go on further up.
 SLOTS, ORDER, FURTHER = 0, 1 << 126, 1 << 127
 _FURTHER_BITS = 40
@@ -66,9 +67,9 @@ _PIECES = threading.local()  # each thread writes its keystream over the one bef
 def _room(n: int) -> tuple[memoryview, bytearray]:
     """As many zeros, and a place for as many bytes of keystream as they give."""
     if n > _PIECE:
-        return memoryview(bytes(n)), bytearray(n + _BLOCK)
+        return memoryview(bytes(n)), bytearray(n + _BEYOND + _BLOCK)
     if not hasattr(_PIECES, "piece"):
-        _PIECES.piece = bytearray(_PIECE + _BLOCK)
+        _PIECES.piece = bytearray(_PIECE + _BEYOND + _BLOCK)
     return _ZEROS, _PIECES.piece
 
 
@@ -78,6 +79,11 @@ def shuffled(secret: bytes, words: Array, ends: Array) -> Array:
     while not shuffle(order, ends, np.frombuffer(keystream(secret, ORDER, more), dtype="<u8")):
         order, more = np.array(words, dtype=np.int32), 2 * more
     return order
+
+
+def _nearly_all(mean: float) -> float:
+    """Of rare things that are this many on average: so many are seldom exceeded."""
+    return mean + 4 * math.sqrt(mean) + 2
 
 
 def keystream(secret: bytes, counter: int, n: int) -> bytes:
@@ -161,11 +167,10 @@ class SlotNoise:
     @cached_property
     def stretch(self) -> tuple[int, int, int]:
         """Bytes of keystream of one slot, enough for nearly all of them: for gaps, for steps, and for the rest."""
-        most = min(self.expected + 4 * math.sqrt(self.expected) + 6, self.size + 1)
-        parts = sum(4 * float(np.mean(self.ladders.sure[law] < 0)) for law in (GAPS, HIGH))
-        parts += 5 / (1 << EVEN_BITS) if self._low_bits else 0
-        places = math.ceil(most / 2) * 2
-        gaps, steps, rest = _PART * places, _PAIR * places, _PART * (parts * most + 2 * int(MOST_OF_A_STEP))
+        places = math.ceil(min(_nearly_all(self.expected) + 1, self.size + 1) / 2) * 2
+        unsure = sum(float(np.mean(self.ladders.sure[law] < 0)) for law in (GAPS, HIGH))
+        unsure += 1 / (1 << EVEN_BITS) if self._low_bits else 0
+        gaps, steps, rest = _PART * places, _PAIR * places, _PART * (3 + 5 * _nearly_all(unsure * (self.expected + 1)))
         return gaps, steps, math.ceil((gaps + steps + rest) / _BLOCK) * _BLOCK - gaps - steps
 
     @property
@@ -201,7 +206,7 @@ class SlotNoise:
         for begin in range(0, slots, max(at_once, 1)):
             n = min(at_once, slots - begin) * stride
             cipher.update_into(zeros[:n], piece)
-            yield begin, np.frombuffer(piece, dtype=np.uint8, count=n)
+            yield begin, np.frombuffer(piece, dtype=np.uint8, count=n + _BEYOND)
 
     @property
     def _low_bits(self) -> int:
@@ -222,9 +227,9 @@ class _Drawing:
         """The slots whose stretches of keystream these are, from number `begin` of the call on."""
         stride, room = self._law.stride, self._law.stretch
         gaps, steps, _ = room
-        end = begin + len(stream) // stride
+        end = begin + (len(stream) - _BEYOND) // stride
         while begin < end:
-            stream = stream[len(stream) - (end - begin) * stride :]
+            stream = stream[len(stream) - _BEYOND - (end - begin) * stride :]
             done, why = self._fill(begin, end, (stream, stream[gaps:], stream[gaps + steps :]), room)
             begin += done
             if why == FULL:
@@ -248,10 +253,11 @@ class _Drawing:
 
     def _alone(self, slot: int, parts: Sequence[Array]) -> None:
         """A slot that takes more of the keystream than its stretches goes on in stretches of its own further up."""
-        more = 4 * self._law.stride
+        more = 4 * self._law.stride + _BEYOND
         while True:
             longer = [self._longer(slot, which, part, more) for which, part in enumerate(parts)]
-            done, why = self._fill(slot, slot + 1, longer, [len(part) for part in longer])
+            gaps, steps, rest = (len(part) for part in longer)
+            done, why = self._fill(slot, slot + 1, longer, (gaps, steps, rest - _BEYOND))
             if why == DONE and done == 1:
                 return
             more *= 2 if why == SHORT else 1

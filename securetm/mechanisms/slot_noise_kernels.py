@@ -1,6 +1,7 @@
 """The inner loop of noise on token slots: a keystream, ladders of chances, and each slot's weights one after the other.
 
-It makes no randomness, and it does not run in constant time: whoever can time single slots is outside every claim.
+It makes no randomness, and it does not run in constant time: whoever can time single slots is outside every claim. What
+every slot passes through is inlined: to count who holds the arrays that are passed on takes longer than few weights do.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PAGE = (1 << FIRST_BITS) + 1
 DONE, FULL, SHORT = 0, 1, 2  # why `fill` came back: all slots are done, no room for one more, its stream was too short
 REST, HALF, LAST = np.uint16(FIRST_BITS - QUICK_BITS), 2 * FIRST_BITS - QUICK_BITS, (1 << FIRST_BITS) - 1
 ONE, TWO, THREE, WORD = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)  # places in a stream of 16 bits each
-MOST_OF_A_STEP = np.uint64(3 * (1 + 4 * MORE_WORDS) + 1)  # places of the rest that one coordinate takes at most
+MOST_OF_A_STEP = 3 * (1 + 4 * MORE_WORDS) + 1  # places of the rest that one coordinate takes at most
 
 
 class Ladders(NamedTuple):
@@ -64,7 +65,7 @@ def _drawn(law: int, first: Any, book: Array, rest: Array, cursor: Any) -> Any:
     return place - np.int64(book[law * PAGE]), cursor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _far(first: Any, last: Any, low_bits: int, sure: Array, book: Array, rest: Array, cursor: Any) -> Any:
     """How far noise is above the least by these first and last bits, and where the rest goes on."""
     far = np.int64(sure[HIGH, first])
@@ -80,7 +81,7 @@ def _far(first: Any, last: Any, low_bits: int, sure: Array, book: Array, rest: A
     return (far << low_bits) + low, cursor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor: Any) -> Any:
     """What noise makes of a count of 1, in steps, and where the rest goes on."""
     sign, first, last = rest[cursor], rest[cursor + ONE], rest[cursor + TWO]
@@ -91,8 +92,8 @@ def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor:
     return (one + far if positive else one - 1 - far), cursor
 
 
-@njit(cache=True, nogil=True)
-def _placed(  # noqa: C901 - in one piece: to count who holds arrays that are passed on would take as long as a draw does
+@njit(cache=True, nogil=True, inline="always")
+def _placed(  # noqa: C901 - in one piece, see above
     word: Any,
     kept: Any,
     size: int,
@@ -111,7 +112,8 @@ def _placed(  # noqa: C901 - in one piece: to count who holds arrays that are pa
 ) -> tuple[Any, Any, Any, Any]:
     """The words that are left, from one gap to the next, and the slot's own among them where it is kept.
 
-    Returns where they end, the own word's place, whether gaps led to it too, and where the rest goes on; 0 if it is short.
+    Returns where they end, the own word's place, whether gaps led to it too, and where the rest goes on: beyond its end if a
+    stream is short.
     """
     at, here, place, own, met = start, np.int64(-1), np.int64(size if word < 0 else word), start, np.int64(0)
     for i in range(begin, end):
@@ -119,7 +121,7 @@ def _placed(  # noqa: C901 - in one piece: to count who holds arrays that are pa
         if gap < 0:
             gap = np.int64(sure[GAPS, stream[i]])
         if gap < 0:
-            if cursor + MOST_OF_A_STEP > stop:
+            if cursor > stop:
                 break
             gap, cursor = _drawn(GAPS, stream[i], book, rest, cursor)
             if gap == limit:
@@ -137,13 +139,16 @@ def _placed(  # noqa: C901 - in one piece: to count who holds arrays that are pa
                 return at, own, met, cursor
         ids[at] = here
         at += ONE
-    return at, own, met, np.uint64(0)
+    return at, own, met, stop + ONE
 
 
-@njit(cache=True, nogil=True)
-def _stepped(
+@njit(cache=True, nogil=True, inline="always")
+def _weighed(
     n: Any,
     low_bits: int,
+    least: Any,
+    most: Any,
+    grid: float,
     stream: Array,
     begin: Any,
     quick: Array,
@@ -152,33 +157,42 @@ def _stepped(
     rest: Array,
     cursor: Any,
     stop: Any,
-    far: Array,
+    at: Any,
+    upto: Any,
+    shift: Any,
     again: Array,
+    weights: Array,
 ) -> Any:
-    """How far n counts are above the least, in steps; returns where the rest goes on, or 0 if it is short."""
-    shift, never = (EVEN_BITS, UNEVEN) if low_bits else (FIRST_BITS, 1 << FIRST_BITS)
+    """The weights of n counts: from `at` on, and from number `upto` on as many places further as `shift` says.
+
+    Returns where the rest goes on, beyond its end if it is short. Counts that few bits do not decide are drawn afterwards.
+    """
+    bits, never = (EVEN_BITS, UNEVEN) if low_bits else (FIRST_BITS, 1 << FIRST_BITS)
     left: Any = np.uint64(0)
     for i in range(n):
         word = np.int64(stream[begin + i])
         high, last = np.int64(quick[np.uint64(word >> HALF)]), word & LAST
-        far[i] = (high << low_bits) + (last >> shift)
+        far = np.int32((high << low_bits) + (last >> bits))
+        weights[at + i + (shift if i >= upto else np.uint64(0))] = np.float64(min(np.int32(least) + far, np.int32(most))) * grid
         again[left] = i
         left += np.uint64((high < 0) | (last & UNEVEN == never))
     for j in range(left):
-        if cursor + MOST_OF_A_STEP > stop:
-            return np.uint64(0)
-        word = np.int64(stream[begin + np.uint64(again[j])])
+        if cursor > stop:
+            return cursor
+        i = np.uint64(again[j])
+        word = np.int64(stream[begin + i])
         first, last = np.uint64(word >> FIRST_BITS), word & LAST
         high = np.int64(sure[HIGH, first])
         if high < 0:
             high, cursor = _drawn(HIGH, first, book, rest, cursor)
-        low = last >> shift
+        low = last >> bits
         if last & UNEVEN == never:
             low = np.int64(sure[LOW, rest[cursor]])
             cursor += ONE
             if low < 0:
                 low, cursor = _drawn(LOW, rest[cursor - ONE], book, rest, cursor)
-        far[np.uint64(again[j])] = (high << low_bits) + low
+        far = np.int32((high << low_bits) + low)
+        weights[at + i + (shift if i >= upto else np.uint64(0))] = np.float64(min(np.int32(least) + far, np.int32(most))) * grid
     return cursor
 
 
@@ -210,10 +224,11 @@ def fill(
 
     A negative word is none. Its own word is weighed first, and every other coordinate draws the same whatever that word is.
     A gap of `limit` says only that there is nothing so far. Returns how many slots were done, how many weights there are
-    now, and why it came back. What few bits decide is done in two loops, which is most of it; unsigned places save a look at
-    their sign.
+    now, and why it came back. A slot that read beyond its own stretch of the rest is undone; the last one needs MOST_OF_A_STEP
+    places there that it may look at. What few bits decide is done in two loops, which is most of it; unsigned places save a
+    look at their sign.
     """
-    at, far, again = np.uint64(start), np.empty(rooms[1] + 1, np.int32), np.empty(rooms[1] + 1, np.int32)
+    at, again = np.uint64(start), np.empty(rooms[1] + 1, np.int32)
     for slot in range(len(words)):
         if len(ids) - np.int64(at) <= size:  # one place more, where a word is written that may not stay
             return slot, np.int64(at), FULL
@@ -227,19 +242,33 @@ def fill(
             word, kept, size, limit, gaps, first, upto, quick_gaps, sure, book, rest, after, stop, ids, at
         )
         drawn = end - at - kept + np.uint64(met)
-        if after == 0 or drawn > np.uint64(rooms[1]):
+        if after > stop or drawn > np.uint64(rooms[1]):
             return slot, np.int64(at), SHORT
-        first = np.uint64(slot * (stride // 4))
-        if _stepped(drawn, low_bits, steps, first, quick_high, sure, book, rest, after, stop, far, again) == 0:
+        first, upto, shift = np.uint64(slot * (stride // 4)), place - at + np.uint64(met), kept - np.uint64(met)
+        after = _weighed(
+            drawn,
+            low_bits,
+            least,
+            most,
+            grid,
+            steps,
+            first,
+            quick_high,
+            sure,
+            book,
+            rest,
+            after,
+            stop,
+            at,
+            upto,
+            shift,
+            again,
+            weights,
+        )
+        if after > stop:
             return slot, np.int64(at), SHORT
-        before = place - at
-        for i in range(before):
-            weights[at + i] = np.float64(min(np.int32(least) + far[i], np.int32(most))) * grid
-        if kept:
+        if kept:  # where both were drawn, in the place of the noise that would be there without the word
             weights[place] = min(own, most) * grid
-        to, of = place + kept, before + np.uint64(met)
-        for i in range(drawn - of):
-            weights[to + i] = np.float64(min(np.int32(least) + far[of + i], np.int32(most))) * grid
         at = end
         ends[slot + 1] = np.int64(at)
     return len(words), np.int64(at), DONE

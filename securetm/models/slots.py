@@ -23,6 +23,7 @@ from securetm.models.slot_kernels import WHOLE, Layout, Read, Shared, add_up, dr
 _PIECE = 1 << 8  # slots of one document that make all their sweeps before the next ones do
 _BLOCK = 1 << 18  # weights that are read at a time: what noise and what topics look up change places in the cache each time
 FLOOR = 0.5  # of a topic's mean count: added to eta
+_BLOCK_SLOTS = 1 << 15  # slots that are read at a time where they have few weights
 _GUESS = 512  # weights in a slot, before any was seen
 
 
@@ -110,7 +111,7 @@ class Slots:
             stop = min(max(head + 1, int(np.searchsorted(slots, slots[head] + room, side="right")) - 1), end)
             read = Read(*self.perturbed.between(int(slots[head]), int(slots[stop])))
             yield head, stop, read
-            room = max(_BLOCK * int(slots[stop] - slots[head]) // max(len(read.words), 1), 1)
+            room = min(max(_BLOCK * int(slots[stop] - slots[head]) // max(len(read.words), 1), 1), _BLOCK_SLOTS)
             head = stop
 
     @cached_property

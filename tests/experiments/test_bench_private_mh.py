@@ -65,7 +65,7 @@ def test_the_committed_measurement_keeps_its_ratios() -> None:
     rows = {row["case"]: row for row in result["rows"]}
     continuous = rows["continuous noise, epsilon 8, V = 5,000, K = 50, one sweep"]
     discrete = rows["discrete noise, epsilon 8, V = 5,000, K = 50, one sweep"]
-    assert continuous["asked"] == 100_000  # tokens a second, of a core that nothing else runs on
+    assert continuous["ours"] >= continuous["asked"] == 100_000  # tokens a second, of a core that nothing else runs on
     assert discrete["times_continuous"] >= discrete["asked_times"] == 10
     assert all(row["ratio"] > 1 for row in (continuous, discrete))
     worths = [row for row in result["rows"] if row["unit"] == "nats per word"]
