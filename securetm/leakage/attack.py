@@ -14,7 +14,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.leakage.views import View
+from securetm.leakage.views import Public, View
 
 Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan says
 
@@ -45,6 +45,15 @@ class Tables:
 
 
 @dataclass(frozen=True)
+class Canaries:
+    """Made documents in the agreed words, each put among its party's own by a fair coin before the run."""
+
+    documents: Any  # contracts.Documents
+    parties: tuple[str, ...]  # who was to hold each
+    coins: Array  # whether it was put there
+
+
+@dataclass(frozen=True)
 class Truth:
     """What the parties really held. The judge has it; an attack never meets it."""
 
@@ -56,6 +65,8 @@ class Truth:
     answer: Any = None  # to the question that was put to the attack
     helpers: tuple[str, ...] = ()  # parties that help the adversary: what is theirs is nothing to recover
     confidence: float = 0.95  # of intervals that a judge makes itself
+    public: Public | None = None  # how the run was set up
+    canaries: Canaries | None = None  # made documents that were put among the parties' own, or were not
 
     def batch(self, serial: int, party: str) -> Any:
         """The documents of one party in one round."""
