@@ -1,0 +1,173 @@
+"""What agreeing on a list of words shows of each party: which words it has, and which words a single document gives away.
+
+It reads the word lists and tables of words that pass before the training, not the training itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+from securetm.federation.questions import JOINT, WORDS
+from securetm.leakage.attack import Attack, Claimed, Counted, Effort, Example, Judged, Truth
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, said_by_parties, totals
+from securetm.leakage.views import VOCABULARY, View
+from securetm.leakage.word_tables import CELLS, LIST, Named, listed, tabled
+
+WHOSE = "words of one party alone that are told, with the party"
+HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
+GIVEN_AWAY = "documents given away by a word that no other has"
+_MOST_WORDS = 10  # in an example
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the adversary says for certain: words of parties, and all words that it was shown."""
+
+    words_of: Mapping[str, frozenset[str]]
+    shown: frozenset[str] = field(default_factory=frozenset)
+
+
+def attack(view: View, effort: Effort) -> Told:  # noqa: ARG001 - lists pass once, however many rounds are read
+    """Run by the adversary: each party's own list where it can be read, and what the sum leaves no doubt of."""
+    own = dict(_own_lists(view))
+    summed = _summed(view)
+    sure = _without_doubt(summed, view) if summed is not None else {}
+    words_of = {name: own.get(name, frozenset()) | sure.get(name, frozenset()) for name in view.public.members}
+    shown = frozenset().union(*own.values(), summed.words if summed is not None else ())
+    return Told(words_of, shown)
+
+
+def _own_lists(view: View) -> Iterator[tuple[str, frozenset[str]]]:
+    """Every party's words, from what it sent itself: a list, or a table that nothing hides."""
+    if not view.seen.get(ANSWER) and not view.seen.get(SEALED):
+        return
+    for heard in said_by_parties(view):
+        if heard.asked.question == WORDS:
+            yield heard.party, listed({LIST: heard.blocks[LIST]})
+        elif heard.asked.question == JOINT:
+            found = _read(heard, view, parties=1)
+            yield heard.party, frozenset(found.words if found is not None else ())
+
+
+def _summed(view: View) -> Named | None:
+    """What the sum of all parties' tables names."""
+    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.asked.question == JOINT]
+    return _read(opened[0], view, len(view.public.members)) if opened else None
+
+
+def _read(heard: Heard, view: View, parties: int) -> Named | None:
+    if CELLS not in heard.blocks:
+        return None
+    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}
+    return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
+
+
+def _without_doubt(summed: Named, view: View) -> dict[str, frozenset[str]]:
+    """Words of as many parties as there are beside the helpers, once these have taken out their own."""
+    helpers = {one.name: _words_of(one.documents, view.vocabulary()) for one in view.insiders}
+    others = [name for name in view.public.members if name not in helpers]
+    known = np.array([sum(word in words for words in helpers.values()) for word in summed.words], dtype=np.int64)
+    everybody = frozenset(np.array(summed.words, dtype=object)[summed.parties - known >= len(others)])
+    return dict.fromkeys(others, everybody)
+
+
+def _words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
+    there = np.flatnonzero(np.asarray(documents.counts.sum(axis=0)).ravel())
+    return frozenset(vocabulary[word] for word in there)
+
+
+# ---- the judge -----------------------------------------------------------------------------------------------------
+
+
+def judge(told: Told, truth: Truth) -> Judged:
+    """Run by the judge, over the words of the agreed list: what others there were it does not know either."""
+    documents = {name: _documents_of(name, truth) for name in truth.held}
+    holds = {name: np.asarray((rows > 0).sum(axis=0)).ravel() for name, rows in documents.items()}
+    said = {name: _among(truth.vocabulary, told.words_of.get(name, frozenset())) for name in holds}
+    one_has, one_said = _by_one(holds), _by_one(said)
+    honest = [name for name in holds if name not in truth.helpers]
+    own = [(said[name] & one_said, (holds[name] > 0) & one_has) for name in honest]
+    held = [(said[name], holds[name] > 0) for name in honest]
+    right = sum(int((guess & there).sum()) for guess, there in held)
+    measures = {
+        WHOSE: Counted(sum(int((guess & there).sum()) for guess, there in own), sum(int(there.sum()) for _, there in own)),
+        HELD: Counted(right, sum(int(there.sum()) for _, there in held)),
+        RIGHT: Counted(right, sum(int(guess.sum()) for guess, _ in held)),
+        GIVEN_AWAY: _given_away(_among(truth.vocabulary, told.shown), documents, honest),
+    }
+    return Judged(measures, tuple(_examples(told, truth, holds, one_has)))
+
+
+def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
+    return np.fromiter((word in words for word in vocabulary), dtype=bool, count=len(vocabulary))
+
+
+def _by_one(holds: Mapping[str, Array]) -> Array:
+    """The words of exactly one party."""
+    alone: Array = np.sum([held > 0 for held in holds.values()], axis=0) == 1
+    return alone
+
+
+def _documents_of(name: str, truth: Truth) -> Any:
+    """All that a party has: words are agreed on before documents are set aside."""
+    return sparse.csr_array(
+        sparse.vstack([truth.held[name], truth.others[name]] if name in truth.others else [truth.held[name]])
+    )
+
+
+def _given_away(shown: Array, documents: Mapping[str, Any], honest: list[str]) -> Counted:
+    """Documents of parties that do not help which have a word that was shown and that stands in no other document at all."""
+    telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
+    given = [np.asarray((sparse.csr_array(documents[name])[:, np.flatnonzero(telling)]).sum(axis=1)) > 0 for name in honest]
+    return Counted(sum(int(one.sum()) for one in given), sum(len(one) for one in given))
+
+
+def _examples(told: Told, truth: Truth, holds: Mapping[str, Array], alone: Array) -> Iterator[Example]:
+    """Of two parties, the words that it alone has, and which of them are said to be its."""
+    for name in [one for one in holds if one not in truth.helpers][:2]:
+        own = [truth.vocabulary[word] for word in np.flatnonzero((holds[name] > 0) & alone)[:_MOST_WORDS]]
+        said = [word for word in own if word in told.words_of.get(name, ())]
+        yield Example(f"{name}: {', '.join(own)}", ", ".join(said), bool(own) and own == said)
+
+
+def allowed(measure: str, claimed: Claimed) -> float:
+    """A word that nobody else has is never named without its document; so with it, by (epsilon, delta), at most with delta."""
+    return claimed.delta if measure == GIVEN_AWAY else 1.0
+
+
+ATTACK = Attack(
+    name="vocabulary_leakage",
+    title="A party's own words from how the list of words was agreed on",
+    citation="lists that are united in the open: Calvo-Bartolomé and Arenas-García 2022 (gFedNTM); tables that a sum opens: "
+    "Goodrich and Mitzenmacher 2011; what publishing rare words gives away: Korolova et al. 2009",
+    cost="a second for a table of a hundred thousand words",
+    given="nothing but the messages; parties that help take their own words out of the sum",
+    needs=(REQUEST, VOCABULARY),
+    either=(ANSWER, SEALED, TOTAL),
+    models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
+    measures={
+        WHOSE: "word that one party alone has",
+        HELD: "word of a party",
+        RIGHT: "word said to be a party's",
+        GIVEN_AWAY: "document",
+    },
+    attack=attack,
+    judge=judge,
+    questions=(WORDS, JOINT),
+    allowed=allowed,
+    limits=(
+        "it says only what is certain: guessing any of n parties for a word that one of them has is right once in n times",
+        "it knows no texts of its own, so it does not ask which party is likely to use such a word",
+        "a helper knows its training documents here, so its words that stand in held-out documents alone are not taken out",
+        "words that were named and then left out of the agreed list are not judged",
+    ),
+    remark="A union found through a sum hides whose a word is, and not that somebody has it, in how many parties it occurs and "
+    "in how many documents: a name or a code that one document alone has is shown to the coordinator all the same, unless the "
+    "parties name only words that enough documents use, counted with noise (word_selection).",
+)
