@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.federation.party import Documents
 from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.store import PartyStore
 from securetm.leakage.attack import Truth
 from securetm.leakage.reading import Asked
 from securetm.leakage.recorded import states_of
@@ -39,7 +40,15 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
 def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:
     """The last parties, as they tell all they hold to somebody who attacks the others."""
     vocabulary, names = _vocabulary(folder), folder.members[len(folder.members) - helpers :]
-    return tuple(Insider(name, _adopted(folder, name, vocabulary).for_question(TRAIN)) for name in names)
+    return tuple(Insider(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
+
+
+def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
+    """Keys, prekeys and whatever else this party keeps for the rounds, out of its own store."""
+    store = PartyStore(folder.party(name))
+    found = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM cupboard ORDER BY key")}
+    store.close()
+    return found
 
 
 def _vocabulary(folder: RunFolder) -> tuple[str, ...]:

@@ -1,0 +1,147 @@
+"""What parties that help the coordinator let it see of the others: the total less their own answers, and what their keys open.
+
+It breaks no mask and no cipher; it uses what a helper has anyway: its own message, and the keys to its own masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.attack import Attack, Bounded, Effort, Guess, Judged, Truth
+from securetm.leakage.gradients import documents_in, linked_words, words_in
+from securetm.leakage.own_answers import Told, told_by_parties
+from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
+from securetm.leakage.rebuilt import (
+    EXACT,
+    PRECISION,
+    RECALL,
+    TOGETHER,
+    TRUE_GUESSES,
+    judged_documents,
+    judged_links,
+    judged_words,
+)
+from securetm.leakage.remaining_noise import deviation_of
+from securetm.leakage.subtracting import without
+from securetm.leakage.views import VOCABULARY, View
+
+ALONE = "documents recovered from one party's own answer"
+MISSING = "promised noise that is missing"
+DEVIATION = "deviation of the noise that remains, as a share of the promised one"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of one total by words: a row of the first layer for each, and the noise that the terms promise in it."""
+
+    rows: Array
+    promised: float
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the helpers' answers and keys made visible of the others."""
+
+    together: tuple[Guess, ...]  # of all others, from what is left of totals
+    alone: tuple[Guess, ...]  # of each of the others, from its own message
+    left: tuple[Left, ...]
+
+
+def attack(view: View, effort: Effort) -> Seen:
+    """Run by the coordinator with all that its helpers hold."""
+    told = [one for one in told_by_parties(view) if GRADIENT in one.heard.blocks]
+    helping = {insider.name for insider in view.insiders}
+    left = list(_left(view, told, helping))[: effort["rounds"]]
+    rounds = {heard.asked.serial for heard in left}
+    alone = [one.heard for one in told if one.heard.party not in helping and one.heard.asked.serial in rounds]
+    return Seen(
+        tuple(_guess(heard, view) for heard in left),
+        tuple(_guess(heard, view) for heard in alone),
+        tuple(Left(layers_of(heard, view.public.model).words, _promised(heard)) for heard in left),
+    )
+
+
+def _left(view: View, told: Sequence[Told], helping: set[str]) -> Iterator[Heard]:
+    """Totals less what the helpers themselves put in, where all of them still know what that was."""
+    for total in totals(view):
+        if GRADIENT in total.blocks:
+            own = [one.heard for one in told if one.whole and one.heard.asked.serial == total.asked.serial]
+            mine = [heard for heard in own if heard.party in helping]
+            if len(mine) == len(helping):
+                yield without(total, mine)
+
+
+def _promised(heard: Heard) -> float:
+    """The deviation of the noise in every number of a sum, as its terms state it and an accountant takes it."""
+    return heard.asked.terms.deviation * (heard.asked.step or 1.0)
+
+
+def _guess(heard: Heard, view: View) -> Guess:
+    layers = layers_of(heard, view.public.model)
+    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
+    groups = linked_words(layers, len(view.public.members)) if not heard.party else []
+    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))
+
+
+def judge(seen: Seen, truth: Truth) -> Judged:
+    """Run by the judge: only what is of parties that do not help is anything to recover."""
+    honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
+    others = replace(truth, batches=honest)
+    together, alone = judged_documents(seen.together, others), judged_documents(seen.alone, others)
+    links = judged_links(seen.together, others)
+    noise = _noise(seen.left, truth)
+    words = judged_words(seen.together, others)
+    counts = {**together.measures, **words, TOGETHER: links[TOGETHER], ALONE: alone.measures[EXACT]}
+    return replace(together, measures={**counts, **noise})
+
+
+def _noise(left: Sequence[Left], truth: Truth) -> dict[str, Bounded]:
+    """From the rows of words that no honest party has, which would be zero without noise: its variance, with an interval."""
+    used = [np.asarray(held.sum(axis=0)).ravel() > 0 for name, held in truth.held.items() if name not in truth.helpers]
+    unused = ~np.any(used, axis=0)
+    values = np.concatenate([np.ravel(one.rows[unused]) / (one.promised or 1.0) for one in left] or [np.zeros(0)])
+    if not values.size:
+        return dict.fromkeys((MISSING, DEVIATION), Bounded(0.0, 0.0, 1.0, 0.0))
+    ratio, low, high = deviation_of(values, truth.confidence)
+    if not all(
+        one.promised for one in left
+    ):  # where no noise is promised it is all there is to miss, or something else is there
+        ratio, low, high = (0.0, 0.0, 0.0) if not values.any() else (1.0, 1.0, 1.0)
+    gone = [min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low)]
+    return {MISSING: Bounded(gone[0], gone[1], gone[2], 1.0), DEVIATION: Bounded(ratio, low, high, 1.0)}
+
+
+ATTACK = Attack(
+    name="collusion",
+    title="The others' documents, for a coordinator that some parties help",
+    citation="Bonawitz et al. 2017 (ePrint 2017/281), section 6, on parties that share what they know with the server",
+    cost="seconds on one core: one inversion for each total, and one for each message of each other party",
+    given="documents and keys of the parties that help, what these sent, the model's settings and words",
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    either=(ANSWER, SEALED),
+    models=("prodlda",),
+    measures={
+        EXACT: "document",
+        TRUE_GUESSES: "guessed document",
+        PRECISION: "word in a round",
+        RECALL: "word in a round",
+        TOGETHER: "document",
+        ALONE: "document",
+        MISSING: "variance",
+        DEVIATION: "promised deviation",
+    },
+    attack=attack,
+    judge=judge,
+    limits=(
+        "rounds under an earlier set-up of masks, whose keys a party has no more",
+        "helpers that break the rules: that drop out on purpose, or put something into the sum",
+        "masks where only some parties are neighbours, and rounds in which somebody dropped out",
+    ),
+    remark="A sum hides whose an answer is among those who do not help, and nothing else: with all but two helping it is the "
+    "sum of two, with all but one it is that party's answer. No protocol for sums can change that.",
+)

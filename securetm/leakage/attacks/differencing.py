@@ -1,0 +1,129 @@
+"""One party's documents from two sums that are one party apart: the same question put to all, and to all but that party.
+
+Each sum hides its parties well; it is the difference that does not. Nothing is guessed about documents that both sums hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from securetm.contracts import Answer, State
+from securetm.errors import SketchTooSmall
+from securetm.federation.questions import JOINT, TRAIN
+from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
+from securetm.leakage.gradients import documents_in, words_in
+from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
+from securetm.leakage.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
+from securetm.leakage.subtracting import apart
+from securetm.leakage.views import VOCABULARY, View
+from securetm.models.word_sketch import words_in as words_of_sketch
+
+FREQUENT = "words whose number of documents at the party is told exactly"
+ASKED_TWICE = "rounds of training that were asked of both cohorts"
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What two runs tell of the party that only one of them had."""
+
+    party: str
+    guesses: tuple[Guess, ...]  # from rounds of training with the same state in both
+    rounds: int  # of training, in the first run
+    documents_with: Counter[str] | None  # by word, from the question for the words; None where it was not asked of both
+
+
+def attack(view: View, effort: Effort) -> Apart:
+    """Run by whoever sees the totals of both runs."""
+    assert view.again is not None
+    more, fewer = set(view.public.members), set(view.again.public.members)
+    (party,) = more - fewer
+    here, there = list(totals(view)), list(totals(view.again))
+    trained = [one for one in here if one.asked.question == TRAIN and GRADIENT in one.blocks]
+    pairs = [(one, other) for one in trained for other in there if _same(one, other)][: effort["rounds"]]
+    apart_by = [apart(one, other, len(more), party) for one, other in pairs]
+    return Apart(party, tuple(_guess(one, view) for one in apart_by), len(trained), _words(here, there))
+
+
+def _same(one: Heard, other: Heard) -> bool:
+    """Whether two answers are to the same question about the same state, over the same batches: all that is public."""
+    alike = (one.asked.question, one.asked.number) == (other.asked.question, other.asked.number)
+    return alike and one.blocks[GRADIENT].shape == other.blocks[GRADIENT].shape and _equal(one.asked.state, other.asked.state)
+
+
+def _equal(one: State, other: State) -> bool:
+    return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def _guess(heard: Heard, view: View) -> Guess:
+    layers = layers_of(heard, view.public.model)
+    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
+    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers))
+
+
+def _words(here: list[Heard], there: list[Heard]) -> Counter[str] | None:
+    """In how many documents of the party each word is: the tables of both cohorts, decoded and subtracted."""
+    tables = [list(_decoded(one)) for one in (here, there)]
+    return tables[0][0] - tables[1][0] if all(tables) else None
+
+
+def _decoded(totals_of: list[Heard]) -> Iterator[Counter[str]]:
+    for one in totals_of:
+        if one.asked.question == JOINT:
+            try:
+                words, _, held = words_of_sketch(Answer(one.blocks))
+            except SketchTooSmall:  # it is no table, and tells nothing
+                continue
+            yield Counter(dict(zip(words, held.tolist(), strict=True)))
+
+
+def judge(told: Apart, truth: Truth) -> Judged:
+    """Run by the judge."""
+    documents = judged_documents(told.guesses, truth)
+    asked_twice = Counted(len(told.guesses), told.rounds)
+    words = {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice}
+    return replace(documents, measures={**documents.measures, **judged_words(told.guesses, truth), **words})
+
+
+def _frequencies(told: Apart, truth: Truth) -> Counted:
+    """Over the words of the list that the party uses, in all its documents, those held out as well."""
+    both = (truth.held[told.party], truth.others[told.party])
+    real = sum((np.asarray((counts > 0).sum(axis=0)).ravel() for counts in both), np.zeros(len(truth.vocabulary)))
+    used = [(word, int(number)) for word, number in zip(truth.vocabulary, real, strict=True) if number]
+    known = told.documents_with if told.documents_with is not None else Counter[str]()
+    return Counted(sum(known[word] == number for word, number in used), len(used))
+
+
+ATTACK = Attack(
+    name="differencing",
+    title="One party's documents from two sums that it alone tells apart",
+    citation="Denning, Denning and Schwartz 1979 (The tracker); So et al. 2021 (arXiv 2106.03328), on sums of many rounds",
+    cost="as gradient_inversion, for each round that both runs began with the same state",
+    given="the totals of two runs, the second without one party; the model's settings and words",
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    either=(),
+    models=("prodlda",),
+    measures={
+        EXACT: "document",
+        TRUE_GUESSES: "guessed document",
+        PRECISION: "word in a round",
+        RECALL: "word in a round",
+        FREQUENT: "word",
+        ASKED_TWICE: "round",
+    },
+    attack=attack,
+    judge=judge,
+    questions=(TRAIN, JOINT),
+    limits=(
+        "rounds whose states differ between the two runs, which is all but the first",
+        "runs that begin with different seeds or different words, whose first states differ already",
+        "more than one party apart",
+    ),
+    remark="Sums over cohorts that are one party apart are that party's answer; the protocol says so under what it does not "
+    "provide. A party answers questions about its corpus alone only once from one store, and a new run has a new store. "
+    "Against repeated questions about a model only noise helps.",
+)

@@ -1,0 +1,48 @@
+"""What parties sent, as those who help an adversary let it be read: in the clear, or less the masks whose keys they gave.
+
+It reads no store: an insider's keys lie in the view. Ciphertexts under a shared key are read elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from securetm.contracts import Array, Terms
+from securetm.leakage.mask_keys import MaskKeys, mask_keys
+from securetm.leakage.reading import ANSWER, SEALED, Heard, asked, first_parcel, said_by_parties, vector_at
+from securetm.leakage.views import View
+from securetm.tally import blocks_of
+
+
+@dataclass(frozen=True)
+class Told:
+    """One party's vector of one round, and whether it is its own whole, or still lies under a mask."""
+
+    heard: Heard
+    whole: bool
+
+
+def told_by_parties(view: View) -> Iterator[Told]:
+    """Every party's vector of each round: plain, or as far as the helpers' keys open it."""
+    helpers = {insider.name for insider in view.insiders}
+    if view.seen.get(ANSWER):
+        yield from (Told(heard, heard.party in helpers) for heard in said_by_parties(view))
+        return
+    keys, known, members = _keys(view), asked(view), view.public.members
+    for message in view.seen.get(SEALED, ()):
+        parcel = first_parcel(message) if message.serial in known else b""
+        if parcel and vector_at(parcel, known[message.serial].terms):
+            ask, place = known[message.serial], members.index(message.sender)
+            numbers = keys.off(parcel, ask.terms)
+            yield Told(Heard(ask, message.sender, _blocks(numbers, ask.terms)), keys.opens(place, parcel))
+
+
+def _keys(view: View) -> MaskKeys:
+    members = view.public.members
+    secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
+    return mask_keys(secrets, [first_parcel(m) for m in view.seen.get(SEALED, ())], len(members))
+
+
+def _blocks(numbers: Array, terms: Terms) -> dict[str, Array]:
+    return blocks_of(numbers * terms.grid if terms.grid else numbers, terms)
