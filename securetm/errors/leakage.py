@@ -64,3 +64,10 @@ class ClosedCiphertext(UnreadableMessage):
     """what {sender} sent is a ciphertext: without the parties' secret key it was not opened, nor was the encryption attacked"""
 
     hint = "the result is `not tested`: whoever has the key reads it, so try an attack that a party helps"
+
+
+@dataclass(eq=False)
+class NotSimulated(UnreadableMessage):
+    """shadow models of the profile {sender} would need more of a document than its words and how often they stand there"""
+
+    hint = "the attack was not made for noise inside documents; its result is `not tested`"

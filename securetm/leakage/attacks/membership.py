@@ -1,0 +1,76 @@
+"""Whether a document was in the training, from the finished model alone: a likelihood ratio by shadow models, and a bare fit.
+
+It meets no transcript. The documents that it is asked about come without a word of which were trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from securetm.contracts import Array, State
+from securetm.leakage.attack import Attack, Effort, Judged, Truth
+from securetm.leakage.candidates import Candidates, allowed, judged, measures, pose
+from securetm.leakage.document_fits import best_fits
+from securetm.leakage.likelihood_ratio import log_ratios
+from securetm.leakage.shadow_models import Opened, Shadows, shadows_of
+from securetm.leakage.views import MODEL, VOCABULARY, View
+
+RATIO, LOSS = "likelihood ratio", "loss"
+
+
+def prepare(view: View, effort: Effort) -> Shadows:
+    """Run by the attacker before it looks at the model."""
+    model = view.public.model
+
+    def fits(candidates: Candidates, rounds: Iterator[Opened]) -> Array:
+        *_, (_, _, state) = rounds
+        return best_fits(candidates.counts, model.topics(state))
+
+    return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
+
+
+def attack(view: View, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the effort went into the shadow models
+    """Run by whoever reads the finished model."""
+    return scored(view.question, _best(view, view.model_state()), view.prepared)
+
+
+def scored(candidates: Candidates, fits: Array, shadows: Shadows) -> Mapping[str, Array]:
+    """Both scores of each candidate, higher for members: the likelihood ratio, and the fit by word alone."""
+    return {RATIO: log_ratios(fits, shadows.scores, shadows.inside), LOSS: fits / candidates.counts.sum(axis=1)}
+
+
+def _best(view: View, state: State) -> Array:
+    return best_fits(view.question.counts, view.public.model.topics(state))
+
+
+def judge(guesses: Mapping[str, Array], truth: Truth) -> Judged:
+    """Run by the judge."""
+    return judged(guesses, truth)
+
+
+ATTACK = Attack(
+    name="membership",
+    title="Whether a document was in the training, from the finished model",
+    citation="Carlini et al. 2022, arXiv 2112.03570 (likelihood ratio); Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 "
+    "(topic models); Yeom et al. 2018, arXiv 1709.01604 (loss)",
+    cost="one training of the whole model for each shadow model: seconds to minutes each, on one core",
+    given="the candidate documents themselves, which all parties' training documents are among, and how the run was set up",
+    needs=(MODEL, VOCABULARY),
+    either=(),
+    models=("lda", "lda-vi", "prodlda"),
+    measures=measures(RATIO, LOSS),
+    attack=attack,
+    judge=judge,
+    efforts=("shadows",),
+    pose=pose,
+    prepare=prepare,
+    allowed=allowed,
+    limits=(
+        "intervals are over the documents of one model: another training of the same documents may tell more or fewer",
+        "the threshold is set so that surely no more than the share of others lies above it, which costs some members: papers "
+        "set it on the curve itself, and count more",
+        "documents that are rarer, or written to be remembered, than those that the parties really hold (plan of canaries)",
+    ),
+    remark="as many candidates are members as were trained on, and the rest were held out; in the world there are far more "
+    "others, so a found member is less sure than it looks here",
+)

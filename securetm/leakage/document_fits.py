@@ -1,0 +1,58 @@
+"""How well topics explain a document at best: the largest likelihood that any shares of the topics give it, compiled.
+
+It knows no run and no attack; topics may be anybody's (Manzonelli, Zhang and Vadhan 2024 tell members by this number).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Array
+
+_PASSES = 60
+_SETTLED = 1e-3  # of the log-likelihood: where a pass adds no more, the shares are found
+_LEAST = 1e-30  # of a word's chance: a word that a model never met is very unlikely and not impossible
+
+
+def best_fits(counts: Any, topics: Array) -> Array:
+    """Each document's log-likelihood under the shares of these topics that suit it best. `topics`: topics x words."""
+    by_word = np.ascontiguousarray(np.maximum(topics.T, _LEAST))
+    return fits_and_shares(counts, by_word)[0]
+
+
+def fits_and_shares(counts: Any, by_word: Array) -> tuple[Array, Array]:
+    """The same, and the shares: documents x topics. `by_word` is words x topics."""
+    fits, shares = np.empty(counts.shape[0]), np.empty((counts.shape[0], by_word.shape[1]))
+    _fit(counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64), by_word, fits, shares)
+    return fits, shares
+
+
+@njit(cache=True, nogil=True)
+def _fit(ends: Array, words: Array, counts: Array, by_word: Array, fits: Array, shares: Array) -> None:
+    """Expectation and maximisation over one document's shares at a time: each pass can only make it likelier."""
+    k = by_word.shape[1]
+    fresh = np.empty(k)
+    for d in range(len(ends) - 1):
+        begin, end = ends[d], ends[d + 1]
+        share, length, before, said = shares[d], counts[begin:end].sum(), -math.inf, 0.0
+        share[:] = 1.0 / k
+        for _ in range(_PASSES):
+            fresh[:] = 0.0
+            said = 0.0
+            for i in range(begin, end):
+                row, chance = by_word[words[i]], 0.0
+                for z in range(k):
+                    chance += share[z] * row[z]
+                said += counts[i] * math.log(chance)
+                for z in range(k):
+                    fresh[z] += counts[i] / chance * row[z]
+            if said - before < _SETTLED:
+                break
+            before = said
+            for z in range(k):
+                share[z] *= fresh[z] / length
+        fits[d] = said

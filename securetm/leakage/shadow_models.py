@@ -1,0 +1,117 @@
+"""Shadow models: whoever has candidates trains models of its own on parts of them, by the public plan, and knows who was in.
+
+They learn as the federation does: through the profile's own stations, noise and all, in this process. No run is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.contracts import Answer, Array, Desk, Memory, State, Unit
+from securetm.entropy import Seeded
+from securetm.errors import NotSimulated
+from securetm.federation.questions import TRAIN, Questions
+from securetm.federation.round import as_opened, pour
+from securetm.leakage.candidates import Candidates
+from securetm.leakage.views import Public
+from securetm.models.estimator import BagOfWords, as_documents
+from securetm.profiles import admitted, cohort_of
+
+Opened = tuple[int, Mapping[str, Array], State]  # a round's number, its opened total, and the state that follows
+Statistic = Callable[[Candidates, Iterator[Opened]], Array]  # a number for each candidate, from one training
+_SEED = 19_84
+
+
+@dataclass(frozen=True)
+class Shadows:
+    """What shadow models said of each candidate, and which candidates each of them was trained on."""
+
+    scores: Array  # shadow models x candidates
+    inside: Array
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass
+class _Kept:
+    """A role's small memory, in memory."""
+
+    values: dict[str, bytes] = field(default_factory=dict)
+
+    def get(self, key: str) -> bytes | None:
+        return self.values.get(key)
+
+    def put(self, key: str, value: bytes) -> None:
+        self.values[key] = value
+
+
+def shadows_of(candidates: Candidates, words: tuple[str, ...], public: Public, number: int, statistic: Statistic) -> Shadows:
+    """So many models, each on as large a part of the candidates as the plan trains on, and what each says of all of them."""
+    _check(public)
+    rng = np.random.default_rng(_SEED)
+    inside = parts(number, len(candidates), 1 - public.plan.training.held_out, rng)
+    scores = np.empty(inside.shape)
+    for at, chosen in enumerate(inside):
+        scores[at] = statistic(candidates, training(candidates, np.flatnonzero(chosen), words, public, rng))
+    return Shadows(scores, inside)
+
+
+def parts(number: int, documents: int, share: float, rng: np.random.Generator) -> Array:
+    """Which shadow models train on which documents: each document is in as many of them, chosen at random, and out of some."""
+    taken = min(max(round(number * share), 1), number - 1)
+    inside: Array = rng.random((number, documents)).argsort(axis=0) < taken
+    return inside
+
+
+def training(
+    candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public, rng: np.random.Generator
+) -> Iterator[Opened]:
+    """One training on these candidates by the public plan, dealt out among as many parties, round by round.
+
+    The public seed is the run's own, so that topics begin where the run's began.
+    """
+    questions = Questions(public.plan, public.model)
+    questions.adopt(words)
+    entropy = Seeded(rng.bytes(32), unsafe=True)
+    dealt = [_documents(candidates, part, words, public) for part in np.array_split(rng.permutation(rows), len(public.members))]
+    memories: list[Memory] = [{} for _ in dealt]
+    state = public.model.start(words, np.random.default_rng(public.plan.seed))
+    for number in range(public.plan.training.rounds):
+        query = questions.make(TRAIN, public.model.for_party(state, ""))
+        cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
+        terms, desk = admitted(query.terms, public.profile, cohort), Desk(cohort, entropy, _Kept())
+        said = [
+            pour(query, documents, public.profile, terms, desk, memory, rng).vector
+            for documents, memory in zip(dealt, memories, strict=True)
+        ]
+        total = {name: np.sum([one[name] for one in said], axis=0) for name in said[0]}
+        answer = as_opened(Answer(total, {}, public.members), public.profile, terms, desk)
+        state = public.model.update(state, answer)
+        yield number, total, state
+
+
+def rounds_read(public: Public, rounds: int) -> tuple[int, ...]:
+    """Which rounds of a training are looked at: so many, spread evenly from the first to the last."""
+    last = public.plan.training.rounds - 1
+    return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
+
+
+def _documents(candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public) -> BagOfWords:
+    """One party's share; nobody knows whose a candidate is, so where persons are protected each is a person's only one."""
+    whole = as_documents(candidates.counts[rows], words)
+    persons = np.arange(len(rows)) if public.plan.unit is Unit.PERSON else None
+    return BagOfWords(whole.counts, whole.vocabulary, _keys(rows), persons=persons)
+
+
+def _keys(rows: Array) -> Array:
+    return (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def _check(public: Public) -> None:
+    """Noise in documents that is drawn once and kept needs the order of their words, which candidates do not have."""
+    if any(mechanism.once for mechanism in public.profile.mechanisms):
+        raise NotSimulated(public.profile.name)
