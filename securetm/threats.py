@@ -22,6 +22,7 @@ CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes bet
     "total": "the opened sum over all parties",
     "model": "the shared model",
     "vocabulary": "the list of words, and the word lists of parties where they are sent",
+    "sizes": "how long each message is, from whom to whom and in which order, and nothing of what it says",
 }
 _PARTS = (Unit.WORD, Unit.SENTENCE)  # of a document
 BEHAVIOURS = ("honest-but-curious", "active")

@@ -15,7 +15,7 @@ from securetm.aggregation.vectors import wire_type
 from securetm.contracts import Array, Terms
 from securetm.federation import wire
 from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, asked, first_parcel, opened_type, vector_at
-from securetm.leakage.views import Message, View
+from securetm.leakage.views import SIZES, Message, View
 
 
 def of_chance(view: View, seed: int) -> View:
@@ -33,6 +33,8 @@ def of_chance(view: View, seed: int) -> View:
         )
         for channel, messages in view.seen.items()
     }
+    if SIZES in seen:
+        seen[SIZES] = _exchanged(seen[SIZES], rng)
     weights = {name: _alike(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
     again = of_chance(view.again, seed + 1) if view.again is not None else None
     return replace(view, seen=seen, weights=weights, again=again)
@@ -41,6 +43,12 @@ def of_chance(view: View, seed: int) -> View:
 def _alike(values: Array, rng: np.random.Generator) -> Array:
     """The same numbers in a random order: a model that learned from nobody."""
     return rng.permutation(values.ravel()).reshape(values.shape)
+
+
+def _exchanged(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple[Message, ...]:
+    """The same lengths, each at another message."""
+    places = rng.permutation(len(messages))
+    return tuple(replace(m, content=messages[place].content) for m, place in zip(messages, places, strict=True))
 
 
 def _sent(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:

@@ -18,7 +18,7 @@ from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
 from securetm.leakage.attack import Attack
 from securetm.leakage.reading import REQUEST, Asked, ask_in, asked
-from securetm.leakage.views import MODEL, VOCABULARY, Message, Public, View
+from securetm.leakage.views import MODEL, SIZES, VOCABULARY, Message, Public, View
 from securetm.plans import CorpusChoice
 
 PARTY, READER = "party", "model reader"  # adversaries that do not sit where all messages pass
@@ -112,6 +112,8 @@ def _seen(
         for channel, sender, receiver, content in transcript.rows(select, serial):
             if channel in found and _passes(adversary, folder.members, (sender, receiver)):
                 found[channel].append(Message(serial, channel, sender, receiver, kept.setdefault(content, content)))
+            if SIZES in found and sender != receiver and _passes(adversary, folder.members, (sender, receiver)):
+                found[SIZES].append(Message(serial, SIZES, sender, receiver, str(len(content)).encode()))
     transcript.close()
     return {channel: tuple(messages) for channel, messages in found.items()}
 

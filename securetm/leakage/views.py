@@ -15,6 +15,7 @@ from securetm.errors import NotGranted
 from securetm.plans import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"
+SIZES = "sizes"  # of messages on any channel: such a message holds its length in bytes, as text, and nothing else
 
 
 @dataclass(frozen=True)
