@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from securetm.cli.output import Json, print_json
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NothingLearned
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from securetm.corpus.corpus import Corpus
+    from securetm.plans import Plan
 
 RUNS = Path("runs")
+LONG_SENTENCE = 50  # words
 
 
 def register(app: typer.Typer) -> None:
@@ -68,6 +76,8 @@ def run(
     result = _run(resume, plan, overrides, (out, ledgers), workers, record)
     if json:
         print_json(result)
+    if not result["rounds"]:
+        raise NothingLearned(result["directory"])
 
 
 def _run(
@@ -95,10 +105,25 @@ def _run(
             path = places[0] or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
             check_free(path)
             check_answerable(settled, settled.make_profile().minimum_parties)  # before any document is read
-            folder = begin(path, settled, corpora_of(settled, bars), with_content=record, ledgers=places[1])
+            corpora = corpora_of(settled, bars)
+            _warn_of_long_sentences(settled, corpora, to)
+            folder = begin(path, settled, corpora, with_content=record, ledgers=places[1])
         result = execute(folder, bars, workers=workers)
     show_run(result, folder.plan.make_profile().danger, to)
     return result
+
+
+def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
+    """A model of sentences finds little in text without full stops, where a whole document is one sentence with one topic."""
+    from securetm.federation.sources import words_of_a_sentence
+
+    if not plan.model.name.startswith("sentence-lda") or plan.model.settings.get("longest"):
+        return
+    if (words := words_of_a_sentence(corpora)) > LONG_SENTENCE:
+        to.print(
+            f"[yellow]Half of all sentences have {words:.0f} words or more, and each gets one topic: is the text without full "
+            "stops? --set model.longest=10 cuts sentences at so many words.[/yellow]"
+        )
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

@@ -150,3 +150,11 @@ class TooFewToTakePart(Misuse):
     party: str
     need: int
     hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"
+
+
+@dataclass(eq=False)
+class NothingLearned(SecuretmError):
+    """no round was trained, so the model in {path} knows nothing: the budget for these documents is spent or too small"""
+
+    path: str
+    hint = "`securetm budget ledger FILE` shows what was spent, `securetm budget profile NAME` what one round costs"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
@@ -35,6 +37,13 @@ def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, C
     if choice.partition == "equal":
         return partitions.equal(corpus, choice.parties, seed)
     return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed)
+
+
+def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
+    """How many words half of all sentences have at most; a document without sentence ends is one sentence."""
+    lengths = [np.diff(ends, prepend=0) for ends in (corpus.sentence_ends for corpus in corpora.values()) if ends is not None]
+    whole = np.concatenate(lengths) if lengths else np.zeros(0)
+    return float(np.median(whole)) if len(whole) else 0.0
 
 
 class _Packages:

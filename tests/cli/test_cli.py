@@ -14,7 +14,8 @@ import pytest
 from securetm.cli import examine
 from securetm.federation.folder import RESULT
 
-from .conftest import SMALL, Said, securetm
+from ..federation.conftest import FIVE, SHARED
+from .conftest import PLAN, SMALL, Said, securetm
 
 COMMANDS = ("run", "topics", "transform", "explain", "check", "threats", "reproduce", "bench", "audit", "budget")
 SLOW = ("reproduce", "bench")
@@ -117,6 +118,26 @@ def test_without_json_stdout_is_empty(demo: Said, here: Path) -> None:
     said = securetm("topics", "runs/demo")
     assert said.out == ""
     assert len(said.err.splitlines()) > 3
+
+
+def test_a_run_that_learned_nothing_is_a_failure(workplace: Path, here: Path) -> None:
+    """Noise in the place of words is drawn once: other noise over the same documents is more than the budget."""
+    words = {*SHARED, *(word for words in FIVE.values() for word in words)}
+    (workplace / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
+    (workplace / "lda.toml").write_text(PLAN.replace('"prodlda"', '"lda"').replace("batch = 24\n", ""), "utf-8")
+    settings = ["lda.toml", "--topics", "3", "--vocabulary", "words.txt", "--rounds", "1", "--profile", "iftm"]
+    first, again = (securetm("run", *settings, "--epsilon", epsilon, "--json") for epsilon in ("8", "7"))
+    assert (first.code, again.code) == (0, 3)
+    assert (first.json["rounds"], again.json["rounds"]) == (1, 0)
+    assert "no round was trained" in again.err
+
+
+def test_text_without_full_stops_is_pointed_out(workplace: Path, here: Path) -> None:
+    rows = [f"{' '.join(f'word{(row + place) % 90}' for place in range(80))},north{row % 5}" for row in range(40)]
+    (workplace / "long.csv").write_text("text,party\n" + "\n".join(rows), "utf-8")
+    long = ["run", "--corpus", str(workplace / "long.csv"), "--model", "sentence-lda", "--rounds", "1", "--profile", "open"]
+    assert "without full stops" in securetm(*long, "--topics", "3").err.replace("\n", " ")
+    assert "without full stops" not in securetm(*long, "--topics", "3", "--set", "model.longest=10").err.replace("\n", " ")
 
 
 def test_resuming_a_finished_run_returns_its_result(demo: Said, here: Path) -> None:
