@@ -75,7 +75,7 @@ ATTACK = Attack(
     judge=judge,
     efforts=("answers",),
     limits=("keys of an earlier session", "optimisation, which answers with noise would need"),
-    remark="One secret key serves all parties of an encrypted sum, so one party that helps is enough. The profiles ckks and bfv "
-    "say so themselves and claim nothing against a coordinator with a helper; the threat model lone_coordinator leaves "
+    remark="One secret key serves all parties of an encrypted sum, so one party that helps is enough. The profiles ckks and "
+    "bfv say so themselves and claim nothing against a coordinator with a helper; the threat model lone_coordinator leaves "
     "such a helper out of its scope, and colluding_parties fears it.",
 )

@@ -1,0 +1,74 @@
+"""A party's own topics as counts of words, from what it sent; and how well a document or a subject fits them.
+
+It reads no message. Numbers that are no counts (masked ones) give a table all the same, which then says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from securetm.contracts import Array, Profile
+from securetm.leakage.rational import counts_behind
+from securetm.leakage.reading import Heard
+from securetm.mechanisms.laplace_counts import LaplaceCounts
+
+TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of those whose answers add up
+_ROUNDS = 30  # of folding a document in
+_FLOOR = 1e-3  # of a count, for a word that a topic has not: less likely than any that stands there
+
+
+def tables_by_party(heard: Iterable[Heard]) -> dict[str, Array]:
+    """Each party's last table, topics x words, in whole counts where these stand behind its shares."""
+    return {one.party: _counts(one) for one in heard if TOPICS in one.blocks or COUNTS in one.blocks}
+
+
+def _counts(heard: Heard) -> Array:
+    if COUNTS in heard.blocks:
+        return np.maximum(np.asarray(heard.blocks[COUNTS], dtype=np.float64), 0.0)
+    rows = np.maximum(np.asarray(heard.blocks[TOPICS], dtype=np.float64), 0.0)
+    table, amount = rows[:, :-1], float(rows[:, -1].max(initial=0.0))  # the last number is how much data the party has
+    if not _is_shares(table):
+        return table
+    behind = [counts_behind(row) for row in table]
+    if all(found is not None or not row.any() for found, row in zip(behind, table, strict=True)):
+        return np.array([row if found is None else found.counts for found, row in zip(behind, table, strict=True)], dtype=float)
+    return table * amount / max(len(table), 1)
+
+
+def _is_shares(table: Array) -> bool:
+    sums = table.sum(axis=1)
+    return bool(np.all((np.abs(sums - 1.0) < 1e-3) | (sums == 0.0)))
+
+
+def fits(documents: Array, table: Array) -> Array:
+    """Each document's log-likelihood in these topics, with the shares of topics that suit it best (folding in)."""
+    smooth = table + _FLOOR
+    topics = smooth / smooth.sum(axis=1, keepdims=True)
+    shares = np.full((len(documents), len(topics)), 1.0 / len(topics))
+    for _ in range(_ROUNDS):
+        expected = documents / (shares @ topics)
+        shares *= expected @ topics.T
+        shares /= shares.sum(axis=1, keepdims=True)
+    likelihood: Array = (documents * np.log(shares @ topics)).sum(axis=1)
+    return likelihood
+
+
+def mean_noise(profile: Profile) -> float:
+    """Of discrete Laplace noise on an empty count, cut at a threshold below 1: r / (1 - r^2) with r = exp(-epsilon)."""
+    noise = [part for part in profile.mechanisms if isinstance(part, LaplaceCounts) and part.distribution == "discrete"]
+    ratio = math.exp(-noise[0].epsilon) if noise else 0.0
+    return ratio / (1.0 - ratio * ratio)
+
+
+def shares_of(subjects: Iterable[Array], tables: Mapping[str, Array], noise: float = 0.0) -> dict[str, Array]:
+    """Of each party, what share of all its words each subject's words are; `noise` is what is added to a count on average."""
+    found, wanted = {}, list(subjects)
+    for party, table in tables.items():
+        words = table.sum(axis=0)
+        slots = words.sum() / (1.0 + len(words) * noise)
+        real = np.maximum(words - slots * noise, 0.0)
+        found[party] = np.array([real[subject].sum() for subject in wanted]) / max(float(real.sum()), 1e-300)
+    return found
