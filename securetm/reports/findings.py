@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, Measured
+from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, Measured, Refusal
+
+MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
+SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
 
 MEANING = {
     REFUTED: "the attack succeeded: what was tried does not hold as it was used here",
@@ -32,6 +37,8 @@ def record(audit: Audit, examples: int) -> dict[str, Any]:
         "seconds": round(audit.seconds, 2),
         "version": audit.version,
         "reproduce": list(audit.reproduce),
+        "refusals": [asdict(refusal) for refusal in audit.refusals],
+        "made": audit.made,
     }
 
 
@@ -45,8 +52,9 @@ def _finding(finding: Finding, examples: int) -> dict[str, Any]:
 def headline(audit: Audit) -> str:
     """The first sentences of every report: they never say more than what was tried."""
     shown = [f for f in audit.findings if f.verdict == REFUTED and not f.claimed and not f.baseline]
-    leaks = dict.fromkeys(f"{f.title.lower()} (profile {f.profile})" for f in shown)
-    beside = f" Shown to leak, though no profile promises that it does not: {'; '.join(leaks)}." if leaks else ""
+    leaks = {f.title: ", ".join(dict.fromkeys(one.profile for one in shown if one.title == f.title)) for f in shown}
+    named = "; ".join(f"{title.lower()} (profile {profiles})" for title, profiles in leaks.items())
+    beside = f" Shown to leak, though no profile promises that it does not: {named}." if leaks else ""
     return _on_claims(audit) + beside
 
 
@@ -74,11 +82,96 @@ def of_whom(finding: Finding) -> str:
     return "not claimed; the threat model accepts it" if finding.accepted else "not claimed by the profile"
 
 
+def verdict(finding: Finding) -> str:
+    """The verdict as a mark and a word."""
+    return f"{MARKS[finding.verdict]} {finding.verdict}"
+
+
+Numbered = tuple[int, Finding]  # a finding with the number under which every part of a report speaks of it
+
+
+def by_adversary(audit: Audit) -> Mapping[tuple[str, str], Sequence[Numbered]]:
+    """The findings by threat model and adversary, in the order in which they came."""
+    groups: dict[tuple[str, str], list[Numbered]] = {}
+    for number, finding in enumerate(audit.findings, start=1):
+        groups.setdefault((finding.threat_model, finding.adversary), []).append((number, finding))
+    return groups
+
+
+def tally(audit: Audit) -> tuple[tuple[str, int, int, int], ...]:
+    """How many claims, unclaimed things and baselines ended in each verdict: refuted, not refuted, not tested."""
+    kinds = {
+        "claims of a profile": [f for f in audit.findings if f.claimed and not f.baseline],
+        "what no profile claims": [f for f in audit.findings if not f.claimed and not f.baseline],
+        "baselines, which must break": [f for f in audit.findings if f.baseline],
+    }
+    order = (REFUTED, NOT_REFUTED, NOT_TESTED)
+    return tuple((name, *(sum(f.verdict == one for f in found) for one in order)) for name, found in kinds.items())  # type: ignore[misc]
+
+
+def scale_of(measured: Measured) -> str:
+    """Whether a measure is a share of tries, an epsilon, or another number."""
+    if "epsilon" in f"{measured.measure} {measured.unit}".lower():
+        return EPSILON
+    ends = (measured.low, measured.high, measured.ceiling, 0 if measured.value is None else measured.value)
+    return SHARE if measured.of is not None or all(0 <= end <= 1 for end in ends) else NUMBER
+
+
+def shown(value: float, scale: str) -> str:
+    """A value as people read it on its scale."""
+    if scale == SHARE:
+        return share(value)
+    return f"{value:.3g}" if math.isfinite(value) else "no bound"
+
+
 def figure(measured: Measured | None) -> str:
-    """A share with its interval, as people read it."""
+    """A measure with its interval, as people read it."""
     if measured is None or measured.value is None:
         return "–"
-    return f"{share(measured.value)} ({share(measured.low)} to {share(measured.high)})"
+    scale = scale_of(measured)
+    return f"{shown(measured.value, scale)} ({shown(measured.low, scale)} to {shown(measured.high, scale)})"
+
+
+def compared(finding: Finding) -> str:
+    """What a result stands beside: chance, and an ideal attacker with as many tries."""
+    if finding.measured.value is None:
+        return "–"
+    scale = scale_of(finding.measured)
+    by_chance = "–" if finding.chance is None or finding.chance.value is None else shown(finding.chance.value, scale)
+    word = "at most" if finding.measured.of is None else "surely"
+    return f"by chance {by_chance}; an ideal attacker {word} {shown(finding.measured.ceiling, scale)}"
+
+
+def claimed_epsilon(finding: Finding) -> str:
+    """What the run claims of its total, with unit and delta; nothing where it claims nothing."""
+    if finding.epsilon is None:
+        return ""
+    of = f" per {finding.epsilon_unit}" if finding.epsilon_unit else ""
+    return f"epsilon = {finding.epsilon:.4g}{of}" + (f", delta = {finding.delta:.3g}" if finding.delta is not None else "")
+
+
+def confidence(finding: Finding) -> str:
+    """The confidence of the interval alone."""
+    return f"{100 * finding.confidence:.6g}\N{NO-BREAK SPACE}%"
+
+
+def certainty(finding: Finding) -> str:
+    """The confidence of the interval, and for how many tests it was corrected."""
+    alone = confidence(finding)
+    if finding.tests < 2:
+        return alone
+    together = 100 * (1 - finding.tests * (1 - finding.confidence))
+    return (
+        f"{alone}: {finding.tests} claimed epsilons are tested here, and all of their intervals hold together at no less than "
+        f"{together:.4g}\N{NO-BREAK SPACE}% (Bonferroni)"
+    )
+
+
+def refusal_in_words(refusal: Refusal) -> str:
+    """What became of a run below the minimum."""
+    if not refusal.refused:
+        return "went on: the minimum does not hold here"
+    return f"refused by {refusal.by} ({refusal.reason}); nothing was opened"
 
 
 def tries(measured: Measured) -> str:

@@ -46,20 +46,20 @@ section, figure, tr, .warning { break-inside: avoid } footer, .note { color: var
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write_html(path: Path, title: str, parts: Sequence[str]) -> None:
+def write_html(path: Path, title: str, parts: Sequence[str], style: str = "") -> None:
     """Writes the page; a folder that is not there, or may not be written to, is said so."""
     try:
-        path.write_text(framed(title, parts), encoding="utf-8")
+        path.write_text(framed(title, parts, style), encoding="utf-8")
     except OSError as problem:
         raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
 
-def framed(title: str, parts: Sequence[str]) -> str:
-    """The whole file."""
+def framed(title: str, parts: Sequence[str], style: str = "") -> str:
+    """The whole file; a page may add to the style that all have."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}{style}</style></head>\n'
         "<body>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 

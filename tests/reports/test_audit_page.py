@@ -1,76 +1,30 @@
-"""The audit's page and tables: all of the findings, nothing from anywhere else, nothing that only colour would tell."""
+"""The audit's page: all of the findings, nothing from anywhere else, nothing that only colour would tell."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
-import shutil
-import subprocess
-from io import StringIO
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
-from rich.console import Console
 
-from securetm.leakage.attack import Counted, Example
-from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, measured
-from securetm.reports.audit_page import audit_page, write_audit
-from securetm.reports.audit_tables import show_audit
+from securetm.leakage.attack import Bounded, Curve, Example
+from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, measured
+from securetm.reports.audit_charts import planes, strip_of, strips
+from securetm.reports.audit_markup import Html
+from securetm.reports.audit_page import audit_page
 from securetm.reports.findings import CAUTION, headline, record, share
 
+from .audits import AUDIT, CLAIM, EMPIRICAL, FULL, IDLE, MEASURE, MEMBERSHIP, PROTECTED, UNIT, UNPROTECTED, finding, large
 from .test_budget_page import Seen
 
 SPACE = "\N{NO-BREAK SPACE}"
-MEASURE, UNIT = "documents recovered exactly", "document"
-CHANCE = measured(MEASURE, UNIT, Counted(0, 300), 0.95)
-
-
-def finding(**changes: object) -> Finding:
-    """A finding as an audit would give it."""
-    plain = Finding(
-        attack="gradient_inversion",
-        title="Documents from <one> gradient",
-        adversary="coordinator",
-        threat_model="curious_coordinator",
-        profile="open",
-        model="prodlda",
-        claim="sees only sums",
-        measured=measured(MEASURE, UNIT, Counted(292, 300), 0.95),
-        refuted_from=0.05,
-        confidence=0.95,
-        verdict=REFUTED,
-        why="the interval begins at 0.948",
-        baseline=True,
-        claimed=False,
-        accepted="",
-        seconds=3.2,
-        chance=CHANCE,
-        beside=(measured("named words that occur", "word", Counted(10, 40), 0.95),),
-        examples=(Example("river ×2, <boat>", "river ×2, <boat>", True), Example("court", "", False)),
-        setting="5 parties",
-        effort="4 rounds",
-        citation="Somebody 2020",
-        cost="nothing",
-        given="the words",
-        sees=("request", "answer"),
-        limits=("the first", "the second"),
-    )
-    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
-
-
-CLAIM = finding(
-    profile="masked", measured=CHANCE, verdict=NOT_REFUTED, why="reached 0", baseline=False, claimed=True, examples=()
-)
-LEAK = finding(profile="masked", baseline=False, accepted="the total may be known", claim="the total is private")
-IDLE = finding(profile="masked", measured=measured(MEASURE, UNIT, Counted(0, 0), 0.95), verdict=NOT_TESTED, baseline=False)
-AUDIT = Audit(
-    "quick", "What <is> learned?", "demonstration", (finding(), CLAIM, LEAK, IDLE), ("membership & more",), 41.0, "0.1.0",
-    ("securetm audit quick",),
-)  # fmt: skip
+HOSTILE = '</details><script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \'single\' &amp; style="a"'
 
 
 def said(audit: Audit, examples: int = 2) -> str:
-    return " ".join(" ".join(Seen(audit_page(audit, examples)).text).split())
+    return " ".join(" ".join(Seen(audit_page(audit, examples)).text).split()).replace(SPACE, " ")
 
 
 def test_the_page_holds_all_of_the_audit() -> None:
@@ -78,21 +32,81 @@ def test_the_page_holds_all_of_the_audit() -> None:
     assert seen.open == []
     for wanted in (
         "What <is> learned?", "1. Documents from <one> gradient, profile open", "4. Documents", "97.3 % (94.8 % to 98.8 %)",
-        "292 of 300", "not refuted", "not tested", "the total may be known", "river ×2, <boat>", "membership & more",
-        "securetm audit quick", "Somebody 2020", "request, answer", "the first; the second", "by chance", CAUTION,
-        "baseline: nothing protects it", "claimed by the profile", "25 % (12.7 % to 41.2 %), 10 of 40",
+        "292 of 300", "□ not refuted", "– not tested", "■ refuted", "the total may be known", "river ×2, <boat>",
+        "membership & more", "securetm audit quick", "Somebody 2020", "request, answer", "the first; the second", "by chance",
+        "baseline: nothing protects it", "claimed by the profile", "25 % (12.7 % to 41.2 %)", "10 of 40", CAUTION,
+        "one try is one document", "counts as refuted from 5 % on", "confidence 95 %", "interval would begin at 98.8 %",
     ):  # fmt: skip
-        assert wanted in text.replace(SPACE, " "), wanted
+        assert wanted in text, wanted
     assert "safe:" not in text
 
 
+def test_the_summary_counts_what_was_tried_against_what() -> None:
+    assert "claims of a profile 0 1 0 what no profile claims 1 0 1 baselines, which must break 1 0 0" in said(AUDIT)
+
+
+def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_several_tests() -> None:
+    text = said(FULL)
+    for wanted in (
+        "epsilon = 1 per document, delta = 1e-05", "99.975 %: 4 claimed epsilons are tested here",
+        "hold together at no less than 99.9 % (Bonferroni)", "from 0.3 % on, which is the most that the claimed epsilon allows",
+        "epsilon shown for certain: 1.42 (0.62 to 2.31)", "7.1 (5.2 to no bound)", "could show 2.2 at most",
+    ):  # fmt: skip
+        assert wanted in text, wanted
+
+
+def test_refusals_and_channels_have_their_tables() -> None:
+    text = said(FULL)
+    assert "masked 100 19 documents of each of 5 parties in a sum refused by south (BelowMinimum); nothing was opened" in text
+    assert "coordinator of curious_coordinator seen seen – –" in text
+    assert "model reader of published_model – – seen seen" in text
+    went_on = dataclasses.replace(FULL.refusals[0], refused=False, by="", reason="")
+    assert "went on: the minimum does not hold here" in said(dataclasses.replace(FULL, refusals=(went_on,)))
+
+
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
-    text = audit_page(AUDIT, 2)
+    text = audit_page(FULL, 2)
     seen = Seen(text)
-    assert not {tag for tag, _ in seen.tags} & {"script", "link", "img", "iframe", "object", "embed", "a"}
-    assert not [name for _, attrs in seen.tags for name in attrs if name in ("src", "href", "srcset") or name.startswith("on")]
+    assert not {tag for tag, _ in seen.tags} & {"script", "link", "img", "iframe", "object", "embed", "form"}
+    assert not [name for _, attrs in seen.tags for name in attrs if name in ("src", "srcset") or name.startswith("on")]
+    links = [str(attrs["href"]) for tag, attrs in seen.tags if "href" in attrs and tag == "a"]
+    places = {attrs["id"] for _, attrs in seen.tags if "id" in attrs}
+    assert links
+    assert all(link.startswith("#") and link[1:] in places for link in links)
     assert "url(" not in text
-    assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
+    assert re.findall(r"https?://[^\s\"']+", text) == []
+
+
+def test_headings_go_down_one_step_at_a_time_and_no_name_is_given_twice() -> None:
+    tags = Seen(audit_page(FULL, 2)).tags
+    levels = [int(tag[1]) for tag, _ in tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(next_one <= one + 1 for one, next_one in pairwise(levels))
+    names = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(names) == len(set(names))
+    assert {"header", "main", "nav", "footer"} <= {tag for tag, _ in tags}
+
+
+def test_hostile_words_stay_words() -> None:
+    """In a document, a run's name, a profile or a plan: whatever comes from outside."""
+    plain = audit_page(FULL, 2)
+    nasty = finding(
+        title=HOSTILE, profile=HOSTILE, claim=HOSTILE, why=HOSTILE, sees=(HOSTILE,), limits=(HOSTILE,), run=HOSTILE,
+        examples=(Example(f"{HOSTILE}, b", f"a, {HOSTILE}", False), Example(HOSTILE, HOSTILE, True)), setting=HOSTILE,
+        curves=(Curve("roc", HOSTILE, (0.0, 1.0), (0.5, 1.0)), Curve("epsilon", HOSTILE, (1.0,), (0.5,))), remark=HOSTILE,
+        adversary=HOSTILE, threat_model=HOSTILE, epsilon=1.0, epsilon_unit=HOSTILE, model=HOSTILE, effort=HOSTILE,
+    )  # fmt: skip
+    refused = dataclasses.replace(FULL.refusals[0], profile=HOSTILE, attempt=HOSTILE, by=HOSTILE, reason=HOSTILE)
+    audit = dataclasses.replace(
+        FULL, plan=HOSTILE, title=HOSTILE, run=HOSTILE, findings=(nasty,), refusals=(refused,), not_tried=(HOSTILE,),
+        reproduce=(HOSTILE,), version=HOSTILE, made=HOSTILE,
+    )  # fmt: skip
+    seen = Seen(audit_page(audit, 2))
+    assert seen.open == []
+    assert {tag for tag, _ in seen.tags} <= {tag for tag, _ in Seen(plain).tags} | {"title"}
+    assert not [name for _, attrs in seen.tags for name in attrs if name.startswith("on") or name == "src"]
+    assert " ".join(seen.text).count("<script>alert(1)</script>") > 20
 
 
 def test_the_page_warns_where_it_quotes_and_quotes_only_where_wanted() -> None:
@@ -103,15 +117,65 @@ def test_the_page_warns_where_it_quotes_and_quotes_only_where_wanted() -> None:
     assert "quotes what was recovered" not in silent
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_terminal_shows_all_within_its_width(width: int) -> None:
-    out = StringIO()
-    show_audit(AUDIT, 2, Console(file=out, width=width, highlight=False))
-    assert max(map(len, out.getvalue().splitlines())) <= width
-    text = " ".join(out.getvalue().replace("│", " ").replace(SPACE, " ").split())
-    for wanted in ("What <is> learned?", "2. not refuted: reached 0.", "membership & more", "4 findings in 41 s.", "<boat>"):
-        assert wanted in text
-    assert "no evidence of safety" in text
+def test_words_that_were_missed_and_words_that_were_invented_are_marked() -> None:
+    text = audit_page(FULL, 2)
+    assert '<u class="missed">ferry</u>' in text
+    assert '<s class="wrong">harbour</s>' in text
+    assert "2 of 4 words" in text
+    cut = Example("a ×9, b … and 3 words more", "a ×9, c … and 2 words more", False)
+    assert "of 2 words" not in audit_page(dataclasses.replace(AUDIT, findings=(finding(examples=(cut,)),)), 2)
+
+
+def test_curves_are_told_apart_by_letters_and_dashes() -> None:
+    drawn = planes(PROTECTED)
+    assert re.findall(r">([ABε])</text>", drawn) == ["ε", "A", "B", "A", "B"]  # on the lines, then beside their names
+    assert drawn.count("stroke-dasharray") == 2
+    assert "likelihood ratio, 40 shadow models" in drawn
+    assert "10\N{NO-BREAK SPACE}%" in drawn
+    assert "ε" not in planes(MEMBERSHIP)  # which claims no epsilon
+    assert "ε" not in planes(dataclasses.replace(PROTECTED, epsilon_unit="word"))  # of something else than was tried
+    assert "as claimed" in planes(EMPIRICAL)
+    assert planes(CLAIM) == ""
+
+
+def test_the_rates_beside_a_curve_are_read_off_without_guessing_between_thresholds() -> None:
+    curve = Curve("roc", "a", (0.0, 0.005, 0.05, 1.0), (0.1, 0.2, 0.6, 1.0))
+    drawn = planes(finding(curves=(curve,))).replace(SPACE, " ")
+    cells = re.findall(r'<td role="cell"[^>]*>([^<]*)</td>', drawn)
+    assert cells == ["10 %", "20 %", "60 %"]
+
+
+def test_an_epsilon_has_an_axis_of_its_own_and_an_interval_without_end_an_arrow() -> None:
+    several = strips([strip_of(one, Html("x")) for one in (finding(), EMPIRICAL, UNPROTECTED)])
+    assert several.count("<figure>") == 2
+    axis = re.findall(r'text-anchor="middle">([\d.]+)</text>', several)
+    assert [float(mark) for mark in axis] == [0, 2, 4, 6, 8]
+    arrow = "M2 11l6 5l-6 5"
+    assert arrow in several
+    assert arrow not in strips([strip_of(EMPIRICAL, Html("x"))])
+    assert "1.42 (0.62 to 2.31), by chance 0" in several
+
+
+def test_small_shares_have_an_axis_of_their_own_only_if_all_of_a_measure_are_small() -> None:
+    assert "100" + SPACE not in strips([strip_of(CLAIM, Html("x"))])
+    assert strips([strip_of(one, Html("x")) for one in (finding(), CLAIM)]).count("<figure>") == 1
+
+
+def test_an_audit_that_found_nothing_still_has_a_page() -> None:
+    nothing = dataclasses.replace(AUDIT, findings=(), not_tried=())
+    assert "No claim of any profile was tried" in said(nothing)
+    every = measured("epsilon shown", UNIT, Bounded(math.inf, math.inf, math.inf, math.inf), 0.95)
+    assert "no bound" in said(dataclasses.replace(AUDIT, findings=(finding(measured=every),)))
+
+
+def test_sixty_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
+    text = audit_page(large(60), 6)
+    assert len(text.encode()) < 2_000_000
+    tags = Seen(text).tags
+    folded = [attrs for tag, attrs in tags if tag == "details"]
+    assert len(folded) == 60
+    assert not any("open" in attrs for attrs in folded)
+    assert all("open" in attrs for tag, attrs in Seen(audit_page(FULL, 2)).tags if tag == "details")
 
 
 def test_the_headline_never_says_more_than_was_tried() -> None:
@@ -135,6 +199,7 @@ def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:
     assert first["ceiling"] == pytest.approx(0.025 ** (1 / 300))
     assert (first["unit"], first["measure"], first["seconds"]) == (UNIT, MEASURE, 3.2)
     assert len(first["examples"]) == 1
+    assert {f["verdict"] for f in record(AUDIT, 1)["findings"]} == {REFUTED, NOT_REFUTED, NOT_TESTED}
 
 
 @pytest.mark.parametrize(
@@ -143,22 +208,3 @@ def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:
 )
 def test_shares_are_never_rounded_to_all_or_nothing(value: float, text: str) -> None:
     assert share(value) == f"{text}{SPACE}%"
-
-
-def test_a_real_browser_shows_the_page(tmp_path: Path) -> None:
-    """Headless Chromium draws it, keeps all of its parts, and prints it."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no browser is installed")
-    page, shot = tmp_path / "audit.html", tmp_path / "audit.png"
-    write_audit(AUDIT, page, 2)
-    common = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    drawn = subprocess.run(
-        [*common, f"--screenshot={shot}", "--window-size=900,2000", page.as_uri()], capture_output=True, timeout=120, check=True
-    )
-    assert shot.stat().st_size > 20_000, drawn.stderr
-    dumped = subprocess.run([*common, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
-    assert "Results beside chance" in dumped.stdout
-    printed = tmp_path / "audit.pdf"
-    subprocess.run([*common, f"--print-to-pdf={printed}", page.as_uri()], capture_output=True, timeout=120, check=True)
-    assert printed.read_bytes().startswith(b"%PDF")

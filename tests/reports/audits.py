@@ -1,0 +1,177 @@
+"""Audits as an audit plan would give them, from records alone: a small one, and one with all that a page can show."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from securetm.leakage.attack import Bounded, Counted, Curve, Example
+from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, Refusal, measured
+
+MEASURE, UNIT = "documents recovered exactly", "document"
+CHANCE = measured(MEASURE, UNIT, Counted(0, 300), 0.95)
+
+
+def finding(**changes: object) -> Finding:
+    """A finding as an audit would give it."""
+    plain = Finding(
+        attack="gradient_inversion",
+        title="Documents from <one> gradient",
+        adversary="coordinator",
+        threat_model="curious_coordinator",
+        profile="open",
+        model="prodlda",
+        claim="sees only sums",
+        measured=measured(MEASURE, UNIT, Counted(292, 300), 0.95),
+        refuted_from=0.05,
+        confidence=0.95,
+        verdict=REFUTED,
+        why="the interval begins at 0.948",
+        baseline=True,
+        claimed=False,
+        accepted="",
+        seconds=3.2,
+        chance=CHANCE,
+        beside=(measured("named words that occur", "word", Counted(10, 40), 0.95),),
+        examples=(Example("river ×2, <boat>", "river ×2, <boat>", True), Example("court", "", False)),
+        setting="5 parties",
+        effort="4 rounds",
+        citation="Somebody 2020",
+        cost="nothing",
+        given="the words",
+        sees=("request", "answer"),
+        limits=("the first", "the second"),
+    )
+    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
+
+
+CLAIM = finding(
+    profile="masked", measured=CHANCE, verdict=NOT_REFUTED, why="reached 0", baseline=False, claimed=True, examples=()
+)
+LEAK = finding(profile="masked", baseline=False, accepted="the total may be known", claim="the total is private")
+IDLE = finding(profile="masked", measured=measured(MEASURE, UNIT, Counted(0, 0), 0.95), verdict=NOT_TESTED, baseline=False)
+AUDIT = Audit(
+    "quick", "What <is> learned?", "demonstration", (finding(), CLAIM, LEAK, IDLE), ("membership & more",), 41.0, "0.1.0",
+    ("securetm audit quick",),
+)  # fmt: skip
+
+
+# ---- curves and epsilons, as membership inference and canaries give them -------------------------------------------
+
+
+def roc(label: str, shift: float, tries: int = 1000, seed: int = 1) -> Curve:
+    """The curve of a test whose scores lie so far apart."""
+    rng = np.random.default_rng(seed)
+    out, inside = np.sort(rng.standard_normal(tries)), np.sort(rng.standard_normal(tries) + shift)
+    at = np.unique(np.concatenate([out, inside]))[::-1]
+    false = [float(1 - np.searchsorted(out, t) / tries) for t in at]
+    true = [float(1 - np.searchsorted(inside, t) / tries) for t in at]
+    return Curve("roc", label, tuple(false), tuple(true))
+
+
+MEMBERSHIP = finding(
+    attack="membership",
+    title="Whether a document was in the training",
+    adversary="model reader",
+    threat_model="published_model",
+    claim="a document's membership is hidden",
+    measured=measured("members found at 0.1 % false positives", UNIT, Counted(138, 1000), 0.999),
+    confidence=0.999,
+    chance=measured("members found at 0.1 % false positives", UNIT, Counted(1, 1000), 0.999),
+    beside=(measured("area under the curve", "pair", Bounded(0.843, 0.821, 0.862, 0.999), 0.999),),
+    examples=(),
+    curves=(roc("likelihood ratio, 40 shadow models", 1.6), roc("loss threshold", 0.4, seed=2)),
+    sees=("model", "vocabulary"),
+    setting="5 parties, all documents of each in every answer, 20 rounds",
+    effort="40 shadows, 2000 candidates",
+    citation="Carlini et al. 2022, arXiv 2112.03570; Manzonelli et al. 2024",
+)
+PROTECTED = dataclasses.replace(
+    MEMBERSHIP,
+    profile="dp-central",
+    baseline=False,
+    claimed=True,
+    verdict=NOT_REFUTED,
+    why="this attack, at this effort, reached 0.002",
+    measured=measured("members found at 0.1 % false positives", UNIT, Counted(2, 1000), 0.99975),
+    confidence=0.99975,
+    tests=4,
+    refuted_from=0.0027,
+    epsilon=1.0,
+    delta=1e-5,
+    epsilon_unit="document",
+    curves=(roc("likelihood ratio, 40 shadow models", 0.1, seed=3), roc("loss threshold", 0.02, seed=4)),
+    beside=(measured("area under the curve", "pair", Bounded(0.512, 0.48, 0.54, 0.999), 0.99975),),
+)
+EMPIRICAL = finding(
+    attack="empirical_epsilon",
+    title="The epsilon that canaries show",
+    adversary="model reader",
+    threat_model="published_model",
+    profile="dp-central",
+    claim="the total is differentially private",
+    measured=measured("epsilon shown for certain", "document", Bounded(1.42, 0.62, 2.31, 2.2), 0.999),
+    confidence=0.999,
+    refuted_from=4.38,
+    epsilon=4.38,
+    delta=1e-5,
+    epsilon_unit="document",
+    tests=4,
+    chance=measured("epsilon shown for certain", "document", Bounded(0.0, 0.0, 0.4, 2.2), 0.999),
+    baseline=False,
+    claimed=True,
+    verdict=NOT_REFUTED,
+    why="this attack, at this effort, reached 1.42",
+    beside=(),
+    examples=(),
+    curves=(Curve("epsilon", "one run, 1000 canaries", (0.5, 1.0, 2.0, 4.38, 10.0), (0.1, 0.3, 0.8, 1.42, 2.9)),),
+    sees=("model",),
+    effort="1000 canaries",
+)
+UNPROTECTED = dataclasses.replace(
+    EMPIRICAL,
+    profile="open",
+    measured=measured("epsilon shown for certain", "document", Bounded(7.1, 5.2, math.inf, 7.4), 0.999),
+    epsilon=None,
+    delta=None,
+    epsilon_unit="",
+    tests=1,
+    refuted_from=4.0,
+    baseline=True,
+    claimed=False,
+    verdict=REFUTED,
+    why="the interval begins at 5.2",
+    curves=(),
+)
+REFUSED = Refusal("masked", "19 documents of each of 5 parties in a sum", 95, 100, True, "south", "BelowMinimum")
+FULL = dataclasses.replace(
+    AUDIT,
+    findings=(finding(examples=(Example("river ×2, boat, ferry, shore", "river ×2, boat, harbour", False),)),
+              CLAIM, LEAK, IDLE, MEMBERSHIP, PROTECTED, UNPROTECTED, EMPIRICAL),
+    refusals=(REFUSED,),
+    made="2026-01-31",
+)  # fmt: skip
+
+
+def large(findings: int) -> Audit:
+    """As many findings as a full plan may have, over many profiles, attacks and models."""
+    kinds = FULL.findings
+    profiles = (
+        "open",
+        "masked",
+        "masked_strict",
+        "iftm",
+        "ckks",
+        "bfv",
+        "dp-central",
+        "dp-local",
+        "dp-distributed",
+        "fortress",
+    )
+    several = tuple(
+        dataclasses.replace(kinds[n % len(kinds)], profile=profiles[n % len(profiles)], model=("prodlda", "lda-matched")[n % 2])
+        for n in range(findings)
+    )
+    return dataclasses.replace(FULL, plan="full", findings=several, not_tried=tuple(f"thing {n}" for n in range(12)))

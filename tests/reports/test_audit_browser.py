@@ -1,0 +1,95 @@
+"""The audit's page in a real browser: it asks for nothing, fits a narrow screen, and unfolds everything on paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from securetm.reports.audit_page import write_audit
+
+from .audits import FULL, large
+from .browser import BROWSER, Tab, browser
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+
+_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_STICK_OUT = """JSON.stringify([...document.querySelectorAll('td, th, p, h3, summary, svg')]
+  .filter(e => !e.closest('thead') && !e.closest('.rest') && e.getBoundingClientRect().right > innerWidth + 1)
+  .map(e => e.outerHTML.slice(0, 80)))"""
+_HEIGHTS = "JSON.stringify([...document.querySelectorAll('details')].map(e => e.getBoundingClientRect().height))"
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "audit.html"
+    write_audit(large(16), path, 2)
+    return path
+
+
+def test_it_asks_for_nothing_but_itself_and_the_browser_has_nothing_to_complain_of(tab: Tab, page: Path) -> None:
+    tab.wide(1100)
+    tab.open(page)
+    assert tab.requested() == [page.as_uri()]
+    assert tab.complaints() == []
+    assert tab.asks("document.compatMode") == "CSS1Compat"
+    assert tab.asks("document.querySelectorAll('script').length") == 0
+
+
+def test_verdicts_are_there_to_be_read(tab: Tab, page: Path) -> None:
+    tab.wide(1100)
+    tab.open(page)
+    text = str(tab.asks("document.body.innerText"))
+    for wanted in ("■ refuted", "□ not refuted", "– not tested", "claims of a profile", "What was not tried"):
+        assert wanted in text
+    assert len(tab.picture()) > 50_000
+
+
+@pytest.mark.parametrize("width", [400, 700, 1100])
+def test_nothing_sticks_out_on_any_screen(tab: Tab, page: Path, width: int) -> None:
+    tab.wide(width)
+    tab.open(page)
+    tab.asks("document.querySelectorAll('details').forEach(e => e.open = true)")
+    assert tab.asks(_WIDE) == 0
+    assert json.loads(str(tab.asks(_STICK_OUT))) == []
+
+
+def test_all_is_unfolded_on_paper(tab: Tab, page: Path) -> None:
+    tab.wide(793)
+    tab.open(page)
+    folded = json.loads(str(tab.asks(_HEIGHTS)))
+    tab.medium("print")
+    unfolded = json.loads(str(tab.asks(_HEIGHTS)))
+    tab.medium("screen")
+    assert len(folded) == 16
+    assert max(folded) < 100
+    assert min(unfolded) > 400
+
+
+def test_it_prints(tab: Tab, tmp_path: Path) -> None:
+    path = tmp_path / "audit.html"
+    write_audit(FULL, path, 2)
+    tab.open(path)
+    printed = tab.pdf()
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/") >= 5
+
+
+def test_a_screen_reader_finds_the_landmarks_and_the_tables(tab: Tab, page: Path) -> None:
+    """On a narrow screen, where rows are blocks: their roles keep them tables."""
+    tab.wide(400)
+    tab.open(page)
+    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+    roles = [node["role"]["value"] for node in nodes if not node.get("ignored")]
+    for role in ("main", "navigation", "banner", "contentinfo", "table", "row", "rowheader", "cell", "heading"):
+        assert role in roles, role
+    pictures = [node for node in nodes if node.get("role", {}).get("value") in ("img", "image") and node.get("name")]
+    assert any("by chance" in node["name"]["value"] for node in pictures)
