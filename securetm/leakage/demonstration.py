@@ -20,6 +20,7 @@ from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.simulation import spent_by, train
 from securetm.federation.sources import corpora_of
 from securetm.leakage.attack import Claimed
+from securetm.leakage.canaries import keep_record, with_canaries
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of
 from securetm.tables import digest
@@ -34,12 +35,15 @@ class Demonstrations:
     made: dict[str, RunFolder] = field(default_factory=dict)
     _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
 
-    def run(self, profile: str, settings: Mapping[str, Any], without: int = 0) -> RunFolder:
-        """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties."""
+    def run(self, profile: str, settings: Mapping[str, Any], without: int = 0, canaries: int = 0) -> RunFolder:
+        """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
+
+        With `canaries`, so many made documents are drawn for each party, and a fair coin puts each among its own or not.
+        """
         whole = {**settings, "profile": profile}
-        name = f"{profile}-{digest(_plain({**whole, 'without': without})).hex()[:8]}"
+        name = f"{profile}-{digest(_plain({**whole, 'without': without, 'canaries': canaries})).hex()[:8]}"
         if name not in self.made:
-            self.made[name] = self._trained(name, self._planned(whole), without)
+            self.made[name] = self._trained(name, self._planned(whole), without, canaries)
         return self.made[name]
 
     def _planned(self, settings: Mapping[str, Any]) -> Plan:
@@ -55,10 +59,15 @@ class Demonstrations:
         path.write_text("\n".join(words), "utf-8")
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
-    def _trained(self, name: str, plan: Plan, without: int) -> RunFolder:
+    def _trained(self, name: str, plan: Plan, without: int, canaries: int) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
-        documents = dict(list(self._documents(plan).items())[without:])
+        documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
+        record = None
+        if canaries:
+            documents, record = with_canaries(documents, canaries, plan.seed, plan.vocabulary.public_words())
         folder = begin(self.place / name, plan, documents, with_content=True, ledgers=self.place / "ledgers" / name)
+        if record is not None:
+            keep_record(record, folder.path)
         train(folder, self.stages)
         return folder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from securetm.federation.party import Documents
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
 from securetm.leakage.attack import Truth
+from securetm.leakage.canaries import record_of
 from securetm.leakage.reading import Asked
-from securetm.leakage.recorded import states_of
+from securetm.leakage.recorded import public_facts, states_of
 from securetm.leakage.retelling import tables_of
 from securetm.leakage.views import Insider
 from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
@@ -34,7 +36,8 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
         for name, counts in held.items()
     }
     states = states_of(folder, {asked.serial for asked in rounds})
-    return Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
+    truth = Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
+    return replace(truth, public=public_facts(folder), canaries=record_of(folder.path, vocabulary))
 
 
 def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:

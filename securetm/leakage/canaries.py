@@ -1,0 +1,75 @@
+"""Made documents that a judge puts among the parties' own by fair coins before a run, and his record of where the coins fell.
+
+They are made of words that the parties use anyway. Who was put in is written beside the run for the judge; no attack reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.corpus.corpus import Corpus
+from securetm.leakage.attack import Canaries
+
+LENGTH = 30  # words of one canary, all different: as many as a bounded row of counts may hold
+RECORD = "canaries.npz"
+_IN, _OUT = "in", "out"
+
+
+def with_canaries(
+    documents: Mapping[str, Corpus], each: int, seed: int, words: Sequence[str] | None = None
+) -> tuple[Mapping[str, Corpus], Corpus]:
+    """Every party's documents with those of its `each` canaries whose coin fell for it, and the record of all canaries.
+
+    Without a list of words, the rarer half of what the parties use often enough for most lists is taken.
+    """
+    rng = np.random.default_rng([seed, each])
+    listed = tuple(words) if words is not None else _rare_words(documents)
+    made = {name: _made(name, each, listed, rng) for name in documents}
+    put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
+    return put, Corpus.concat(list(made.values()), name="canaries")
+
+
+def keep_record(record: Corpus, run: Path) -> None:
+    """Beside the run's transcript, in no role's own folder."""
+    record.save(run / RECORD)
+
+
+def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
+    """The judge's record, with the canaries in the words that were agreed on; None of a run without any."""
+    if not (run / RECORD).is_file():
+        return None
+    record = Corpus.load(run / RECORD).project(vocabulary)
+    assert record.parties is not None
+    return Canaries(_plain(record), tuple(str(name) for name in record.parties), _coins(record))
+
+
+def _made(party: str, each: int, words: tuple[str, ...], rng: np.random.Generator) -> Corpus:
+    """Words drawn for each canary from the whole list: hardly two of them share many."""
+    long = min(LENGTH, len(words))
+    tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
+    coins = np.where(rng.integers(0, 2, each) == 1, _IN, _OUT)
+    names = np.full(each, party)
+    ends = np.arange(1, each + 1) * long
+    return Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}", labels=coins, parties=names)
+
+
+def _coins(record: Corpus) -> Array:
+    assert record.labels is not None
+    return np.asarray(record.labels == _IN)
+
+
+def _plain(record: Corpus) -> Corpus:
+    """Nothing but words: neither a party nor an attack gets to see a coin."""
+    return replace(record, labels=None, parties=None)
+
+
+def _rare_words(documents: Mapping[str, Corpus]) -> tuple[str, ...]:
+    whole = Corpus.concat(list(documents.values()))
+    often = whole.document_frequencies()
+    by_rank = [whole.vocabulary[place] for place in np.argsort(-often, kind="stable")[: int((often >= 5).sum())]]
+    return tuple(sorted(by_rank[len(by_rank) // 2 :] or whole.vocabulary))

@@ -1,0 +1,205 @@
+"""From an attacker's errors to an epsilon that he has shown: lower bounds with their confidence, and what an ideal one reaches.
+
+Pure statistics: it draws nothing, knows no mechanism and reads no message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.intervals import clopper_pearson
+
+_MOST_EPSILON = 1000.0
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How often a test said "in" of what was in (`hits`) and of what was not (`false`)."""
+
+    hits: int
+    present: int
+    false: int
+    absent: int
+
+    def other_way(self) -> Errors:
+        """The same test read as one that says "out": neighbours go both ways."""
+        return Errors(self.absent - self.false, self.absent, self.present - self.hits, self.present)
+
+    def ends(self, confidence: float) -> tuple[float, float, float, float]:
+        """True positives from and up to, false ones from and up to: each end fails with half of what confidence leaves.
+
+        A bound that uses one end of either share fails with all of it at most.
+        """
+        return (*clopper_pearson(self.hits, self.present, confidence), *clopper_pearson(self.false, self.absent, confidence))
+
+    def smoothed(self) -> tuple[float, float]:
+        """Both shares as a middle estimate that is never 0 or 1 (Jeffreys)."""
+        return (self.hits + 0.5) / (self.present + 1), (self.false + 0.5) / (self.absent + 1)
+
+
+# ---- many runs: the direct bound -----------------------------------------------------------------------------------
+
+
+def log_ratio(true: float, false: float, delta: float) -> float:
+    """The least epsilon under which such shares are possible: true <= e^epsilon false + delta. Nothing else is assumed."""
+    if true <= delta:
+        return 0.0
+    return math.inf if false <= 0 else max(0.0, math.log((true - delta) / false))
+
+
+def direct_epsilon(errors: Errors, delta: float, confidence: float) -> float:
+    """The epsilon that is surely shown, by exact intervals of both shares (Jagielski, Ullman and Oprea 2020)."""
+    low, _, _, high = errors.ends(confidence)
+    return log_ratio(low, high, delta)
+
+
+# ---- many runs: by the Gaussian trade-off curve ---------------------------------------------------------------------
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """The delta of Gaussian noise of deviation 1 on a sum that moves by mu (Balle and Wang 2018)."""
+    from scipy.stats import norm
+
+    if mu <= 0:
+        return 0.0
+    first = norm.cdf(mu / 2 - epsilon / mu)
+    second = math.exp(min(700.0, epsilon + float(norm.logcdf(-mu / 2 - epsilon / mu))))
+    return max(0.0, float(first) - second)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The epsilon of such noise at this delta."""
+    return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _MOST_EPSILON)
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """How far a sum may move at noise of deviation 1 under this epsilon and delta."""
+    return _least(lambda mu: gaussian_delta(mu, epsilon) > delta, 100.0)
+
+
+def shift(true: float, false: float) -> float:
+    """How far apart two normal laws of deviation 1 lie if one test has such shares."""
+    from scipy.stats import norm
+
+    return max(0.0, float(norm.isf(false) - norm.isf(true)))
+
+
+def gaussian_shift(errors: Errors, confidence: float) -> float:
+    """The shift that is surely shown if the noise is Gaussian: only its size is then in question (Nasr et al. 2023)."""
+    low, _, _, high = errors.ends(confidence)
+    return shift(low, high)
+
+
+def ideal_direct(runs: int, mu: float, delta: float, confidence: float) -> float:
+    """The direct bound that the best test would reach on so many Gaussian sums of each kind, on average."""
+    return max(direct_epsilon(_expected(runs, at, mu), delta, confidence) for at in _thresholds(mu))
+
+
+def ideal_pure(runs: int, epsilon: float, delta: float, confidence: float) -> float:
+    """The direct bound that the best test would reach on the noise that shows most under a pure epsilon."""
+    right = math.floor(runs / (1 + math.exp(-epsilon)))
+    return direct_epsilon(Errors(right, runs, runs - right, runs), delta, confidence)
+
+
+def ideal_gaussian(runs: int, mu: float, delta: float, confidence: float) -> float:
+    """The same by the Gaussian curve."""
+    return gaussian_epsilon(max(gaussian_shift(_expected(runs, at, mu), confidence) for at in _thresholds(mu)), delta)
+
+
+def _expected(runs: int, at: float, mu: float) -> Errors:
+    from scipy.stats import norm
+
+    return Errors(math.floor(runs * norm.sf(at - mu)), runs, math.ceil(runs * norm.sf(at)), runs)
+
+
+def _thresholds(mu: float) -> Array:
+    return np.linspace(mu / 2, mu / 2 + 5, 51)
+
+
+# ---- one run -------------------------------------------------------------------------------------------------------
+
+
+def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
+    """How likely an (epsilon, delta) mechanism lets at least so many guesses be right (Steinke, Nasr and Jagielski 2023).
+
+    Every canary was in with a fair coin of its own, and one guess about each of `guesses` of them. Under pure epsilon the right
+    ones are at most a binomial of e^epsilon / (1 + e^epsilon); delta adds, for each canary, what it may move that tail by.
+    """
+    from scipy.stats import binom
+
+    right = 1 / (1 + math.exp(-epsilon))
+    tail = float(binom.sf(correct - 1, guesses, right))
+    if delta == 0 or correct == 0:
+        return min(1.0, tail)
+    below = np.cumsum(binom.pmf(np.arange(correct - 1, -1, -1), guesses, right))
+    steepest = float((below / np.arange(1, correct + 1)).max())
+    return min(1.0, tail + 2 * canaries * delta * steepest)
+
+
+def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, confidence: float) -> float:
+    """The least epsilon that does not make so many right guesses too surprising; 0 where chance alone would do."""
+    doubt = 1 - confidence
+
+    def possible(epsilon: float) -> bool:
+        return one_run_chance(canaries, guesses, correct, epsilon, delta) > doubt
+
+    return 0.0 if guesses == 0 else _least(possible, 50.0)
+
+
+def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
+    """How many of the surest guesses are right, on average, where Gaussian noise moves each canary's score by mu.
+
+    Half of the guesses are the highest scores, half the lowest; by symmetry both halves are right equally often.
+    """
+    from scipy.stats import norm
+
+    share = guesses / (2 * canaries)
+    at = _least(lambda x: (norm.sf(x) + norm.sf(x - mu)) / 2 <= share, mu + 40.0, -40.0)
+    return math.floor(guesses * float(norm.sf(at - mu)) / (2 * share))
+
+
+def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float) -> tuple[int, float]:
+    """How many guesses are best, and the bound that an ideal attacker then reaches on a mechanism of exactly this epsilon."""
+    mu = gaussian_mu(epsilon, delta)
+    tried = sorted({max(2, 2 * round(canaries * share / 2)) for share in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)})
+    bounds = {
+        guesses: one_run_epsilon(canaries, guesses, ideal_correct(canaries, guesses, mu), delta, confidence)
+        for guesses in tried
+        if guesses <= canaries
+    }
+    best = max(bounds, key=lambda guesses: (bounds[guesses], -guesses))
+    return best, bounds[best]
+
+
+# ---- which threshold -----------------------------------------------------------------------------------------------
+
+
+def errors_at(threshold: float, present: Array, absent: Array) -> Errors:
+    """A test that says "in" from this score on."""
+    return Errors(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
+
+
+def best_threshold(present: Array, absent: Array, worth: Callable[[Errors], float], tried: int = 64) -> float:
+    """The threshold that shows most on these scores. What it then shows on others is free of having been chosen."""
+    spread = np.concatenate(
+        [np.linspace(0, 0.02, tried // 4), np.linspace(0.02, 0.98, tried), np.linspace(0.98, 1, tried // 2)]
+    )
+    extremes = np.array([absent.max() + 1e-9, (absent.max() + present.max()) / 2, (absent.max() + np.median(present)) / 2])
+    family = np.unique(np.concatenate([np.quantile(present, spread), np.quantile(absent, spread), extremes]))
+    return float(max(family, key=lambda threshold: worth(errors_at(threshold, present, absent))))
+
+
+def _least(holds: Callable[[float], bool], high: float, low: float = 0.0) -> float:
+    """Where a statement that holds from some number on begins to hold; the low end where it always does."""
+    if holds(low):
+        return low
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low

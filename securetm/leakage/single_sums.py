@@ -1,0 +1,238 @@
+"""One noised sum, made many times by the parts of a profile itself, with and without one canary in it. It attacks nothing.
+
+Every station is the profile's own, in the order of a real round, and draws from the operating system; only the sum is short,
+and nobody else is in it. So what is seen is all that noise leaves of one document to somebody who knows all the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from securetm.accounting.composition import total
+from securetm.accounting.pure import basic_epsilon
+from securetm.accounting.spends import leaves_of
+from securetm.contracts import (
+    INF,
+    Answer,
+    Array,
+    Block,
+    Cohort,
+    Desk,
+    Domain,
+    Mechanism,
+    Memory,
+    Needs,
+    Noised,
+    Tally,
+    Terms,
+    Unit,
+)
+from securetm.entropy import OperatingSystem
+from securetm.federation.paying import spend_of
+from securetm.federation.questions import TRAIN, Questions
+from securetm.federation.round import as_opened, pour
+from securetm.leakage.views import Public
+from securetm.mechanisms.noise_shares import honest_shares
+from securetm.mechanisms.rotating import Rotation
+from securetm.profiles import admitted, cohort_of
+
+NAME = "canary"
+NUMBERS = 40  # of a sum at most: more than a bounded row of counts may touch, so that this bound is tried, too
+TOO_LONG = 10.0  # times what a clip lets through: the canary tries that bound as well
+DELTA = 1e-5  # at which an epsilon is stated where nothing is claimed
+_AT_ONCE = 1 << 15  # sums laid end to end
+_SLOTS = 1 << 14  # behind one secret
+_WORDS = 16  # of the list that a slot's noise is drawn over
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Opened sums, one a row; in half of those with a label the canary was, in the others its chance was a fair coin's.
+
+    What has a label the attacker could have made himself: he knows the profile, the canary, and all other documents.
+    """
+
+    present: Array
+    absent: Array
+    unknown: Array = field(repr=False)
+
+    def of_chance(self, rng: np.random.Generator) -> Self:
+        """The same sums in a random order: what an attack still finds in them, it would find in anything."""
+        return replace(self, unknown=rng.permutation(self.unknown, axis=0))
+
+
+@dataclass(frozen=True)
+class One:
+    """What one such sum claims of a unit that is in it for certain: epsilon at this delta, or None where nothing is claimed."""
+
+    epsilon: float | None
+    delta: float
+    pure: bool = False  # whether that epsilon needs no delta, as of Laplace noise
+
+
+@dataclass(frozen=True)
+class OneSum:
+    """A question of few numbers under a profile, and the parties that answer it."""
+
+    public: Public
+    asked: Terms
+    cohort: Cohort
+
+    @classmethod
+    def of(cls, public: Public, words: tuple[str, ...]) -> Self:
+        """The training's own question, shortened, and put to all documents: then no coin leaves the canary out."""
+        questions = Questions(public.plan, public.model)
+        questions.adopt(words)
+        state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
+        terms = questions.make(TRAIN, state).terms
+        short = (Block(NAME, (min(terms.size, NUMBERS),)),)
+        asked = replace(terms, layout=short, batch=0, needs=Needs.SUM, ragged=False)
+        return cls(public, asked, cohort_of(public.profile, public.members))
+
+    @property
+    def terms(self) -> Terms:
+        """What is promised of the answer."""
+        return admitted(self.asked, self.public.profile, self.cohort)
+
+    @property
+    def width(self) -> int:
+        """Numbers of one opening."""
+        return _WORDS if self.terms.unit is Unit.WORD else self.terms.size
+
+    @property
+    def claimed(self) -> One:
+        """What the accountant says of this one sum by the event of the mechanism itself, without sampling."""
+        budget = self.public.profile.budget
+        spend = spend_of(self.asked, self.public.profile, self.cohort)
+        if budget is None or spend is None:
+            return One(None, DELTA)
+        pure = basic_epsilon(leaves_of([spend])) < INF
+        return One(total([spend], budget.delta).epsilon, budget.delta, pure)
+
+    def opened(self, n: int, *, present: bool) -> Array:
+        """So many independent openings, one a row."""
+        if self.terms.unit is Unit.WORD:
+            return np.concatenate(list(self._slots(n, present)))
+        return np.concatenate(list(self._sums(n, present)))
+
+    # ---- sums over documents ----
+
+    def _sums(self, n: int, present: bool) -> Iterator[Array]:
+        mixing = any(isinstance(mechanism, Rotation) for mechanism in self.public.profile.mechanisms)
+        for start in range(0, n, 1 if mixing else _AT_ONCE):
+            yield self._opened_at_once(1 if mixing else min(_AT_ONCE, n - start), present)
+
+    def _opened_at_once(self, times: int, present: bool) -> Array:
+        """Through every station, `times` equal sums laid end to end: each number gets noise of its own."""
+        terms = self.terms
+        shape = (terms.size,) if times == 1 else (times, terms.size)
+        added = sum(self._vector(present and first, shape) for first in (True, *(False,) * (self._shares - 1)))
+        desk = self._at_hand()[0]
+        opened = as_opened(Answer({NAME: np.asarray(added)}), self.public.profile, terms, desk).total
+        assert opened is not None  # a sum was asked for
+        return np.asarray(opened[NAME], dtype=np.float32).reshape(times, terms.size)
+
+    def _vector(self, present: bool, shape: tuple[int, ...]) -> Array:
+        """Run by one party, with the canary or with nothing: what it sends, if nobody hid it."""
+        profile, shown = self.public.profile, replace(self.terms, layout=(Block(NAME, shape),))
+        longer = replace(profile, mechanisms=(_EndToEnd(shape[0] if len(shape) > 1 else 1), *profile.mechanisms))
+        poured = pour(_OneRow(self.asked, _row(self.asked, self.terms)), _Made(int(present)), longer, shown, *self._at_hand())
+        vector = np.asarray(poured.vector[NAME])
+        return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
+
+    @property
+    def _shares(self) -> int:
+        """Answers that are in a sum: where noise comes in shares, only those that nobody can take off again."""
+        return honest_shares(self.cohort) if self.terms.noised is Noised.SHARE else 1
+
+    def _at_hand(self) -> tuple[Desk, Memory, np.random.Generator]:
+        return Desk(self.cohort, OperatingSystem(), _Pocket()), {}, np.random.default_rng(0)
+
+    # ---- slots of words ----
+
+    def _slots(self, n: int, present: bool) -> Iterator[Array]:
+        """Where single words are protected: slots with their word, or with none; each secret gives many of them their noise."""
+        for start in range(0, n, _SLOTS):
+            yield self._slots_at_once(min(_SLOTS, n - start), present)
+
+    def _slots_at_once(self, n: int, present: bool) -> Array:
+        desk, terms = Desk(self.cohort, OperatingSystem(), _Pocket()), self.asked
+        documents: Any = _Made(1, np.full(n, 0 if present else -1, dtype=np.int32))
+        for mechanism in self.public.profile.mechanisms:
+            documents = mechanism.on_documents(documents, terms, desk)
+            terms = mechanism.admit(terms, self.cohort)
+        ends, words, weights = documents.perturbed.between(0, n)
+        table = np.zeros((n, _WORDS), dtype=np.float32)
+        table[np.repeat(np.arange(n), np.diff(ends)), words] = weights
+        return table
+
+
+def _row(asked: Terms, admitted: Terms) -> Array:
+    """The canary's row: the same in every place, and longer than what is let through, where anything bounds it."""
+    if asked.domain is Domain.INTEGER:
+        return np.full((1, asked.size), 1 if admitted.linf == INF else int(TOO_LONG * admitted.linf))
+    step = admitted.grid or 1.0
+    length = 1.0 if admitted.l2 == INF else TOO_LONG * admitted.l2 * step
+    return np.full((1, asked.size), length / asked.size**0.5)
+
+
+@dataclass(frozen=True)
+class _OneRow:
+    """The question: the canary's row if it is there, and nothing else."""
+
+    terms: Terms
+    row: Array
+
+    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+        """Run by the party that holds the canary, and by those that hold nothing."""
+        if len(documents):
+            tally.add(self.row, np.zeros(1, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class _EndToEnd(Mechanism):
+    """Lays equal vectors end to end, so that the stations behind it draw for each of them."""
+
+    times: int
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:  # noqa: ARG002
+        """The sum before any rounding or noise, over and over."""
+        return np.tile(vector, self.times)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """A document that is there or not (contracts.Documents), and for slots the words in them."""
+
+    n: int
+    tokens: Array | None = None
+    vocabulary: tuple[str, ...] = tuple(f"word{n}" for n in range(_WORDS))
+    sentence_ends: None = None
+    embeddings: None = None
+    perturbed: None = None
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def keys(self) -> Array:
+        return np.arange(self.n, dtype=np.uint64)
+
+    @property
+    def persons(self) -> Array:
+        return np.arange(self.n)
+
+    @property
+    def token_ends(self) -> Array | None:
+        return None if self.tokens is None else np.array([len(self.tokens)], dtype=np.int64)
+
+
+class _Pocket(dict[str, bytes]):
+    """A cupboard that is thrown away."""
+
+    def put(self, key: str, value: bytes) -> None:
+        self[key] = value
