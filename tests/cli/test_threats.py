@@ -1,0 +1,199 @@
+"""`securetm threats`: what is required, who claims it, what tried it; exit codes, and that nothing heavy is waited for."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.leakage.evidence import Evidence, Figure, Tried
+from securetm.leakage.evidence_hashes import bound_to
+from securetm.leakage.plans import read_audit_plan
+from securetm.profiles import profile_names
+from securetm.reports.threat_tables import NEVER
+from securetm.threats import threat_model_names
+
+from .conftest import securetm
+from .test_cli import process, told
+
+SUMS = "sees only sums"
+
+
+def result(profile: str, **changes: Any) -> Tried:
+    """What a trial of the plan `quick` would have left behind."""
+    trial = read_audit_plan("quick").trials[0]
+    facts: dict[str, Any] = {
+        "attack": trial.attack,
+        "title": "Documents from one party's gradient",
+        "threat_model": trial.threat_model,
+        "adversary": trial.adversary,
+        "claim": trial.claim,
+        "measured": Figure(trial.measure, "document", 0.0, 0.0, 0.012, 0.988, 0, 300, 0.0),
+        "beside": (),
+        "refuted_from": 0.05,
+        "confidence": 0.95,
+        "verdict": "not refuted",
+        "why": "this attack, at this effort, reached 0",
+        "baseline": False,
+        "claimed": True,
+        "accepted": "",
+        "epsilon": None,
+        "sees": ("request", "vocabulary", "sealed"),
+        "helpers": 0,
+        "setting": "5 parties",
+        "effort": "4 rounds",
+        "seconds": 1.0,
+        "date": "2026-11-21",
+        "cores": 2,
+        "python": "3.11.7",
+        "bound": bound_to(trial, profile),
+    }
+    return Tried(**{**facts, **changes})
+
+
+def kept(folder: Path, profile: str, *results: Tried) -> Path:
+    """A folder of evidence with these results."""
+    from dataclasses import asdict
+
+    evidence = Evidence(profile, "prodlda", "quick", results)
+    (folder / evidence.name).write_text(json.dumps(asdict(evidence)), "utf-8")
+    return folder
+
+
+def threats(profile: str, folder: Path, *more: str) -> Any:
+    return securetm("threats", profile, "--evidence", str(folder), "--json", *more)
+
+
+def only_claim(facts: Any) -> Any:
+    coordinator = facts["threat_models"][0]["adversaries"][0]
+    assert coordinator["adversary"] == "coordinator"
+    return coordinator["required"][0]
+
+
+def test_a_claim_that_held_is_told_with_its_figures(tmp_path: Path) -> None:
+    said = threats("masked", kept(tmp_path, "masked", result("masked")))
+    assert said.code == 0, said.err
+    claim = only_claim(said.json)
+    assert (claim["claim"], claim["colluding"], claim["gap"], claim["result"]) == (SUMS, 2, "", "not refuted")
+    assert [(one["by"], one["colluding"]) for one in claim["claimed_by"]] == [("aggregation masked", 2)]
+    (tried,) = claim["tried_by"]
+    assert (tried["attack"], tried["model"], tried["date"]) == ("gradient_inversion", "prodlda", "2026-11-21")
+    assert (tried["value"], tried["low"], tried["high"]) == (0.0, 0.0, 0.012)
+    assert tried["stale"] == []
+    words = " ".join(said.err.split())
+    assert "no evidence of safety" in words
+    assert "1 of 1 were tried, none refuted" in words
+
+
+def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
+    broken = result("masked", verdict="refuted", measured=Figure("documents", "document", 1.0, 0.99, 1.0, 0.99, 300, 300, 0.0))
+    said = threats("masked", kept(tmp_path, "masked", broken))
+    assert said.code == 1
+    assert said.json["refuted_claims"] == [SUMS]
+    assert only_claim(said.json)["result"] == "refuted"
+    assert "Refuted by our own attacks" in said.err
+
+
+def test_what_nobody_claims_cannot_be_refuted(tmp_path: Path) -> None:
+    shown = result("open", verdict="refuted", claimed=False, baseline=True)
+    said = threats("open", kept(tmp_path, "open", shown))
+    assert said.code == 0, said.err
+    accepted = {one["claim"]: one for one in said.json["threat_models"][0]["accepts"]}
+    assert accepted[SUMS]["result"] == "refuted"
+
+
+def test_what_was_never_tried_is_said(tmp_path: Path) -> None:
+    said = threats("masked", tmp_path)
+    claim = only_claim(said.json)
+    assert (claim["result"], claim["tried_by"]) == (NEVER, [])
+    assert {"attack": "gradient_inversion", "plan": "quick"} in claim["planned"]
+    assert said.code == 0
+    assert "0 of 1 were tried" in " ".join(said.err.split())
+
+
+def test_a_required_claim_that_is_not_made_exits_1(tmp_path: Path) -> None:
+    profile = tmp_path / "mine.toml"
+    profile.write_text(UNSOUND, "utf-8")
+    said = threats(str(profile), tmp_path)
+    assert said.code == 1
+    assert only_claim(said.json)["gap"].startswith("nothing promises it")
+    assert only_claim(said.json)["claimed_by"] == []
+    assert "GAP" in said.err
+
+
+UNSOUND = """
+name = "mine"
+title = "No protection against somebody who is feared"
+threat_model = "curious_coordinator"
+aggregation = "plain"
+vocabularies = ["file"]
+"""
+
+
+def test_stale_results_are_said_to_be(tmp_path: Path) -> None:
+    old = result("masked", bound={**result("masked").bound, "attack": "0" * 64})
+    said = threats("masked", kept(tmp_path, "masked", old))
+    (tried,) = only_claim(said.json)["tried_by"]
+    assert tried["stale"] == ["the attack gradient_inversion changed since"]
+    assert "stale" in said.err
+
+
+def test_every_threat_model_is_shown_on_demand(tmp_path: Path) -> None:
+    own, whole = threats("masked", tmp_path), threats("masked", tmp_path, "--all")
+    assert [one["name"] for one in own.json["threat_models"]] == ["curious_coordinator"]
+    assert sorted(one["name"] for one in whole.json["threat_models"]) == sorted(threat_model_names())
+    assert whole.code == 0  # gaps in threat models that it was not made for are shown, and are no failure
+    gaps = {one["name"]: one["gaps"] for one in whole.json["threat_models"]}
+    assert gaps["hostile_coordinator"] > 0
+    assert [one["own"] for one in whole.json["threat_models"]].count(True) == 1
+
+
+def test_an_attack_with_more_eyes_or_helpers_says_nothing_of_a_weaker_adversary(tmp_path: Path) -> None:
+    """What was read of answers in the clear is no result on a coordinator that sees sealed ones only."""
+    stronger = result("bfv", sees=("request", "answer"))
+    helped = result("bfv", helpers=1, sees=("request", "sealed"))
+    alike = result("bfv", sees=("request", "sealed"))
+    for tried, counts in ((stronger, False), (helped, False), (alike, True)):
+        claim = only_claim(threats("bfv", kept(tmp_path, "bfv", tried)).json)
+        assert bool(claim["tried_by"]) is counts
+
+
+def test_words_and_documents_are_different_units(tmp_path: Path) -> None:
+    private = "the total is differentially private"
+    seen = {"sees": ("model", "vocabulary"), "adversary": "model reader", "claim": private}
+    of_documents = result("iftm", threat_model="model_reader", **seen)
+    of_words = result("iftm", threat_model="word_occurrences", **seen)
+    facts = threats("iftm", kept(tmp_path, "iftm", of_documents, of_words)).json
+    reader = next(one for one in facts["threat_models"][0]["adversaries"] if one["adversary"] == "model reader")
+    (claim,) = reader["required"]
+    assert claim["unit"] == "word"
+    assert len(claim["tried_by"]) == 1
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_every_profile_on_the_shelf_makes_what_its_threat_model_requires(profile: str, tmp_path: Path) -> None:
+    """What was found by audits of this version is judged by the tests of the evidence."""
+    said = threats(profile, tmp_path)
+    assert said.code == 0, said.err
+    assert all(not claim["gap"] for one in said.json["threat_models"][0]["adversaries"] for claim in one["required"])
+
+
+def test_misuses_end_in_a_letter(tmp_path: Path) -> None:
+    told(securetm("threats"), 2, "Missing argument")
+    told(securetm("threats", "magic"), 2, "no profile called 'magic'")
+    told(securetm("threats", "masked", "--evidence", str(tmp_path / "absent")), 2, "--evidence")
+    (tmp_path / "open--prodlda.json").write_text("{", "utf-8")
+    told(securetm("threats", "open", "--evidence", str(tmp_path)), 3, "open--prodlda.json cannot be read")
+
+
+def test_it_answers_soon() -> None:
+    """In a process of its own, as long as `securetm check`, which reads the same profile, and a little more."""
+    spent = {}
+    for command in ("check", "threats"):
+        begun = time.perf_counter()
+        assert process(command, "masked").returncode == 0
+        spent[command] = time.perf_counter() - begun
+    assert spent["threats"] < 2 * spent["check"] + 0.5
