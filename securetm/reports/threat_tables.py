@@ -133,7 +133,8 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
 
     What is accepted is accepted of everybody: then no adversary is named, and each result counts.
     """
-    tried = [one for one in known.tried if one[1].claim == claim.what and _by_these(one[1], claim, adversaries)]
+    empty = {"answer", "sealed"} - {known.profile.aggregation.channel}  # whoever may read it finds nothing there
+    tried = [one for one in known.tried if one[1].claim == claim.what and _by_these(one[1], claim, adversaries, empty)]
     done = {result.attack for _, result, _ in tried}
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
@@ -145,10 +146,10 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     }
 
 
-def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary]) -> bool:
+def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary], empty: set[str]) -> bool:
     """Whether one of them could have done it: it has the name, sees all that was read, and has as many helpers."""
     able = (
-        one.name == tried.adversary and set(tried.sees) <= set(one.sees) and tried.helpers <= one.colludes_with_parties
+        one.name == tried.adversary and set(tried.sees) - empty <= set(one.sees) and tried.helpers <= one.colludes_with_parties
         for one in adversaries
     )
     return not adversaries or (any(able) and _same_unit(tried.threat_model, tried.adversary, claim))

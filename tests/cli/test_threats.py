@@ -152,10 +152,10 @@ def test_every_threat_model_is_shown_on_demand(tmp_path: Path) -> None:
 
 
 def test_an_attack_with_more_eyes_or_helpers_says_nothing_of_a_weaker_adversary(tmp_path: Path) -> None:
-    """What was read of answers in the clear is no result on a coordinator that sees sealed ones only."""
-    stronger = result("bfv", sees=("request", "answer"))
+    """What was read out of totals is no result on a coordinator that sees none; nothing passes in the clear where all is sealed."""
+    stronger = result("bfv", sees=("request", "sealed", "total"))
     helped = result("bfv", helpers=1, sees=("request", "sealed"))
-    alike = result("bfv", sees=("request", "sealed"))
+    alike = result("bfv", sees=("request", "answer", "sealed"))
     for tried, counts in ((stronger, False), (helped, False), (alike, True)):
         claim = only_claim(threats("bfv", kept(tmp_path, "bfv", tried)).json)
         assert bool(claim["tried_by"]) is counts
