@@ -1,13 +1,32 @@
-"""An audit in the terminal: a sentence, a row for each finding, what was recovered, what was not tried. It judges nothing."""
+"""An audit in the terminal: a sentence, a row for each finding, what was recovered, what was not tried. It judges nothing.
+
+Eighty columns are enough: only the last column of each table gives way.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from securetm.leakage.findings import REFUTED, Audit, Finding
-from securetm.reports.findings import CAUTION, figure, headline, of_whom, share
+from securetm.leakage.findings import NOT_TESTED, REFUTED, Audit, Finding
+from securetm.reports.findings import (
+    CAUTION,
+    MARKS,
+    Numbered,
+    by_adversary,
+    claimed_epsilon,
+    compared,
+    figure,
+    headline,
+    of_whom,
+    refusal_in_words,
+    tally,
+    verdict,
+)
 
 _SHOWN = 2  # examples of a finding
 
@@ -15,43 +34,77 @@ _SHOWN = 2  # examples of a finding
 def show_audit(audit: Audit, examples: int, to: Console) -> None:
     """All of it, in the order in which people ask."""
     to.print(f"[bold]{escape(audit.title)}[/bold]")
-    to.print(_verdicts(audit))
+    for (threats, adversary), several in by_adversary(audit).items():
+        to.print(_verdicts(f"{adversary} of {threats}", several))
+    _say_why(audit, to)
     for number, finding in enumerate(audit.findings, start=1):
-        if finding.verdict != REFUTED:
-            to.print(f"{number}. {finding.verdict}: {escape(finding.why)}.")
-    for finding in audit.findings:
-        if finding.examples and examples and finding.measured.hits:
-            to.print(_recovered(finding, min(examples, _SHOWN)))
-    style = "bold red" if audit.refuted_claims else "bold"
-    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
-    to.print("[bold]Not tried:[/bold]")
-    for sentence in audit.not_tried:
-        to.print(f"  • {escape(sentence)}")
+        if finding.examples and examples and finding.verdict != NOT_TESTED:
+            to.print(_recovered(number, finding, min(examples, _SHOWN)))
+    _sum_up(audit, to)
+    _list("Refused below the least number of documents", [_refusal(audit, n) for n in range(len(audit.refusals))], to)
+    _list("Not tried", audit.not_tried, to)
     to.print(f"{len(audit.findings)} findings in {audit.seconds:.0f} s.")
 
 
-def _verdicts(audit: Audit) -> Table:
-    table = Table(header_style="bold", show_lines=True)
-    for column in ("", "profile", "claim", "attack, and what it reached", "chance", "verdict"):
-        table.add_column(column, overflow="fold")
-    for number, finding in enumerate(audit.findings, start=1):
-        reached = f"{finding.title}: {figure(finding.measured)} {finding.measured.measure}"
-        table.add_row(
-            str(number),
-            escape(finding.profile),
-            escape(f"“{finding.claim}”: {of_whom(finding)}"),
-            escape(reached),
-            escape(share(finding.chance.value) if finding.chance and finding.chance.value is not None else "–"),
-            f"[bold]{finding.verdict}[/bold]" if finding.verdict == REFUTED else escape(finding.verdict),
-        )
+def _verdicts(title: str, several: Sequence[Numbered]) -> Table:
+    table = Table(title=f"Seen by {title}", title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("profile", overflow="fold", max_width=14)
+    table.add_column("attack, what it reached, and what it tried", overflow="fold")
+    for number, finding in several:
+        shown = f"[bold]{verdict(finding)}[/bold]" if finding.verdict == REFUTED else verdict(finding)
+        table.add_row(str(number), shown, escape(finding.profile), _told(finding))
     return table
 
 
-def _recovered(finding: Finding, examples: int) -> Table:
-    title = f"Recovered under {finding.profile} by {finding.title.lower()}"
-    table = Table(title=title, title_justify="left", header_style="bold", show_lines=True)
+def _told(finding: Finding) -> str:
+    found, epsilon = finding.measured, claimed_epsilon(finding)
+    lines = (
+        finding.title,
+        f"{found.measure}: {figure(found)}",
+        compared(finding) if found.value is not None else "",
+        f"tries “{finding.claim}”, {of_whom(finding)}",
+        f"claimed: {epsilon}" if epsilon else "",
+    )
+    first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in lines if line)  # rich would break it
+    return "\n".join((first, *(f"[dim]{line}[/dim]" for line in rest)))
+
+
+def _say_why(audit: Audit, to: Console) -> None:
+    for number, finding in enumerate(audit.findings, start=1):
+        if finding.verdict != REFUTED:
+            to.print(f"{number}. {finding.verdict}: {escape(finding.why)}.")
+
+
+def _recovered(number: int, finding: Finding, examples: int) -> Table:
+    title = f"{number}. Recovered under {escape(finding.profile)} by {escape(finding.title.lower())}"
+    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, show_lines=True)
     for column in ("the original", "recovered", "exact"):
         table.add_column(column, overflow="fold")
     for example in finding.examples[:examples]:
         table.add_row(escape(example.original), escape(example.recovered or "nothing"), "yes" if example.exact else "no")
     return table
+
+
+def _sum_up(audit: Audit, to: Console) -> None:
+    table = Table(header_style="bold", box=SIMPLE_HEAD)
+    for column in ("number of findings", *(f"{mark} {word}" for word, mark in MARKS.items())):
+        table.add_column(column, justify="left" if column == "number of findings" else "right", no_wrap=True)
+    for name, *counts in tally(audit):
+        table.add_row(name, *map(str, counts))
+    to.print(table)
+    style = "bold red" if audit.refuted_claims else "bold"
+    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
+
+
+def _refusal(audit: Audit, place: int) -> str:
+    one = audit.refusals[place]
+    return f"{one.profile}, at least {one.minimum:,} documents: {one.attempt}: {refusal_in_words(one)}"
+
+
+def _list(title: str, sentences: Sequence[str], to: Console) -> None:
+    if sentences:
+        to.print(f"[bold]{title}:[/bold]")
+    for sentence in sentences:
+        to.print(f"  • {escape(sentence)}")

@@ -1,0 +1,62 @@
+"""The audit in the terminal: all of it, within its width, however hostile the words."""
+
+from __future__ import annotations
+
+import dataclasses
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from securetm.leakage.attack import Example
+from securetm.leakage.findings import Audit
+from securetm.reports.audit_tables import show_audit
+
+from .audits import AUDIT, FULL, finding, large
+
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+def shown(audit: Audit, width: int, examples: int = 2) -> str:
+    out = StringIO()
+    show_audit(audit, examples, Console(file=out, width=width, highlight=False))
+    return out.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace(SPACE, " ").split())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("audit", [AUDIT, FULL, large(60)], ids=["small", "full", "large"])
+def test_the_terminal_shows_all_within_its_width(width: int, audit: Audit) -> None:
+    text = shown(audit, width)
+    assert max(map(len, text.splitlines())) <= width
+    for wanted in ("What <is> learned?", "2. not refuted: reached 0.", f"{len(audit.findings)} findings in 41 s.", "<boat>"):
+        assert wanted in flat(text) or (wanted == "<boat>" and audit is not AUDIT)
+    assert "no evidence of safety" in flat(text)
+
+
+def test_verdicts_stay_in_one_piece() -> None:
+    text = shown(large(60), 80)
+    assert text.count("□ not refuted") == 23  # 22 findings and the head of the summary
+    assert text.count("■ refuted") == 31
+    assert text.count("– not tested") == 9
+
+
+def test_claimed_epsilons_and_refusals_are_there() -> None:
+    text = flat(shown(FULL, 120))
+    assert "claimed: epsilon = 4.38 per document, delta = 1e-05" in text
+    assert "masked, at least 100 documents: 19 documents of each of 5 parties in a sum: refused by south (BelowMinimum)" in text
+
+
+def test_markup_in_words_is_not_obeyed() -> None:
+    nasty = "[bold red]danger[/bold red] [link=x]y[/link]"
+    one = finding(title=nasty, profile=nasty, claim=nasty, why=nasty, examples=(Example(nasty, nasty, True),))
+    text = shown(dataclasses.replace(AUDIT, findings=(one,), not_tried=(nasty,), title=nasty), 400)
+    assert text.count(nasty) >= 7
+    assert "\x1b" not in text
+
+
+def test_nothing_is_quoted_where_nothing_is_wanted() -> None:
+    assert "river" not in shown(AUDIT, 80, 0)
