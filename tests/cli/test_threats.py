@@ -152,7 +152,7 @@ def test_every_threat_model_is_shown_on_demand(tmp_path: Path) -> None:
 
 
 def test_an_attack_with_more_eyes_or_helpers_says_nothing_of_a_weaker_adversary(tmp_path: Path) -> None:
-    """What was read out of totals is no result on a coordinator that sees none; nothing passes in the clear where all is sealed."""
+    """Totals say nothing of a coordinator that sees none; an empty channel makes no difference."""
     stronger = result("bfv", sees=("request", "sealed", "total"))
     helped = result("bfv", helpers=1, sees=("request", "sealed"))
     alike = result("bfv", sees=("request", "answer", "sealed"))
