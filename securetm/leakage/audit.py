@@ -157,7 +157,7 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
         verdict=NOT_TESTED if why else verdict,
         why=why or reason,
         baseline=baseline,
-        claimed=claims(folder, trial.claim, trial.adversary),
+        claimed=claims(folder, trial.claim, trial.adversary, trial.helpers),
         accepted=accepted,
         seconds=time.perf_counter() - begun,
         chance=by_chance[trial.measure],

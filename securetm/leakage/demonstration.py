@@ -92,8 +92,9 @@ def claimed_by(folder: RunFolder) -> Claimed | None:
     return Claimed(max(spent), budget.delta, budget.unit.value)
 
 
-def claims(folder: RunFolder, what: str, against: str) -> bool:
-    """Whether the profile of this run makes that claim for a cohort of its size."""
+def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
+    """Whether the profile of this run makes that claim for a cohort of its size, whoever of so many parties helps."""
     profile = folder.plan.make_profile()
     cohort: Cohort = cohort_of(profile, folder.members)
-    return any((claim.what, claim.against) == (what, against) for claim in claims_of(profile, cohort))
+    made = [claim for claim in claims_of(profile, cohort) if (claim.what, claim.against) == (what, against)]
+    return any(claim.colluding >= helpers for claim in made)
