@@ -1,6 +1,6 @@
 """The control of an attack: the same eyes on the same run, with random numbers in place of every vector.
 
-What an attack reaches on these is chance. A result that is no better says nothing against a claim. It changes no question.
+What an attack reaches on these is chance. A result that is no better says nothing against a claim.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def of_chance(view: View, seed: int) -> View:
     rng = np.random.default_rng(seed)
     changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _sent)
     changes[TOTAL] = _total
+    if view.weights is None and not set(changes) & set(view.seen):  # then what it reads is how the shared model moves
+        changes[REQUEST] = _shown
     seen = {
         channel: tuple(
             replace(m, content=changes[channel](m, known[m.serial].terms, rng))
@@ -60,6 +62,14 @@ def _sent(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
     whole = np.frombuffer(first, wire_type(terms), offset=begins)
     drawn = first[:begins] + (_over_range(whole, rng) if message.channel == SEALED else _like(whole, rng)).tobytes()
     return wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:])))
+
+
+def _shown(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:  # noqa: ARG001 - as the others
+    session, body = wire.unpack_request(message.content)
+    if not isinstance(body, wire.Ask):
+        return message.content
+    state = {name: _alike(values, rng) if values.size > 1 else values for name, values in body.state.items()}
+    return wire.pack_request(session, replace(body, state=state))
 
 
 def _total(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:

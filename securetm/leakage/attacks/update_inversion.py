@@ -1,0 +1,123 @@
+"""What a party reads out of the shared weights that it is sent round by round: their step is the sum over all parties.
+
+It needs no message of anybody else, no total and no key: two questions that follow each other. It is blind to who said what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.federation.questions import TRAIN
+from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.gradients import Layers, counted, documents_in, linked_words, words_in
+from securetm.leakage.reading import REQUEST, Asked, asked
+from securetm.leakage.rebuilt import (
+    EXACT,
+    LINKED,
+    LINKS_FOUND,
+    PRECISION,
+    RECALL,
+    TOGETHER,
+    TRUE_GUESSES,
+    judged_documents,
+    judged_links,
+    judged_words,
+)
+from securetm.leakage.views import VOCABULARY, View
+from securetm.leakage.weight_updates import Undone, edges, gradient_behind, groups_alike, inputs_along
+from securetm.leakage.word_bags import readings, settled
+from securetm.models.optimisers import ADAM
+from securetm.models.prodlda import ProdLDA
+from securetm.models.prodlda_losses import Shape
+
+_SHARP = 1e-3  # where numbers are off by less of themselves, the closed form for exact sums works
+_MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it only the words themselves are named
+
+
+def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+    """Run by a party, on what it was asked."""
+    model = cast(ProdLDA, view.public.model)
+    steps = [pair for pair in _steps(view) if model.optimiser != ADAM or pair[0].number == 0]
+    return tuple(_guess(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
+
+
+def _steps(view: View) -> Iterator[tuple[Asked, Asked]]:
+    """Rounds that follow each other: the weights of the second are those of the first after one step."""
+    found = sorted((one for one in asked(view).values() if one.question == TRAIN and "weights" in one.state), key=_number)
+    return ((one, two) for one, two in pairwise(found) if two.number == one.number + 1)
+
+
+def _number(one: Asked) -> int:
+    return one.number
+
+
+def _guess(before: Asked, after: Asked, model: ProdLDA, parties: int) -> Guess:
+    weights = np.asarray(before.state["weights"])
+    undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
+    shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
+    sums, errors = (shape.views(held * numbers) for numbers in (undone.values, undone.errors))
+    step = 2.0 * float(np.median(errors["words"]))  # as if each number had been rounded
+    layers = Layers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], step)
+    occur = words_in(layers)
+    rows = Undone(sums["words"][occur], errors["words"][occur])
+    if rows.blur < _SHARP:
+        return Guess(before.serial, "", tuple(documents_in(layers, held)), occur, tuple(linked_words(layers, 1)))
+    if len(occur) > _MOST_ROWS:
+        return Guess(before.serial, "", (), occur)
+    rays = edges(rows, groups_alike(rows), held)
+    together = tuple(occur[group] for group, _ in rays if len(group) > 1)
+    return Guess(before.serial, "", _documents(rays, rows, layers, occur), occur, together)
+
+
+def _documents(rays: list[tuple[Array, Array]], rows: Undone, layers: Layers, occur: Array) -> tuple[Array, ...]:
+    """Counts of the documents whose own ray was found; the rays' lengths do not matter, a document's input has length one."""
+    if not rays:
+        return ()
+    inputs = inputs_along(np.array([ray for _, ray in rays]), rows)
+    possible = [several for several in map(readings, inputs) if several]
+    found = np.zeros((len(possible), len(layers.words)), dtype=np.int64)
+    if possible:
+        found[:, occur] = settled(possible, counted(layers)[occur])
+    return tuple(found)
+
+
+def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
+    """Run by the judge."""
+    documents = judged_documents(guesses, truth)
+    return replace(documents, measures={**documents.measures, **judged_words(guesses, truth), **judged_links(guesses, truth)})
+
+
+ATTACK = Attack(
+    name="update_inversion",
+    title="Words and documents from how the shared weights move",
+    citation="as sum_inversion, on the step of the shared weights (as Zhu et al. 2019 on gradients, arXiv 1906.08935); what "
+    "Adam's first step keeps of sizes is our own",
+    cost="a second on one core for one step over a hundred documents",
+    given="the model's settings and words, and how many parties and documents are in a sum",
+    needs=(REQUEST, VOCABULARY),
+    either=(),
+    models=("prodlda",),
+    measures={
+        EXACT: "document",
+        TRUE_GUESSES: "guessed document",
+        PRECISION: "word in a round",
+        RECALL: "word in a round",
+        TOGETHER: "document",
+        LINKED: "pair of words",
+        LINKS_FOUND: "pair of words",
+    },
+    attack=attack,
+    judge=judge,
+    efforts=("steps",),
+    limits=(
+        "steps of Adam after the first, whose sizes and signs are mixed with those of earlier ones",
+        "rounds that do not follow each other among those it was given",
+        "what the party's own documents, which it knows, would take off the sum",
+    ),
+)
