@@ -1,0 +1,82 @@
+"""Words that occur once, followed from round to round: which of them move from topic to topic together. Pure arithmetic.
+
+A table of counts shows of such a word in which topic it stands. Words of one document have the document's topics, words of one
+sentence of SentenceLDA one and the same; of others it would be chance, and how great a chance the movements of all words show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from securetm.contracts import Array
+
+_SMOOTH = 2.0  # movements that are taken to have been seen as often as topics are large, so that none seems impossible
+_MARGIN = float(np.log(100))  # of one way that two words share by chance, only one in a hundred gets through
+BY_TOKEN, BY_SENTENCE = 0.3, 0.95  # how firmly two words of one document keep together where each is drawn alone, and where not
+_SCARCE = 1e-9
+
+
+def lone_words(tables: Array) -> Array:
+    """Numbers of the words that occur once, and in every round so: of tables, rounds x topics x words."""
+    whole = (tables == np.rint(tables)).all(axis=(0, 1)) & (tables >= 0).all(axis=(0, 1))
+    return np.flatnonzero(whole & (tables.sum(axis=1) == 1).all(axis=0))
+
+
+def ways(tables: Array, words: Array) -> Array:
+    """In which topic each of these words stands: rounds x words."""
+    return np.asarray(tables[:, :, words].argmax(axis=1))
+
+
+def rarity(tables: Array, way: Array) -> Array:
+    """How likely each step of each way was, for a word of which only the step before is known: rounds x words."""
+    shares = np.maximum(tables.sum(axis=2), 0.0) / np.maximum(tables.sum(axis=(1, 2)), _SCARCE)[:, None]
+    likely = np.empty(way.shape)
+    likely[0] = shares[0, way[0]]
+    for at in range(1, len(way)):
+        seen = np.zeros((tables.shape[1], tables.shape[1]))
+        np.add.at(seen, (way[at - 1], way[at]), 1.0)
+        seen = (seen + _SMOOTH * shares[at]) / (seen.sum(axis=1, keepdims=True) + _SMOOTH)
+        likely[at] = seen[way[at - 1], way[at]]
+    return np.maximum(likely, _SCARCE)
+
+
+def together(way: Array, likely: Array, firmly: float) -> Array:
+    """For each pair of words, how much more likely their two ways are if they keep together than if not (a log-likelihood).
+
+    Being in the same topic says the more, the less it was to be expected of a word that came from where this one came from;
+    not being in the same says something against it, by how firmly words keep together. A word is no companion of itself.
+    """
+    n = way.shape[1]
+    found = np.full((n, n), len(way) * np.log(1.0 - firmly), dtype=np.float32)
+    for topics, chances in zip(way, likely, strict=True):
+        says = np.log1p(firmly / (1.0 - firmly) / chances).astype(np.float32) / 2
+        for topic in np.unique(topics):
+            there = np.flatnonzero(topics == topic)
+            found[np.ix_(there, there)] += says[there][:, None] + says[there]
+    np.fill_diagonal(found, -np.inf)
+    return found
+
+
+def companions(likeness: Array) -> Array:
+    """Of each word the one that most likely belongs to it."""
+    return np.asarray(likeness.argmax(axis=1))
+
+
+def mutual(likeness: Array) -> Iterator[Array]:
+    """Pairs of words each of which is the other's likeliest companion, and likelier so than not among that many words."""
+    nearest = companions(likeness)
+    for word in np.flatnonzero(nearest[nearest] == np.arange(len(nearest))):
+        if word < nearest[word] and likeness[word, nearest[word]] > np.log(len(nearest)):
+            yield np.array([word, nearest[word]])
+
+
+def same_way(way: Array, likely: Array) -> Iterator[Array]:
+    """Groups of words that went exactly the same way, where chance would hardly lead any other word along it."""
+    surprise = -np.log(likely).sum(axis=0)
+    _, group = np.unique(way, axis=1, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    for words in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        if len(words) > 1 and surprise[words[0]] > np.log(way.shape[1]) + _MARGIN:
+            yield words

@@ -1,0 +1,165 @@
+"""Rare words of one document or sentence, out of real sums over five parties that nobody sees a single answer of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.party import Documents
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation import train
+from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attacks import attack_called
+from securetm.leakage.attacks.rare_documents import COMPANION, LINKED, Moved
+from securetm.leakage.controls import of_chance
+from securetm.leakage.moving_words import companions, lone_words, mutual, rarity, same_way, together, ways
+from securetm.leakage.recorded import questions_of, view_of
+from securetm.leakage.truth import truth_of
+from securetm.plans import plan_from_tables
+
+from .conftest import PARTIES, adversary
+
+ATTACK = attack_called("rare_documents")
+ROUNDS = 14
+EFFORT = {"rounds": ROUNDS, "words": 2000}
+
+
+def _document(rng: np.random.Generator, number: int) -> str:
+    """Four sentences of two frequent words each; three codes in each stand nowhere else."""
+    common = [f"frequent{chr(97 + int(n))}" for n in rng.integers(0, 20, 8)]
+    codes = [f"code{number:04d}{chr(97 + n)}" for n in range(12)]
+    return " ".join(" ".join([*common[2 * n : 2 * n + 2], *codes[3 * n : 3 * n + 3]]) + "." for n in range(4))
+
+
+@pytest.fixture(scope="module")
+def sentences() -> Mapping[str, Corpus]:
+    rng = np.random.default_rng(1)
+    texts = {name: [_document(rng, 100 * at + n) for n in range(25)] for at, name in enumerate(PARTIES)}
+    return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(sentences: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], RunFolder]:
+    place = tmp_path_factory.mktemp("moving")
+    return {(profile, model): _run(place, sentences, profile, model) for profile, model in CASES}
+
+
+CASES = [("masked", "lda"), ("masked", "sentence-lda"), ("open", "sentence-lda")]
+
+
+def _run(place: Path, parties: Mapping[str, Corpus], profile: str, model: str) -> RunFolder:
+    tables = {
+        "profile": profile,
+        "model": {"name": model, "n_topics": 8, "sweeps": 1},
+        "training": {"rounds": ROUNDS, "held_out": 0.1},
+        "tokeniser": {"numbers": True, "pattern": r"\w+"},
+        "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 3000},
+    }
+    folder = begin(place / f"{profile}-{model}", plan_from_tables(tables, "a test"), parties, with_content=True)
+    train(folder, Unwatched())
+    return folder
+
+
+def guessed(folder: RunFolder, *, chance: bool = False) -> tuple[Moved, ...]:
+    view = view_of(folder, adversary(), ATTACK, ROUNDS)
+    found: tuple[Moved, ...] = ATTACK.attack(of_chance(view, 3) if chance else view, EFFORT)
+    return found
+
+
+def judged(folder: RunFolder, *, chance: bool = False) -> Judged:
+    return ATTACK.judge(guessed(folder, chance=chance), truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
+
+
+def share(found: Judged, measure: str) -> float:
+    worth = found.measures[measure]
+    assert isinstance(worth, Counted)
+    return worth.hits / worth.of
+
+
+def codes_by_sentence(folder: RunFolder, words: np.ndarray) -> list[tuple[int, ...]]:
+    """Which of these words really stand in one sentence, two at least, in the parties' own folders."""
+    vocabulary = tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
+    found = []
+    for name in PARTIES:
+        documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
+        documents.adopt(vocabulary, folder.plan)
+        held = documents.for_question(TRAIN)
+        assert held.tokens is not None
+        assert held.sentence_ends is not None
+        ends = np.unique(np.concatenate([held.sentence_ends, held.token_ends]))
+        found += [tuple(np.intersect1d(part, words).tolist()) for part in np.split(held.tokens, ends[:-1])]
+    return [part for part in found if len(part) > 1]
+
+
+def test_a_sum_of_sentences_shows_which_rare_words_stand_in_one(runs: Mapping[tuple[str, str], RunFolder]) -> None:
+    folder = runs["masked", "sentence-lda"]
+    found = judged(folder)
+    assert share(found, COMPANION) > 0.6
+    assert share(found, LINKED) > 0.95
+    (told,) = guessed(folder)
+    assert told.party == ""
+    real = codes_by_sentence(folder, told.words)
+    said = {tuple(np.sort(group).tolist()) for group in told.groups}
+    assert len(real) > 300
+    assert len(said & set(real)) / len(real) > 0.3  # whole sentences, as far as they are made of words that occur once
+    assert len(said & set(real)) / len(said) > 0.9
+
+
+def test_a_sum_of_words_shows_documents_more_faintly(runs: Mapping[tuple[str, str], RunFolder]) -> None:
+    folder = runs["masked", "lda"]
+    (told,) = guessed(folder)
+    by_chance = 11 / (len(told.words) - 1)  # of a word's twelve fellows, where all words are alike
+    assert share(judged(folder), COMPANION) > 5 * by_chance
+
+
+def test_answers_in_the_open_are_followed_party_by_party(runs: Mapping[tuple[str, str], RunFolder]) -> None:
+    folder = runs["open", "sentence-lda"]
+    assert {told.party for told in guessed(folder)} == set(PARTIES)
+    assert share(judged(folder), COMPANION) > 0.6
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_random_numbers_have_no_words_that_occur_once(runs: Mapping[tuple[str, str], RunFolder], case: tuple[str, str]) -> None:
+    found = judged(runs[case], chance=True)
+    worth = found.measures[COMPANION]
+    assert isinstance(worth, Counted)
+    assert (worth.hits, worth.of > 0) == (0, True)
+
+
+# ---- the arithmetic ------------------------------------------------------------------------------------------------
+
+
+def tables_of(topics: np.ndarray, topics_in_all: int = 6) -> np.ndarray:
+    """Tables in which each word occurs once: in these topics, rounds x words."""
+    return np.stack([(topics == topic).astype(np.float64) for topic in range(topics_in_all)], axis=1)
+
+
+def test_words_that_go_together_are_told_from_words_that_do_not() -> None:
+    rng = np.random.default_rng(2)
+    way = np.repeat(rng.integers(0, 6, (20, 30)), 2, axis=1)  # thirty pairs
+    tables = tables_of(way)
+    assert lone_words(tables).tolist() == list(range(60))
+    assert (ways(tables, np.arange(60)) == way).all()
+    likely = rarity(tables, way)
+    assert (likely > 0).all()
+    likeness = together(way, likely, 0.5)
+    assert (companions(likeness) == np.arange(60) ^ 1).all()
+    assert {tuple(pair.tolist()) for pair in mutual(likeness)} == {(n, n + 1) for n in range(0, 60, 2)}
+    assert {tuple(group.tolist()) for group in same_way(way, likely)} == {(n, n + 1) for n in range(0, 60, 2)}
+
+
+def test_a_way_that_every_word_might_have_gone_proves_nothing() -> None:
+    way = np.zeros((20, 50), dtype=np.int64)
+    way[:, 25:] = 1
+    assert list(same_way(way, rarity(tables_of(way), way))) == []
+
+
+def test_noise_leaves_no_word_that_occurs_once() -> None:
+    rng = np.random.default_rng(3)
+    tables = tables_of(rng.integers(0, 6, (10, 40))) + rng.integers(-2, 3, (10, 6, 40))
+    assert len(lone_words(tables)) == 0
