@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from securetm import __version__
-from securetm.cli import audit, budget, choose, examine, measure, run, threats
+from securetm.cli import audit, budget, choose, examine, measure, report, run, threats
 from securetm.errors import FAILURE, MISUSE, SecuretmError
 
 # typer brings its own copy of click, or depends on it, by version: the class of all its misuses is found through one of them.
@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (run, examine, choose, threats, measure, budget, audit):
+for commands in (run, examine, choose, threats, measure, budget, audit, report):
     commands.register(app)
 
 

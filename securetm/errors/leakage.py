@@ -71,3 +71,14 @@ class NotSimulated(UnreadableMessage):
     """shadow models of the profile {sender} would need more of a document than its words and how often they stand there"""
 
     hint = "the attack was not made for noise inside documents; its result is `not tested`"
+
+
+@dataclass(eq=False)
+class NotAnAudit(Misuse):
+    """{path} is no result of an audit: {problem}"""
+
+    path: str
+    problem: str
+    hint = (
+        "give what `securetm audit PLAN --json` printed, or the folder of a run that was tried with `securetm audit PLAN --run`"
+    )

@@ -125,7 +125,7 @@ def _row(number: int, finding: Finding) -> tuple[str, ...]:
 def _leaked(audit: Audit, examples: int) -> str:
     leaks = [(number, f) for number, f in enumerate(audit.findings, start=1) if f.verdict == REFUTED]
     said = [
-        f"{number}. {f.title}, profile {f.profile} ({of_whom(f)}): {figure(f.measured)} {f.measured.measure}"
+        f"finding {number}: {f.title}, profile {f.profile} ({of_whom(f)}): {f.measured.measure}: {figure(f.measured)}"
         for number, f in leaks
     ]
     rows = [
@@ -133,11 +133,8 @@ def _leaked(audit: Audit, examples: int) -> str:
         for number, finding in leaks
         for example in finding.examples[:examples]
     ]
-    quoted = (
-        (QUOTES.replace("This page", "This text"), _table(("no.", "the original", "recovered as", "exact"), rows))
-        if rows
-        else ()
-    )
+    columns = ("no.", "the original", "recovered as", "exact")
+    quoted = (QUOTES.replace("This page", "This text"), _table(columns, rows)) if rows else ()
     return _section("What leaked", _bullets(said or ["nothing, to these attacks at this effort"]), *quoted)
 
 
@@ -155,8 +152,7 @@ def _limits(audit: Audit) -> str:
 
 
 def _again(audit: Audit) -> str:
-    commands = "\n".join(
-        f"    {' '.join(command.split())}" for command in audit.reproduce
-    )  # four spaces: nothing in it is markup
+    # with four spaces before it nothing is markup
+    commands = "\n".join(f"    {' '.join(command.split())}" for command in audit.reproduce)
     methods = dict.fromkeys(f"{f.title}: {f.citation}" for f in audit.findings if f.citation)
     return _section("To have it again", commands, "The methods are described in:" if methods else "", _bullets(list(methods)))

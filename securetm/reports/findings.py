@@ -46,7 +46,17 @@ def _finding(finding: Finding, examples: int) -> dict[str, Any]:
     plain = asdict(finding)
     measured = plain.pop("measured")
     shown = [asdict(example) for example in finding.examples[:examples]]
-    return {**plain, **measured, "seconds": round(finding.seconds, 2), "examples": shown}
+    finite: dict[str, Any] = _finite({**plain, **measured, "seconds": round(finding.seconds, 2), "examples": shown})
+    return finite
+
+
+def _finite(plain: Any) -> Any:
+    """JSON knows no infinity: an end that does not exist is null there."""
+    if isinstance(plain, dict):
+        return {name: _finite(value) for name, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_finite(value) for value in plain]
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def headline(audit: Audit) -> str:

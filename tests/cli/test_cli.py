@@ -17,7 +17,7 @@ from securetm.federation.folder import RESULT
 from ..federation.conftest import FIVE, SHARED
 from .conftest import PLAN, SMALL, Said, securetm
 
-COMMANDS = ("run", "topics", "transform", "explain", "check", "threats", "reproduce", "bench", "audit", "budget")
+COMMANDS = ("run", "topics", "transform", "explain", "check", "threats", "reproduce", "bench", "audit", "report", "budget")
 SLOW = ("reproduce", "bench")
 
 
@@ -56,7 +56,7 @@ def test_version() -> None:
     assert re.fullmatch(r"securetm \d+\.\d+\.\d+\n", securetm("--version").out)
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "audit", *SLOW)])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("run", "audit", "report", *SLOW)])
 def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -> None:
     said = securetm(*shlex.split(example_of(command))[1:])
     assert said.code == 0, said.err

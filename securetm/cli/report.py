@@ -1,0 +1,59 @@
+"""`securetm report`: shows again what an audit found, in the terminal or as a page, without repeating any attack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from securetm.cli.output import Json, print_json
+
+if TYPE_CHECKING:
+    from securetm.leakage.findings import Audit
+
+Html = Annotated[Path | None, typer.Option("--html", help="Write the report as one page.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write a short summary as Markdown.")]
+Examples = Annotated[int, typer.Option(min=0, max=6, help="Documents quoted for each finding; 0 quotes none.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(short_help="Show an audit again.", epilog="Example: securetm report runs/demo --html audit.html")(report)
+
+
+def report(
+    audit: Annotated[Path, typer.Argument(help="What `securetm audit --json` printed, or the folder of a run that was tried.")],
+    html: Html = None,
+    markdown: Markdown = None,
+    examples: Examples = 2,
+    json: Json = False,
+) -> None:
+    """Shows an audit again that was carried out before; exits 1 if a claim that a profile makes was refuted."""
+    from securetm.reports.audit_reading import read_record
+    from securetm.reports.audit_tables import show_audit
+    from securetm.reports.terminal import screen
+
+    found = read_record(audit)
+    show_audit(found, examples, screen())
+    hand_out(found, html, markdown, examples, json)
+    if found.refuted_claims:
+        raise typer.Exit(1)
+
+
+def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int, json: bool) -> None:
+    """Writes the page, the summary and the JSON document, as far as they are wanted."""
+    from securetm.reports.audit_page import write_audit
+    from securetm.reports.audit_summary import write_summary
+    from securetm.reports.findings import record
+    from securetm.reports.terminal import screen
+
+    to = screen()
+    if html is not None:
+        write_audit(found, html, examples)
+        to.print(f"The report: {html}", markup=False)
+    if markdown is not None:
+        write_summary(found, markdown, examples)
+        to.print(f"The summary: {markdown}", markup=False)
+    if json:
+        print_json(record(found, examples))
