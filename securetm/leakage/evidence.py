@@ -9,7 +9,7 @@ import datetime
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,3 +251,23 @@ def pieces(plan: AuditPlan) -> tuple[AuditPlan, ...]:
     for trial in plan.trials:
         parts.setdefault(repr((sorted(trial.run.items(), key=str), trial.canaries)), []).append(trial)
     return tuple(replace(plan, trials=tuple(trials)) for trials in parts.values())
+
+
+def renewed(plan: AuditPlan, folder: Path, carry_out: Callable[[AuditPlan], Audit]) -> Audit | None:
+    """Carries out what is missing or stale of a plan, keeping each piece before the next begins; nothing where nothing is.
+
+    Interrupted at any moment, it goes on where it was. What it gives back is the audit of what was carried out now.
+    """
+    done: list[Audit] = []
+    for piece in pieces(remaining(plan, read_evidence(folder))):
+        done.append(carry_out(piece))
+        write_evidence(piece, done[-1], folder)
+    return _together(done) if done else None
+
+
+def _together(audits: list[Audit]) -> Audit:
+    """Several audits of pieces of one plan as one: not tried is what none of them tried."""
+    first, *others = audits
+    untried = tuple(one for one in first.not_tried if all(one in other.not_tried for other in others))
+    findings = tuple(finding for one in audits for finding in one.findings)
+    return replace(first, findings=findings, not_tried=untried, seconds=sum(one.seconds for one in audits))

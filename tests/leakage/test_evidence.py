@@ -22,6 +22,7 @@ from securetm.leakage.evidence import (
     read_evidence,
     read_kept,
     remaining,
+    renewed,
     stale,
     still_fresh,
     write_evidence,
@@ -157,6 +158,28 @@ def test_a_new_profile_is_tried_beside_the_baseline_alone(small: tuple[AuditPlan
 def test_where_the_baseline_is_stale_all_is_tried_again(small: tuple[AuditPlan, Audit], folder: Path) -> None:
     (folder / "open--prodlda.json").unlink()
     assert remaining(small[0], read_evidence(folder)).trials == small[0].trials
+
+
+def test_an_interrupted_audit_goes_on_where_it_was(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
+    plan, found = small
+    other = replace(plan.trials[0], run={**plan.trials[0].run, "seed": 5})
+    longer = replace(plan, trials=(*plan.trials, other))
+    asked: list[AuditPlan] = []
+
+    def interrupted(piece: AuditPlan) -> Audit:
+        asked.append(piece)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return found
+
+    with pytest.raises(KeyboardInterrupt):
+        renewed(longer, tmp_path, interrupted)
+    whole = renewed(longer, tmp_path, interrupted)
+    assert [piece.trials for piece in asked] == [plan.trials, (other,), (other,)]
+    assert whole is not None
+    assert whole.findings == found.findings
+    assert renewed(longer, tmp_path, interrupted) is None
+    assert len(asked) == 3
 
 
 def test_pieces_share_no_run_and_lose_no_trial() -> None:
