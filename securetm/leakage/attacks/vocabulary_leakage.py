@@ -15,9 +15,10 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.attack import Attack, Claimed, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, said_by_parties, totals
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL
 from securetm.leakage.views import VOCABULARY, View
-from securetm.leakage.word_tables import CELLS, LIST, Named, listed, tabled
+from securetm.leakage.word_owners import own_lists, summed, words_of
+from securetm.leakage.word_tables import Named
 
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
@@ -35,51 +36,20 @@ class Told:
 
 def attack(view: View, effort: Effort) -> Told:  # noqa: ARG001 - lists pass once, however many rounds are read
     """Run by the adversary: each party's own list where it can be read, and what the sum leaves no doubt of."""
-    own = dict(_own_lists(view))
-    summed = _summed(view)
-    sure = _without_doubt(summed, view) if summed is not None else {}
+    own, table = dict(own_lists(view)), summed(view)
+    sure = _without_doubt(table, view) if table is not None else {}
     words_of = {name: own.get(name, frozenset()) | sure.get(name, frozenset()) for name in view.public.members}
-    shown = frozenset().union(*own.values(), summed.words if summed is not None else ())
+    shown = frozenset().union(*own.values(), table.words if table is not None else ())
     return Told(words_of, shown)
 
 
-def _own_lists(view: View) -> Iterator[tuple[str, frozenset[str]]]:
-    """Every party's words, from what it sent itself: a list, or a table that nothing hides."""
-    if not view.seen.get(ANSWER) and not view.seen.get(SEALED):
-        return
-    for heard in said_by_parties(view):
-        if heard.asked.question == WORDS:
-            yield heard.party, listed({LIST: heard.blocks[LIST]})
-        elif heard.asked.question == JOINT:
-            found = _read(heard, view, parties=1)
-            yield heard.party, frozenset(found.words if found is not None else ())
-
-
-def _summed(view: View) -> Named | None:
-    """What the sum of all parties' tables names."""
-    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.asked.question == JOINT]
-    return _read(opened[0], view, len(view.public.members)) if opened else None
-
-
-def _read(heard: Heard, view: View, parties: int) -> Named | None:
-    if CELLS not in heard.blocks:
-        return None
-    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}
-    return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
-
-
-def _without_doubt(summed: Named, view: View) -> dict[str, frozenset[str]]:
+def _without_doubt(table: Named, view: View) -> dict[str, frozenset[str]]:
     """Words of as many parties as there are beside the helpers, once these have taken out their own."""
-    helpers = {one.name: _words_of(one.documents, view.vocabulary()) for one in view.insiders}
+    helpers = {one.name: words_of(one.documents, view.vocabulary()) for one in view.insiders}
     others = [name for name in view.public.members if name not in helpers]
-    known = np.array([sum(word in words for words in helpers.values()) for word in summed.words], dtype=np.int64)
-    everybody = frozenset(np.array(summed.words, dtype=object)[summed.parties - known >= len(others)])
+    known = np.array([sum(word in words for words in helpers.values()) for word in table.words], dtype=np.int64)
+    everybody = frozenset(np.array(table.words, dtype=object)[table.parties - known >= len(others)])
     return dict.fromkeys(others, everybody)
-
-
-def _words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
-    there = np.flatnonzero(np.asarray(documents.counts.sum(axis=0)).ravel())
-    return frozenset(vocabulary[word] for word in there)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,126 @@
+"""One party's own numbers in a sum over all: where only one party adds anything, the sum is what it added.
+
+No mask is attacked. It takes what the vocabulary's rounds told of whose words are whose, and reads those places of the total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.federation.questions import JOINT, TRAIN, WORDS
+from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
+from securetm.leakage.gradients import counted, words_in
+from securetm.leakage.prodlda_layers import GRADIENT, layers_of
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
+from securetm.leakage.views import VOCABULARY, View
+from securetm.leakage.word_owners import owners
+
+COUNTS = "counts"
+EXACT = "counts of a word that one party alone used in a round, told exactly"
+WHOSE = "the same, with the party"
+ONE = "numbers of the sum said to be one party's that are"
+_EXAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one total says of words that only one party has: how often it used each, and which party that is, if it is known."""
+
+    serial: int
+    words: Array
+    times: Array
+    parties: tuple[str, ...]
+
+
+def attack(view: View, effort: Effort) -> tuple[Read, ...]:
+    """Run by whoever sees totals, the training's and the vocabulary's."""
+    known = owners(view)
+    heard = [one for one in totals(view) if one.asked.question == TRAIN]
+    return tuple(_read(one, view, known) for one in heard[: effort["rounds"]])
+
+
+def _read(heard: Heard, view: View, known: Mapping[str, str]) -> Read:
+    vocabulary = view.vocabulary()
+    times = _times(heard, view)
+    words = np.array([n for n, word in enumerate(vocabulary) if word in known and times[n] > 0], dtype=np.int64)
+    return Read(heard.asked.serial, words, times[words], tuple(known[vocabulary[n]] for n in words))
+
+
+def _times(heard: Heard, view: View) -> Array:
+    """How often each word was used: counts as they are, or what a gradient makes of them."""
+    if COUNTS in heard.blocks:
+        times: Array = np.rint(np.asarray(heard.blocks[COUNTS], dtype=np.float64).sum(axis=0)).astype(np.int64)
+        return times
+    if GRADIENT not in heard.blocks:
+        return np.zeros(len(view.vocabulary()), dtype=np.int64)
+    layers = layers_of(heard, view.public.model)
+    times = np.zeros(len(view.vocabulary()), dtype=np.int64)
+    occur = words_in(layers)
+    times[occur] = np.maximum(np.rint(counted(layers)[occur]), 1).astype(np.int64)
+    return times
+
+
+def judge(reads: tuple[Read, ...], truth: Truth) -> Judged:
+    """Run by the judge: of the words that exactly one party used in a round, one that helps nobody."""
+    exact = whose = there = right = said = 0
+    for one in reads:
+        used = {name: _used(truth, one.serial, name) for name in truth.held if (one.serial, name) in truth.batches}
+        if not used:
+            continue
+        table = np.array(list(used.values()))
+        users, names = np.where((table > 0).sum(axis=0) == 1, table.argmax(axis=0), -1), list(used)
+        honest = np.isin(users, [n for n, name in enumerate(names) if name not in truth.helpers])
+        there, said = there + int(honest.sum()), said + len(one.words)
+        alone = honest[one.words]
+        same = alone & (table.sum(axis=0)[one.words] == one.times)
+        named = np.array([names[user] == party for user, party in zip(users[one.words], one.parties, strict=True)], dtype=bool)
+        exact, whose, right = exact + int(same.sum()), whose + int((same & named).sum()), right + int(alone.sum())
+    measures = {EXACT: Counted(exact, there), WHOSE: Counted(whose, there), ONE: Counted(right, said)}
+    return Judged(measures, tuple(_examples(reads[:2], truth)))
+
+
+def _used(truth: Truth, serial: int, party: str) -> Array:
+    return np.asarray(truth.batch(serial, party).sum(axis=0)).ravel().astype(np.int64)
+
+
+def _examples(reads: tuple[Read, ...], truth: Truth) -> Iterator[Example]:
+    """The most used of the words read from a total, beside what parties really counted of them."""
+    for one in reads:
+        if not len(one.words) or (one.serial, next(iter(truth.held))) not in truth.batches:
+            continue
+        first = np.argsort(-one.times, kind="stable")[:_EXAMPLES]
+        table = {name: _used(truth, one.serial, name) for name in truth.held}
+        real = [_said(truth.vocabulary[w], [(name, int(n[w])) for name, n in table.items() if n[w]]) for w in one.words[first]]
+        guess = [_said(truth.vocabulary[one.words[n]], [(one.parties[n] or "one party", int(one.times[n]))]) for n in first]
+        yield Example("; ".join(real), "; ".join(guess), real == guess)
+
+
+def _said(word: str, used: list[tuple[str, int]]) -> str:
+    return f"{word}: {', '.join(f'{party} ×{times}' for party, times in used)}"
+
+
+ATTACK = Attack(
+    name="sparse_sums",
+    title="One party's own counts at places of the sum that no other party touches",
+    citation="Suimon, Koizumi, Takemasa and Hasegawa 2025 (arXiv 2508.04285), on sums to which one client alone adds",
+    cost="a second for a sum; the knowledge of whose words are whose costs as vocabulary_leakage",
+    given="the words; how many parties have each, or which, from the rounds in which they were agreed on; what helpers have",
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    either=(ANSWER, SEALED),
+    models=("lda", "prodlda", "sentence-lda"),
+    measures={EXACT: "word in a round", WHOSE: "word in a round", ONE: "word in a round"},
+    attack=attack,
+    judge=judge,
+    questions=(WORDS, JOINT, TRAIN),
+    limits=(
+        "words that several parties have, of which only one used some in a round: it has no way to know",
+        "of a gradient it reads how often a word was used, roughly; the documents behind it are sum_inversion's",
+        "a public list of words says nothing of who uses which: then it reads nothing, unless all other parties help",
+    ),
+    remark="A secure sum hides who added what among several that add something. Where one party alone adds, nothing but its name is "
+    "hidden: the number is its own, exactly. Whoever knows by other means who uses such a word has the name as well.",
+)

@@ -1,0 +1,66 @@
+"""Which words only one party has, as far as the rounds in which words were agreed on let somebody know it.
+
+It reads lists and tables that were seen; of the training it knows nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from securetm.federation.questions import JOINT, WORDS
+from securetm.leakage.reading import ANSWER, SEALED, TOTAL, Heard, said_by_parties, totals
+from securetm.leakage.views import View
+from securetm.leakage.word_tables import CELLS, LIST, Named, listed, tabled
+
+SOMEBODY = ""  # a party, but which one is not known
+
+
+def own_lists(view: View) -> Iterator[tuple[str, frozenset[str]]]:
+    """Every party's words, from what it sent itself: a list, or a table that nothing hides."""
+    if not view.seen.get(ANSWER) and not view.seen.get(SEALED):
+        return
+    for heard in said_by_parties(view):
+        if heard.asked.question == WORDS:
+            yield heard.party, listed({LIST: heard.blocks[LIST]})
+        elif heard.asked.question == JOINT:
+            found = _read(heard, view, parties=1)
+            yield heard.party, frozenset(found.words if found is not None else ())
+
+
+def summed(view: View) -> Named | None:
+    """What the sum of all parties' tables names."""
+    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.asked.question == JOINT]
+    return _read(opened[0], view, len(view.public.members)) if opened else None
+
+
+def owners(view: View) -> Mapping[str, str]:
+    """Words of exactly one party that helps nobody: whose they are, or that they are somebody's."""
+    lists = {name: words for name, words in own_lists(view) if words}
+    table = summed(view)
+    held = Counter(word for words in lists.values() for word in words)
+    known = {word: name for name, words in lists.items() for word in words if held[word] == 1}
+    alone = table.words if table is not None else ()
+    times = table.parties if table is not None else ()
+    told = {word: SOMEBODY for word, n in zip(alone, times, strict=True) if n == 1} | known
+    helped = frozenset().union(*(words_of(one.documents, view.vocabulary()) for one in view.insiders))
+    helpers = {one.name for one in view.insiders}
+    left = [name for name in view.public.members if name not in helpers]
+    only = left[0] if len(left) == 1 else SOMEBODY
+    return {word: name or only for word, name in told.items() if word not in helped and name not in helpers}
+
+
+def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
+    """The words that these documents, in the agreed words, really have."""
+    there = np.flatnonzero(np.asarray(documents.counts.sum(axis=0)).ravel())
+    return frozenset(vocabulary[word] for word in there)
+
+
+def _read(heard: Heard, view: View, parties: int) -> Named | None:
+    if CELLS not in heard.blocks:
+        return None
+    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}
+    return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
