@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.intervals import clopper_pearson
 
 _MOST_EPSILON = 1000.0
 _HALVINGS = 60
@@ -27,20 +26,26 @@ class Errors:
     false: int
     absent: int
 
-    def other_way(self) -> Errors:
-        """The same test read as one that says "out": neighbours go both ways."""
-        return Errors(self.absent - self.false, self.absent, self.present - self.hits, self.present)
+    def surely(self, confidence: float) -> tuple[float, float]:
+        """So many true positives at least, and so many false ones at most: both together, at this confidence."""
+        tail = (1 - confidence) / 2
+        return _from(self.hits, self.present, tail), 1 - _from(self.absent - self.false, self.absent, tail)
 
-    def ends(self, confidence: float) -> tuple[float, float, float, float]:
-        """True positives from and up to, false ones from and up to: each end fails with half of what confidence leaves.
-
-        A bound that uses one end of either share fails with all of it at most.
-        """
-        return (*clopper_pearson(self.hits, self.present, confidence), *clopper_pearson(self.false, self.absent, confidence))
+    def at_best(self, confidence: float) -> tuple[float, float]:
+        """The other ends: so many true positives at most, and so many false ones at least."""
+        true, false = Errors(self.present - self.hits, self.present, self.absent - self.false, self.absent).surely(confidence)
+        return 1 - true, 1 - false
 
     def smoothed(self) -> tuple[float, float]:
         """Both shares as a middle estimate that is never 0 or 1 (Jeffreys)."""
         return (self.hits + 0.5) / (self.present + 1), (self.false + 0.5) / (self.absent + 1)
+
+
+def _from(hits: int, of: int, tail: float) -> float:
+    """The lower end of the exact interval of a share (Clopper and Pearson 1934), as `intervals` has it; quick, for many."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(hits, of - hits + 1, tail)) if hits else 0.0
 
 
 # ---- many runs: the direct bound -----------------------------------------------------------------------------------
@@ -55,8 +60,7 @@ def log_ratio(true: float, false: float, delta: float) -> float:
 
 def direct_epsilon(errors: Errors, delta: float, confidence: float) -> float:
     """The epsilon that is surely shown, by exact intervals of both shares (Jagielski, Ullman and Oprea 2020)."""
-    low, _, _, high = errors.ends(confidence)
-    return log_ratio(low, high, delta)
+    return log_ratio(*errors.surely(confidence), delta)
 
 
 # ---- many runs: by the Gaussian trade-off curve ---------------------------------------------------------------------
@@ -64,13 +68,12 @@ def direct_epsilon(errors: Errors, delta: float, confidence: float) -> float:
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """The delta of Gaussian noise of deviation 1 on a sum that moves by mu (Balle and Wang 2018)."""
-    from scipy.stats import norm
+    from scipy.special import log_ndtr, ndtr
 
     if mu <= 0:
         return 0.0
-    first = norm.cdf(mu / 2 - epsilon / mu)
-    second = math.exp(min(700.0, epsilon + float(norm.logcdf(-mu / 2 - epsilon / mu))))
-    return max(0.0, float(first) - second)
+    second = math.exp(min(700.0, epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))))
+    return max(0.0, float(ndtr(mu / 2 - epsilon / mu)) - second)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -85,15 +88,14 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 def shift(true: float, false: float) -> float:
     """How far apart two normal laws of deviation 1 lie if one test has such shares."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    return max(0.0, float(norm.isf(false) - norm.isf(true)))
+    return max(0.0, float(ndtri(true) - ndtri(false)))
 
 
 def gaussian_shift(errors: Errors, confidence: float) -> float:
     """The shift that is surely shown if the noise is Gaussian: only its size is then in question (Nasr et al. 2023)."""
-    low, _, _, high = errors.ends(confidence)
-    return shift(low, high)
+    return shift(*errors.surely(confidence))
 
 
 def ideal_direct(runs: int, mu: float, delta: float, confidence: float) -> float:
@@ -113,9 +115,9 @@ def ideal_gaussian(runs: int, mu: float, delta: float, confidence: float) -> flo
 
 
 def _expected(runs: int, at: float, mu: float) -> Errors:
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
-    return Errors(math.floor(runs * norm.sf(at - mu)), runs, math.ceil(runs * norm.sf(at)), runs)
+    return Errors(math.floor(runs * ndtr(mu - at)), runs, math.ceil(runs * ndtr(-at)), runs)
 
 
 def _thresholds(mu: float) -> Array:
@@ -134,10 +136,11 @@ def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, de
     from scipy.stats import binom
 
     right = 1 / (1 + math.exp(-epsilon))
+    chances = binom.pmf(np.arange(guesses + 1), guesses, right)
     tail = float(binom.sf(correct - 1, guesses, right))
     if delta == 0 or correct == 0:
         return min(1.0, tail)
-    below = np.cumsum(binom.pmf(np.arange(correct - 1, -1, -1), guesses, right))
+    below = np.cumsum(chances[correct - 1 :: -1])
     steepest = float((below / np.arange(1, correct + 1)).max())
     return min(1.0, tail + 2 * canaries * delta * steepest)
 
@@ -157,11 +160,11 @@ def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
 
     Half of the guesses are the highest scores, half the lowest; by symmetry both halves are right equally often.
     """
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
     share = guesses / (2 * canaries)
-    at = _least(lambda x: (norm.sf(x) + norm.sf(x - mu)) / 2 <= share, mu + 40.0, -40.0)
-    return math.floor(guesses * float(norm.sf(at - mu)) / (2 * share))
+    at = _least(lambda x: (ndtr(-x) + ndtr(mu - x)) / 2 <= share, mu + 40.0, -40.0)
+    return math.floor(guesses * float(ndtr(mu - at)) / (2 * share))
 
 
 def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float) -> tuple[int, float]:

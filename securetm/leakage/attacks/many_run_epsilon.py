@@ -96,15 +96,14 @@ def judge(guess: Test, truth: Truth) -> Judged:
 
 def _by_ratio(errors: Errors, delta: float, confidence: float) -> Bounded:
     most = direct_epsilon(Errors(errors.present, errors.present, 0, errors.absent), delta, confidence)
-    _, upper, lower, _ = errors.ends(confidence)
-    middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(upper, lower, delta)
+    middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(*errors.at_best(confidence), delta)
     return _bounded(middle, direct_epsilon(errors, delta, confidence), high, most)
 
 
 def _by_shift(errors: Errors, delta: float, confidence: float) -> Bounded:
     most = gaussian_shift(Errors(errors.present, errors.present, 0, errors.absent), confidence)
-    _, upper, lower, _ = errors.ends(confidence)
-    mus = (shift(*errors.smoothed()), gaussian_shift(errors, confidence), min(shift(upper, lower), most), most)
+    high = min(shift(*errors.at_best(confidence)), most)
+    mus = (shift(*errors.smoothed()), gaussian_shift(errors, confidence), high, most)
     return _bounded(*(gaussian_epsilon(mu, delta) for mu in mus))
 
 

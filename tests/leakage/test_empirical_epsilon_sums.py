@@ -1,0 +1,228 @@
+"""Many noised sums by the profiles' own parts: honest noise is not refuted, half of it is, and a clip that does not clip is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Cohort, Rows, Terms
+from securetm.leakage.attack import Bounded, Counted, Judged, Truth
+from securetm.leakage.attacks.many_run_epsilon import ATTACK, DIRECT, GAUSSIAN, attack, judge, pose
+from securetm.leakage.single_sums import NUMBERS, OneSum, Sums
+from securetm.leakage.views import Public, View
+from securetm.mechanisms.central_noise import CentralNoise
+from securetm.mechanisms.clipping import BoundedCounts, Clip
+from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.laplace_counts import LaplaceCounts
+from securetm.mechanisms.noise_shares import NoiseShares
+from securetm.mechanisms.rotating import Rotation
+from securetm.mechanisms.samplers import Sampler, rounded_gaussian
+from securetm.mechanisms.slot_noise import SlotNoise
+from securetm.plans import read_plan
+
+from .conftest import PARTIES, adversary
+
+WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
+FEW, MANY = 80_000, 400_000
+AT = 0.9998  # a plan of five claims at 99.9 %
+GAUSSIANS = ("dp-central", "dp-distributed", "dp-local", "fortress")
+PAIRS = [(profile, model) for profile in GAUSSIANS for model in ("lda", "prodlda")]  # counts, and gradients on a grid
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Callable[..., Public]:
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(WORDS))
+
+    def facts(profile: str, model: str = "lda", **settings: Any) -> Public:
+        named = {name.replace("_", ".", 1): value for name, value in settings.items()}
+        whole = {"profile": profile, "model.name": model, "vocabulary.source": "file", "vocabulary.file": str(path), **named}
+        plan = read_plan(None, whole)
+        return Public(PARTIES, plan, plan.make_profile(), plan.make_model())
+
+    return facts
+
+
+def _tried(facts: Public, runs: int, confidence: float = AT) -> tuple[Judged, Judged]:
+    """What the attack is worth, and what it makes of the same sums in a random order."""
+    effort = {"rounds": 1, "runs": runs}
+    truth = Truth(WORDS, {}, {}, confidence=confidence, public=facts)
+    posed = pose(truth, effort, np.random.default_rng(0))
+    view = View(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
+    chance = replace(view, question=posed.question.of_chance(np.random.default_rng(1)))
+    truth = replace(truth, answer=posed.answer)
+    told, control = (judge(attack(one, effort), truth) for one in (view, chance))
+    return told, control
+
+
+def _shown(measures: Mapping[str, Bounded | Counted], name: str) -> Bounded:
+    found = measures[name]
+    assert isinstance(found, Bounded)
+    return found
+
+
+# ---- test builds whose noise is half of what its event says ---------------------------------------------------------
+
+
+def _half_central(self: Any, terms: Terms) -> Sampler:
+    return rounded_gaussian(self.noise_multiplier * terms.l2 / 2)
+
+
+_share, _law = NoiseShares._share, LaplaceCounts.law
+
+
+def _half_share(self: NoiseShares, terms: Terms, cohort: Cohort) -> Sampler:
+    return _share(replace(self, noise_multiplier=self.noise_multiplier / 2), terms, cohort)
+
+
+def _half_law(self: LaplaceCounts, words: int) -> SlotNoise:
+    return replace(_law(self, words), epsilon=2 * self.epsilon)
+
+
+@pytest.fixture
+def half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CentralNoise, "_noise", _half_central)
+    monkeypatch.setattr(GaussianNoise, "_noise", _half_central)
+    monkeypatch.setattr(NoiseShares, "_share", _half_share)
+    monkeypatch.setattr(LaplaceCounts, "law", _half_law)
+
+
+@pytest.mark.parametrize(("profile", "model"), PAIRS)
+def test_honest_noise_is_not_refuted(public: Callable[..., Public], profile: str, model: str) -> None:
+    told, chance = _tried(public(profile, model), FEW)
+    for measure in (DIRECT, GAUSSIAN):
+        shown = _shown(told.measures, measure)
+        assert shown.low < 1.0  # wrongly refuted once in ten thousand runs of this test
+        assert shown.low <= shown.value <= shown.high <= shown.ceiling
+        assert _shown(chance.measures, measure).low < 0.2
+    assert _shown(told.measures, GAUSSIAN).low > 0.35  # and it is no blunt tool
+
+
+@pytest.mark.parametrize(("profile", "model"), PAIRS)
+@pytest.mark.usefixtures("half_the_noise")
+def test_half_the_noise_is_refuted(public: Callable[..., Public], profile: str, model: str) -> None:
+    told, chance = _tried(public(profile, model), FEW)
+    shown = _shown(told.measures, GAUSSIAN)
+    assert shown.low > 1.3
+    assert shown.low > _shown(chance.measures, GAUSSIAN).high
+
+
+@pytest.mark.parametrize("halved", [False, True])
+@pytest.mark.parametrize("profile", GAUSSIANS)
+def test_what_is_claimed_is_the_mechanism_s_own_event_whatever_is_drawn(
+    public: Callable[..., Public], profile: str, halved: bool, request: pytest.FixtureRequest
+) -> None:
+    if halved:
+        request.getfixturevalue("half_the_noise")
+    claimed = OneSum.of(public(profile), WORDS).claimed
+    known = {"dp-central": 4.3772, "dp-local": 4.3772, "dp-distributed": 4.7285, "fortress": 1.1432}
+    assert claimed.epsilon == pytest.approx(known[profile], abs=1e-3)  # sampled, it would be far less
+    assert not claimed.pure
+
+
+@pytest.mark.parametrize("profile", ["dp-central", "dp-local"])
+@pytest.mark.usefixtures("half_the_noise")
+def test_very_many_sums_refute_it_with_nothing_assumed(public: Callable[..., Public], profile: str) -> None:
+    assert _shown(_tried(public(profile), MANY)[0].measures, DIRECT).low > 1.0
+
+
+def test_words_behind_honest_noise_are_not_refuted(public: Callable[..., Public]) -> None:
+    told, chance = _tried(public("iftm"), MANY)
+    shown = _shown(told.measures, DIRECT)
+    assert 0.8 < shown.low < 1.0
+    assert told.measures[GAUSSIAN] == Counted(0, 0)  # no bound for Laplace noise
+    assert _shown(chance.measures, DIRECT).high < 0.2
+
+
+@pytest.mark.usefixtures("half_the_noise")
+def test_words_behind_half_the_noise_are_refuted(public: Callable[..., Public]) -> None:
+    facts = public("iftm")
+    assert OneSum.of(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
+    assert _shown(_tried(facts, MANY)[0].measures, DIRECT).low > 1.1
+
+
+# ---- other faults, and no noise at all ------------------------------------------------------------------------------
+
+
+def _long_row(self: Any, terms: Terms) -> float:
+    return 2.0
+
+
+def _whole_row(self: Any, rows: Rows, terms: Terms) -> Rows:
+    return rows
+
+
+def test_a_clip_that_lets_twice_its_radius_through_is_refuted(
+    public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Clip, "row_radius", _long_row)
+    assert _shown(_tried(public("dp-local", "prodlda"), FEW)[0].measures, GAUSSIAN).low > 1.3
+
+
+def test_counts_that_are_not_bounded_are_refuted(public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedCounts, "on_rows", _whole_row)
+    assert _shown(_tried(public("dp-local", "lda"), FEW)[0].measures, GAUSSIAN).low > 1.3
+
+
+@pytest.mark.parametrize("model", ["lda", "prodlda", "lda-matched"])
+def test_where_nothing_protects_every_sum_is_told_apart(public: Callable[..., Public], model: str) -> None:
+    told, chance = _tried(public("open", model), 4_000)
+    for measure in (DIRECT, GAUSSIAN):
+        shown = _shown(told.measures, measure)
+        assert shown.low == shown.ceiling > 4.0  # of an epsilon of 1, as none is claimed
+        assert _shown(chance.measures, measure).high < 2.0
+    assert not told.curves
+
+
+def test_noise_of_persons_and_other_doses_are_tried_alike(public: Callable[..., Public]) -> None:
+    for facts in (public("dp-local", privacy_unit="person"), public("dp-local", privacy_noise=3.0)):
+        assert 0.5 < _shown(_tried(facts, FEW)[0].measures, GAUSSIAN).low < 1.0
+
+
+def test_turned_sums_are_opened_one_by_one(public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rotation mixes the numbers of a sum, so sums must not be laid end to end."""
+    facts = public("dp-local", "prodlda")
+    clip = next(place for place, mechanism in enumerate(facts.profile.mechanisms) if isinstance(mechanism, Clip))
+    parts = facts.profile.mechanisms
+    turned = replace(facts, profile=replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :])))
+    assert 0.2 < _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low < 1.0
+    monkeypatch.setattr(GaussianNoise, "_noise", _half_central)
+    assert _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low > 1.0
+
+
+# ---- what the sums are ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("profile", "deviation"), [("dp-local", 1.0), ("dp-distributed", 1.0), ("dp-central", 1.0)])
+def test_sums_laid_end_to_end_have_noise_of_their_own(public: Callable[..., Public], profile: str, deviation: float) -> None:
+    one = OneSum.of(public(profile, "prodlda"), WORDS)
+    opened = one.opened(5_000, present=False)
+    assert opened.shape == (5_000, NUMBERS)
+    assert opened.std(axis=0) == pytest.approx(np.full(NUMBERS, deviation), rel=0.08)
+    assert np.abs(np.corrcoef(opened.T) - np.eye(NUMBERS)).max() < 0.1
+    assert np.abs(np.corrcoef(opened[:-1, 0], opened[1:, 0])[0, 1]) < 0.1
+
+
+def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., Public]) -> None:
+    for model, length in (("prodlda", 1.0), ("lda", 30**0.5)):
+        one = OneSum.of(public("dp-central", model, privacy_noise=0.1), WORDS)
+        moved = one.opened(4_000, present=True).mean(axis=0) - one.opened(4_000, present=False).mean(axis=0)
+        assert np.linalg.norm(moved) == pytest.approx(length, rel=0.02)
+
+
+def test_the_attack_gets_no_coin(public: Callable[..., Public]) -> None:
+    posed = pose(Truth(WORDS, {}, {}, public=public("open")), {"rounds": 1, "runs": 400}, np.random.default_rng(0))
+    assert isinstance(posed.question, Sums)
+    assert set(vars(posed.question)) == {"present", "absent", "unknown"}
+    assert len(posed.question.unknown) == len(posed.answer.coins) == 200
+    assert 60 < posed.answer.coins.sum() < 140
+
+
+def test_it_says_what_it_leaves_out() -> None:
+    assert any("whole run" in limit for limit in ATTACK.limits)
+    assert "without sampling" in ATTACK.remark
