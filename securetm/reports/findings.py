@@ -181,7 +181,7 @@ def refusal_in_words(refusal: Refusal) -> str:
     """What became of a run below the minimum."""
     if not refusal.refused:
         return "went on: the minimum does not hold here"
-    return f"refused by {refusal.by} ({refusal.reason}); nothing was opened"
+    return f"refused by {refusal.by} ({refusal.reason}); no sum of the training was opened"
 
 
 def tries(measured: Measured) -> str:

@@ -57,7 +57,8 @@ def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_
 
 def test_refusals_and_channels_have_their_tables() -> None:
     text = said(FULL)
-    assert "masked 100 19 documents of each of 5 parties in a sum refused by south (BelowMinimum); nothing was opened" in text
+    refused = "refused by south (BelowMinimum); no sum of the training was opened"
+    assert f"masked 100 19 documents of each of 5 parties in a sum {refused}" in text
     assert "coordinator of curious_coordinator seen seen – –" in text
     assert "model reader of published_model – – seen seen" in text
     went_on = dataclasses.replace(FULL.refusals[0], refused=False, by="", reason="")

@@ -1,0 +1,71 @@
+"""Runs that are begun below a profile's least number of documents, to see whether the parties refuse them. It attacks nothing.
+
+A sum hides who said something, not what was said; a floor under the number of documents in it is all that `masked` sets against
+that, so the floor is tried and not only quoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import PartyRefused, TooFewToTakePart
+from securetm.federation.folder import RunFolder, Stages, begin
+from securetm.federation.questions import TRAIN
+from securetm.federation.simulation import train
+from securetm.federation.sources import corpora_of
+from securetm.federation.transcript import Transcript
+from securetm.leakage.findings import Refusal
+from securetm.leakage.reading import TOTAL
+from securetm.leakage.recorded import serials_of
+from securetm.plans import read_plan
+from securetm.profiles import read_profile
+
+_ALL = 1000  # rounds: more than such a run has
+
+
+def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[Refusal, ...]:
+    """Begins two runs in that folder, with batches and with documents just too few; none where every sum is large enough."""
+    minimum = read_profile(profile).minimum_documents
+    corpora = corpora_of(read_plan(None, {**settings, "profile": profile}), stages)
+    each = (minimum - 1) // len(corpora)
+    if each < 1:
+        return ()
+    cut = {name: corpus.select(np.arange(min(each, len(corpus)))) for name, corpus in corpora.items()}
+    some = {**settings, "profile": profile, "training.rounds": 1}
+    return (
+        _tried({**some, "model.batch": each}, corpora, each, place / f"{profile}-small-batches", stages, "in each answer"),
+        _tried({**some, "model.batch": minimum}, cut, each, place / f"{profile}-few-documents", stages, "in all"),
+    )
+
+
+def _tried(
+    settings: Mapping[str, Any], corpora: Mapping[str, Corpus], each: int, place: Path, stages: Stages, where: str
+) -> Refusal:
+    """What became of the run: who refused it, the reason that is told, and that no sum of the training was opened."""
+    plan = read_plan(None, settings)
+    documents = sum(min(each, len(corpus)) for corpus in corpora.values())
+    attempt = f"{each} documents of each of {len(corpora)} parties {where}, {documents} in a sum"
+    minimum, by, reason = plan.make_profile().minimum_documents, "", ""
+    folder = begin(place, plan, corpora, with_content=True, ledgers=place / "ledgers")
+    try:
+        train(folder, stages)
+    except PartyRefused as refused:
+        by, reason = refused.party, refused.reason
+    except TooFewToTakePart as refused:
+        by, reason = refused.party, type(refused).__name__
+    held = bool(by) and not _opened(folder)
+    return Refusal(plan.profile, attempt, documents, minimum, held, by, reason)
+
+
+def _opened(folder: RunFolder) -> int:
+    """How many sums of the training were opened all the same."""
+    transcript = Transcript(folder.path / "transcript", with_content=True)
+    select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
+    opened = [transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL)]
+    transcript.close()
+    return sum(opened)
