@@ -35,8 +35,8 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
     usable = np.flatnonzero(often >= _FEWEST)
     firsts = rng.choice(usable, size=min(wanted, len(usable)), replace=False)
     together = np.asarray((present[:, firsts].T @ present).todense())
-    lift = np.where(together > 1, together / np.maximum(often, 1.0)[None, :], 0.0)
-    lift[np.arange(len(firsts)), firsts] = 2.0  # the word itself always
+    lift = together / np.maximum(often, 1.0)[None, :] + (together > 1)  # first those that are beside it more than once
+    lift[np.arange(len(firsts)), firsts] = 3.0  # the word itself always
     return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
 
 

@@ -1,0 +1,181 @@
+"""Two sums that one party tells apart: between two runs, and where a coordinator breaks the rules in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Answer
+from securetm.entropy import OperatingSystem
+from securetm.federation import wire
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.parties import InProcess
+from securetm.federation.questions import COHERENCE, TRAIN
+from securetm.federation.simulation import make_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Recorded, Transcript
+from securetm.leakage.attack import Counted
+from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
+from securetm.leakage.audit import audit
+from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.gradients import documents_in
+from securetm.leakage.prodlda_layers import layers_of
+from securetm.leakage.reading import Asked, Heard
+from securetm.leakage.rebuilt import EXACT
+from securetm.leakage.subtracting import apart
+from securetm.leakage.truth import truth_of
+from securetm.plans import plan_from_tables
+from securetm.profiles import admitted, cohort_of
+
+from .conftest import PARTIES, write_plan
+from .tried import Tried, settings, tried
+
+JOINT_WORDS = {"vocabulary.source": "joint", "vocabulary.max_share": 1.0, "vocabulary.most_candidates": 1000}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
+    """Runs with all parties, and without the first."""
+    return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
+
+
+def _between(runs: Demonstrations, profile: str, documents: Path, **more: object) -> Tried:
+    plan = {**settings(documents, model__hidden=64, model__batch=30, training__rounds=2), **more}
+    again = runs.run(profile, plan, 1)
+    return tried(runs.run(profile, plan), "differencing", {"rounds": 2}, again=again)
+
+
+@pytest.mark.parametrize("profile", ["open", "masked"])
+def test_the_first_round_of_two_runs_gives_away_the_party_that_is_apart(
+    profile: str, runs: Demonstrations, documents_file: Path
+) -> None:
+    """Same seed, same words, same first state: the others answer the same in both, and cancel."""
+    found = _between(runs, profile, documents_file)
+    assert found.share(EXACT) >= 0.8
+    assert found.share("named words that occur") == found.share("words that are named") == 1.0
+    assert found.share(EXACT, by_chance=True) == 0.0
+
+
+def test_rounds_after_the_first_are_about_other_states(runs: Demonstrations, documents_file: Path) -> None:
+    found = _between(runs, "masked", documents_file)
+    assert found.told.measures[ASKED_TWICE] == Counted(1, 2)
+
+
+def test_noise_covers_the_difference(runs: Demonstrations, documents_file: Path) -> None:
+    found = _between(runs, "dp-distributed", documents_file, **{"model.hidden": 16})
+    assert found.told.measures[ASKED_TWICE] == Counted(1, 2)  # so there was something to subtract
+    assert found.share(EXACT) == 0.0
+
+
+def test_the_table_of_all_words_is_asked_again_in_a_new_run(runs: Demonstrations, documents_file: Path) -> None:
+    """A party answers it once from one store; a new run has a new store, so two runs show every word count of the party."""
+    found = _between(runs, "masked", documents_file, **JOINT_WORDS)
+    assert found.share(FREQUENT) == 1.0
+    assert found.share(FREQUENT, by_chance=True) == 0.0
+
+
+def test_runs_with_other_words_begin_with_other_states(runs: Demonstrations, documents_file: Path) -> None:
+    found = _between(runs, "masked", documents_file, **JOINT_WORDS)
+    assert found.told.measures[ASKED_TWICE] == Counted(0, 2)
+
+
+@pytest.mark.slow
+def test_an_audit_makes_both_runs(tmp_path: Path, documents_file: Path) -> None:
+    changes = {"attack": "differencing", "without": 1, "claim": "the total is differentially private", "effort": {"rounds": 1}}
+    text = write_plan(tmp_path / "apart.toml", documents_file, batch=25, **changes).read_text("utf-8")
+    plan = tmp_path / "apart.toml"
+    plan.write_text(text.replace("[trial.run]", '[trial.run]\n"vocabulary.source" = "file"'), "utf-8")
+    assert [finding.verdict for finding in audit(plan).findings] == ["refuted", "refuted"]
+
+
+# ---- in one run, by a coordinator that breaks the rules ------------------------------------------------------------
+
+
+class _NobodyWatches:
+    def round_begins(self, serial: int) -> None:
+        """Nothing is kept."""
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Nothing is kept."""
+
+    def trained(self, done: int, total: int) -> None:
+        """Nothing is kept."""
+
+
+class _AsksFewer(Coordinator):
+    """It puts a question to all parties, and then the same question, about the same state and batch, to all but the first."""
+
+    def agree(self) -> tuple[str, ...]:
+        """As every coordinator does."""
+        self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, 0))
+        words = self._agree_on_words()
+        self._adopt(words)
+        return words
+
+    def twice(self, question: str, state: dict[str, np.ndarray]) -> tuple[Answer, Answer]:
+        """Both answers."""
+        everybody, number = self.members, self._numbers.get(question, 0)
+        first = self.ask(question, state)
+        self._numbers[question], self.members = number, everybody[1:]
+        second = self.ask(question, state)
+        self.members = everybody
+        return first, second
+
+
+@pytest.fixture(scope="module")
+def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -> Iterator[tuple[RunFolder, _AsksFewer]]:
+    """Real parties under the profile that is made for an active coordinator."""
+    plan = plan_from_tables(
+        {
+            "profile": "masked_strict",
+            "model": {"name": "prodlda", "n_topics": 5, "hidden": 64, "batch": 25},
+            "training": {"rounds": 3, "held_out": 0.1},
+            "vocabulary": {"min_documents": 1, "max_share": 1.0, "most_candidates": 1000},
+        },
+        "a test",
+    )
+    folder = begin(tmp_path_factory.mktemp("lied") / "run", plan, parties, with_content=True)  # type: ignore[arg-type]
+    eyes, profile = _NobodyWatches(), plan.make_profile()
+    transcript = Transcript(folder.path / "transcript", with_content=True)
+    at_work = Recorded(InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel)
+    store = CoordinatorStore(folder.coordinator)
+    yield folder, _AsksFewer(folder.members, plan, profile, at_work, store, OperatingSystem(), eyes, folder.keys)
+    at_work.close()
+    store.close()
+
+
+def test_a_coordinator_that_asks_fewer_parties_again_learns_one_partys_answer(liar: tuple[RunFolder, _AsksFewer]) -> None:
+    """protocols/masked_sum.md says so under what is not provided: consistency within a round does not help between two."""
+    folder, coordinator = liar
+    state, _ = coordinator._start(coordinator.agree())
+    whole, rest = coordinator.twice(TRAIN, dict(state))
+    public = coordinator.model.for_party(state, "")
+    query, profile = coordinator.questions.make(TRAIN, public), coordinator.profile
+    heard = []
+    for members, answer in ((folder.members, whole), (folder.members[1:], rest)):
+        terms = admitted(query.terms, profile, cohort_of(profile, members))
+        assert answer.total is not None
+        heard.append(Heard(Asked(1, TRAIN, 0, public, terms), "", answer.total))
+    alone = apart(heard[0], heard[1], len(PARTIES), PARTIES[0])
+    guessed = {document.tobytes() for document in documents_in(layers_of(alone, coordinator.model), 25)}
+    real = np.asarray(truth_of(folder, [heard[0].asked]).batch(1, PARTIES[0]).todense())
+    right = sum(np.ascontiguousarray(document, dtype=np.int64).tobytes() in guessed for document in real)
+    assert len(real) == 25
+    assert right >= 20
+
+
+def test_so_do_counts_of_words_together(liar: tuple[RunFolder, _AsksFewer]) -> None:
+    _, coordinator = liar
+    if not coordinator.questions.vocabulary:
+        coordinator.agree()
+    top = {"top": np.arange(10, dtype=np.int64)[None, :]}
+    coordinator.ask(COHERENCE, top)  # whoever missed a round is left out of the next one, and told where the others are
+    whole, rest = coordinator.twice(COHERENCE, top)
+    assert whole.total is not None
+    assert rest.total is not None
+    documents = whole.total["documents"][0] - rest.total["documents"][0]
+    assert documents == 70  # all that the party has
