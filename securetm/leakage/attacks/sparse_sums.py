@@ -121,6 +121,6 @@ ATTACK = Attack(
         "of a gradient it reads how often a word was used, roughly; the documents behind it are sum_inversion's",
         "a public list of words says nothing of who uses which: then it reads nothing, unless all other parties help",
     ),
-    remark="A secure sum hides who added what, among several that add something. Where one party alone adds, it hides no more than "
+    remark="A secure sum hides who added what, among several that add something. Where one party alone adds, it hides only "
     "the name: the number is its own, exactly. Whoever knows by other means who uses such a word has the name as well.",
 )
