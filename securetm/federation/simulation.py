@@ -123,11 +123,11 @@ class _Eyes:
         self.stages.step(done)
 
 
-def train(folder: RunFolder, stages: Stages, workers: int = 1) -> Trained:
-    """The federation itself, from invitation to the finished model."""
+def train(folder: RunFolder, stages: Stages, workers: int = 1, parties: Parties | None = None) -> Trained:
+    """The federation itself, from invitation to the finished model; an audit may bring parties that do not all keep to it."""
     profile = folder.plan.make_profile()
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
-    recorded = Recorded(_parties(folder, workers), transcript, profile.aggregation.channel)
+    recorded = Recorded(parties or _parties(folder, workers), transcript, profile.aggregation.channel)
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array
+from securetm.contracts import Array, Terms
 from securetm.federation.questions import TRAIN
 from securetm.leakage.views import Public, View
 
@@ -67,6 +67,7 @@ class Truth:
     confidence: float = 0.95  # of intervals that a judge makes itself
     public: Public | None = None  # how the run was set up
     canaries: Canaries | None = None  # made documents that were put among the parties' own, or were not
+    claimed: Claimed | None = None  # what the run claims of its total
 
     def batch(self, serial: int, party: str) -> Any:
         """The documents of one party in one round."""
@@ -148,6 +149,7 @@ class Attack:
     pose: Callable[[Truth, Effort, np.random.Generator], Posed] | None = None
     prepare: Callable[[View, Effort], Any] | None = None
     allowed: Callable[[str, Claimed], float] | None = None
+    lie: Callable[[Array, Terms], Array] | None = None  # what a lying party sends in place of its own flat vector
     limits: tuple[str, ...] = ()  # what it cannot do, said in the report
     remark: str = ""  # what a reader should know beside the figures
 

@@ -24,6 +24,7 @@ from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations, claimed_by, claims
 from securetm.leakage.findings import NOT_TESTED, Audit, Finding, Measured, judged_alone, measured, with_baseline
+from securetm.leakage.lying import Lies
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.recorded import granted_to, questions_of, view_of
 from securetm.leakage.truth import insiders_of, truth_of
@@ -66,8 +67,8 @@ def _place(keep: Path | None) -> Iterator[Path]:
 
 
 def _is_for(trial: Trial, given: RunFolder) -> bool:
-    """A run that somebody brings is one run, without canaries."""
-    alone = not trial.without and not trial.canaries
+    """A run that somebody brings is one run, without canaries, of parties that lie no more than they do."""
+    alone = not trial.without and not trial.canaries and not trial.liars
     return alone and given.plan.model.name in attack_called(trial.attack).models
 
 
@@ -132,6 +133,8 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
     """The run that is attacked, and the one to compare it with."""
+    if trial.liars:
+        return runs.run(profile, trial.run, lies=Lies(trial.liars, trial.attack, attack_called(trial.attack).lie)), None
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
     return runs.run(profile, trial.run), again
 

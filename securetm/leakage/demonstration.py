@@ -21,6 +21,7 @@ from securetm.federation.simulation import spent_by, train
 from securetm.federation.sources import corpora_of
 from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
+from securetm.leakage.lying import Lies, lying_parties
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of
 from securetm.tables import digest
@@ -35,15 +36,18 @@ class Demonstrations:
     made: dict[str, RunFolder] = field(default_factory=dict)
     _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
 
-    def run(self, profile: str, settings: Mapping[str, Any], without: int = 0, canaries: int = 0) -> RunFolder:
+    def run(
+        self, profile: str, settings: Mapping[str, Any], without: int = 0, canaries: int = 0, lies: Lies | None = None
+    ) -> RunFolder:
         """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
 
         With `canaries`, so many made documents are drawn for each party, and a fair coin puts each among its own or not.
         """
-        whole = {**settings, "profile": profile}
-        name = f"{profile}-{digest(_plain({**whole, 'without': without, 'canaries': canaries})).hex()[:8]}"
+        whole, told = {**settings, "profile": profile}, lies or Lies()
+        changes = {"without": without, "canaries": canaries, "liars": told.liars, "lie": told.name}
+        name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
-            self.made[name] = self._trained(name, self._planned(whole), without, canaries)
+            self.made[name] = self._trained(name, self._planned(whole), without, canaries, told)
         return self.made[name]
 
     def _planned(self, settings: Mapping[str, Any]) -> Plan:
@@ -59,7 +63,7 @@ class Demonstrations:
         path.write_text("\n".join(words), "utf-8")
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
-    def _trained(self, name: str, plan: Plan, without: int, canaries: int) -> RunFolder:
+    def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Lies) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
         documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
         record = None
@@ -68,7 +72,7 @@ class Demonstrations:
         folder = begin(self.place / name, plan, documents, with_content=True, ledgers=self.place / "ledgers" / name)
         if record is not None:
             keep_record(record, folder.path)
-        train(folder, self.stages)
+        train(folder, self.stages, parties=lying_parties(folder, lies) if lies.liars else None)
         return folder
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:

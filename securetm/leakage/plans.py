@@ -38,6 +38,7 @@ class Trial:
     helpers: int = 0  # parties that tell the adversary all they hold: the last ones
     canaries: int = 0  # made documents put among each party's own, each of them with chance 1/2
     without: int = 0  # a second run is made without so many parties: the first ones
+    liars: int = 0  # parties that send what the attack has them send, in place of their answers: the first ones
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _trial(part: Mapping[str, Any], where: str) -> Trial:
         raise NotFound("attack", trial.attack, attack_names())
     _check_threat(trial, read_threat_model(trial.threat_model), where)
     _check_profiles(trial, where)
-    for name in ("helpers", "canaries", "without"):
+    for name in ("helpers", "canaries", "without", "liars"):
         require(getattr(trial, name) >= 0, where, name, getattr(trial, name), "must be 0 or above")
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
     require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")

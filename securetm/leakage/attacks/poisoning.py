@@ -1,0 +1,78 @@
+"""One party that lies about its documents so that words of its choice come to the top of topics. It reads no other's message.
+
+It keeps to every rule that others could check: as many words as it really has, only not the ones that stand in its documents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from securetm.contracts import Array, Domain, Terms
+from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
+from securetm.leakage.views import MODEL, VOCABULARY, View
+
+COUNTS = "counts"
+STEERED = "words chosen by the lying party among the ten heaviest of a topic"
+OWN = "chosen words among the ten heaviest of the very topic that they were pushed into"
+PUSHED, TOP = 3, 10  # words for each topic, and how far down a topic people read
+
+
+def chosen(topics: int, words: int) -> Array:
+    """Which words are pushed into which topic: any would do, these are spread over the list."""
+    places = (np.arange(topics * PUSHED) + 1) * words // (topics * PUSHED + 1)
+    return np.asarray(places.reshape(topics, PUSHED))
+
+
+def lie(vector: Array, terms: Terms) -> Array:
+    """Run by the lying party: of a table of topics by words, all that it would have counted, on the chosen words instead."""
+    if terms.layout[0].name != COUNTS:
+        return vector
+    topics, words = terms.layout[0].shape
+    told = np.zeros_like(vector)
+    table = told[: topics * words].reshape(topics, words)
+    each = max(float(vector[: topics * words].sum()), 0.0) / (topics * PUSHED)
+    table[np.arange(topics)[:, None], chosen(topics, words)] = round(each) if terms.domain is Domain.INTEGER else each
+    told[topics * words :] = vector[topics * words :]
+    return told
+
+
+def attack(view: View, effort: Effort) -> Array:
+    """Run by whoever gets the model: the ten heaviest words of each topic."""
+    del effort
+    topics = view.public.model.topics(view.model_state())
+    return np.argsort(-topics, axis=1, kind="stable")[:, :TOP]
+
+
+def judge(top: Array, truth: Truth) -> Judged:
+    """Run by the judge, who knows which words were pushed into which topic."""
+    pushed = chosen(len(top), len(truth.vocabulary))
+    anywhere = int(np.isin(pushed, top).sum())
+    own = sum(int(np.isin(words, row).sum()) for words, row in zip(pushed, top, strict=True))
+    measures = {STEERED: Counted(anywhere, pushed.size), OWN: Counted(own, pushed.size)}
+    return Judged(measures, tuple(_example(words, row, truth) for words, row in zip(pushed[:2], top[:2], strict=True)))
+
+
+def _example(words: Array, row: Array, truth: Truth) -> Example:
+    named = [" ".join(truth.vocabulary[word] for word in part) for part in (words, row)]
+    return Example(named[0], named[1], bool(np.isin(words, row).all()))
+
+
+ATTACK = Attack(
+    name="poisoning",
+    title="Words that one lying party puts at the top of topics",
+    citation="model poisoning of federated learning: Bagdasaryan et al. 2020 (arXiv 1807.00459), Bhagoji et al. 2019",
+    cost="nothing beside one round's answer",
+    given="what every party is given, and its own documents",
+    needs=(MODEL, VOCABULARY),
+    either=(),
+    models=("lda", "lda-vi", "sentence-lda"),
+    measures={STEERED: "chosen word", OWN: "chosen word"},
+    attack=attack,
+    judge=judge,
+    lie=lie,
+    limits=(
+        "lies that are hard to see in the topics, and lies that are to show more of the others' documents",
+        "defences: a bound on what one party may say in a sum that nobody can read takes proofs that no profile has",
+    ),
+    remark="What is sealed cannot be checked: no profile here keeps a party from lying.",
+)

@@ -1,0 +1,52 @@
+"""Parties that lie, in an otherwise real run: their own code, and one station that sends something else. It judges nothing.
+
+A lying party keeps to the protocol in all but the numbers: nobody could tell, and where sums are sealed nobody ever sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from securetm.contracts import Array, Desk, Mechanism, Terms
+from securetm.errors import BrokenAttack
+from securetm.federation.folder import RunFolder
+from securetm.federation.parties import InProcess
+from securetm.federation.party import Party
+from securetm.federation.simulation import make_party
+
+
+@dataclass(frozen=True)
+class Lies:
+    """How many parties lie, the first ones, and what they send; the name is that of the attack that has them lie."""
+
+    liars: int = 0
+    name: str = ""
+    lie: Callable[[Array, Terms], Array] | None = None
+
+
+@dataclass(frozen=True)
+class _Lie(Mechanism):
+    """The last station of a party that lies: after its own clipping, rounding and noise, and before the sum is sealed."""
+
+    lie: Callable[[Array, Terms], Array]
+
+    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+        """Something else of the same form, in a type that travels."""
+        del desk
+        return self.lie(vector, terms).astype(vector.dtype)
+
+
+def lying_parties(folder: RunFolder, lies: Lies) -> InProcess:
+    """All parties of a run, of which the first ones lie. The others, and the coordinator, are told nothing."""
+    parties = {name: make_party(folder, name) for name in folder.members}
+    for name in folder.members[: lies.liars]:
+        parties[name] = _lying(parties[name], lies)
+    return InProcess(parties)
+
+
+def _lying(party: Party, lies: Lies) -> Party:
+    """The profile keeps its digest: what a party says it keeps to is all that others know of it."""
+    if lies.lie is None:
+        raise BrokenAttack(lies.name, "a lie")
+    return replace(party, profile=replace(party.profile, mechanisms=(*party.profile.mechanisms, _Lie(lies.lie))))
