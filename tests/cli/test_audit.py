@@ -50,7 +50,9 @@ def test_audit_says_what_the_contract_promises(bench: Path, tmp_path: Path) -> N
     assert "no evidence of safety" in " ".join(said.err.split())
 
 
-def test_a_refuted_claim_exits_1(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refuted_claim_exits_1_also_when_it_is_shown_again(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for room in (masked_round, masked_opening):
         monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
     said = securetm("audit", str(bench / "small.toml"), "--json")
@@ -58,6 +60,10 @@ def test_a_refuted_claim_exits_1(bench: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [finding["verdict"] for finding in said.json["findings"]] == ["refuted", "refuted"]
     assert said.json["refuted_claims"] == 1
     assert "Refuted: “sees only sums” of profile masked" in " ".join(said.err.split())
+    (tmp_path / "audit.json").write_text(said.out, "utf-8")
+    again = securetm("report", str(tmp_path / "audit.json"), "--json")
+    assert again.code == 1
+    assert again.json == said.json
 
 
 def test_examples_are_quoted_only_where_wanted(bench: Path, tmp_path: Path) -> None:
@@ -89,6 +95,56 @@ def test_the_quick_audit_ends_within_two_minutes(tmp_path: Path, monkeypatch: py
     assert said.json["seconds"] < 120
     assert all(finding["verdict"] == "refuted" for finding in said.json["findings"] if finding["baseline"])
     assert Path("audit.html").is_file()
+
+
+# ---- an audit of a run of one's own, and what is shown of it again ---------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tried(bench: Path) -> Path:
+    """A run that was recorded and then tried: the audit is kept in its folder."""
+    run = bench / "run"
+    settings = ("model.hidden=64", "model.batch=20", "vocabulary.min_documents=1", "vocabulary.max_share=1.0")
+    settings += ("vocabulary.most_candidates=1000", "training.held_out=0.1")
+    corpus = ("corpus.partition=column", "corpus.party=party", f"corpus.source={bench / 'documents.jsonl'}")
+    chosen = [word for setting in (*settings, *corpus) for word in ("--set", setting)]
+    made = securetm("run", *chosen, "--topics", "5", "--rounds", "2", "--record", "--out", str(run))
+    assert made.code == 0, made.err
+    said = securetm("audit", str(bench / "small.toml"), "--run", str(run))
+    assert said.code == 0, said.err
+    assert "securetm report" in said.err
+    return run
+
+
+def test_an_audit_of_a_run_is_kept_in_its_folder_and_shown_again(tried: Path, tmp_path: Path) -> None:
+    said = securetm("report", str(tried), "--html", str(tmp_path / "a.html"), "--markdown", str(tmp_path / "a.md"), "--json")
+    assert said.code == 0, said.err
+    assert said.json == json.loads((tried / "audits" / "small.json").read_text("utf-8"))
+    assert [finding["profile"] for finding in said.json["findings"]] == ["open", "masked"]
+    assert "Adversary: coordinator of curious_coordinator" in (tmp_path / "a.html").read_text("utf-8")
+    assert (tmp_path / "a.md").read_text("utf-8").startswith("# A plan of a test")
+    silent = securetm("report", str(tried), "--examples", "0", "--json")
+    assert all(finding["examples"] == [] for finding in silent.json["findings"])
+
+
+def test_the_example_of_report_does_what_it_says(tried: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    Path("runs/demo").symlink_to(tried)
+    said = securetm(*shlex.split(example_of("report"))[1:])
+    assert said.code == 0, said.err
+    assert Path("audit.html").is_file()
+
+
+def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path) -> None:
+    told(securetm("report", str(tmp_path)), 2, "nothing was kept there")
+    told(securetm("report", str(tmp_path / "absent.json")), 2, "No such file")
+    told(securetm("report"), 2, "Missing argument")
+    kept = json.loads((tried / "audits" / "small.json").read_text("utf-8"))
+    kept["findings"][0]["verdict"] = "not refuted"
+    (tmp_path / "improved.json").write_text(json.dumps(kept), "utf-8")
+    told(securetm("report", str(tmp_path / "improved.json")), 2, "does not follow from an interval")
+    told(securetm("report", str(tried), "--html", str(tmp_path / "no" / "a.html")), 2, "cannot be written")
 
 
 def test_misuses_end_in_a_letter(bench: Path, tmp_path: Path) -> None:
