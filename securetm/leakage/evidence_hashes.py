@@ -41,8 +41,11 @@ def asked_of(trial: Trial) -> dict[str, str]:
 
 
 def trial_hash(trial: Trial) -> str:
-    """A trial by all that it says, but for the list of profiles: another one beside it changes nothing for those there."""
-    return digest({name: value for name, value in asdict(trial).items() if name != "profiles"}).hex()
+    """A trial by all that it says, but for the list of profiles: another one beside it changes nothing for those there.
+
+    What it leaves unsaid is left out, so that a new kind of setting changes no trial that does without it.
+    """
+    return digest({name: value for name, value in asdict(trial).items() if name != "profiles" and value}).hex()
 
 
 @cache

@@ -194,6 +194,7 @@ def test_pieces_share_no_run_and_lose_no_trial() -> None:
 def test_another_profile_in_the_list_does_not_make_a_trial_another() -> None:
     trial = read_audit_plan("quick").trials[0]
     assert trial_hash(replace(trial, profiles=("open",))) == trial_hash(trial)
+    assert trial_hash(replace(trial, helpers=0)) == trial_hash(trial)  # as if it had said nothing of helpers
     changes = (
         {"effort": {"rounds": 9}},
         {"run": {}},
