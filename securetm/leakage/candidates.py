@@ -18,6 +18,7 @@ from securetm.leakage.attack import Bounded, Claimed, Counted, Effort, Judged, P
 from securetm.leakage.roc import bounded_order, chance, curve, found_at
 
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # of others that are taken for members
+OUTSIDE, INSIDE, BOTH = 0, 1, 2  # of the training: a candidate, by the judge's answer
 MEMBER, PAIR = "member", "pair of a member and another"
 _WHOLE = ("document", "person", "party")  # what hides these hides a whole document
 
@@ -51,15 +52,14 @@ def measures(*ways: str) -> dict[str, str]:
 def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:  # noqa: ARG001 - asked the same at any effort
     """Run by the judge: all training documents and all that were held out, each once, shuffled; the answer is which are in.
 
-    Documents of the same words are one document, and one that lies on both sides is left out: it is neither. What helpers of
-    the adversary hold is known to it, and no question.
+    Documents of the same words are one document, and one that lies on both sides is neither: it is among them, but no guess
+    about it counts. What helpers of the adversary hold is known to it, and no question.
     """
     sides = [_side(documents, truth) for documents in (truth.held, truth.others)]
     whole = sparse.csr_array(sparse.vstack(sides))
-    member = np.repeat([True, False], [side.shape[0] for side in sides])
-    kept = _told_apart(whole, member)
-    rows = kept[rng.permutation(len(kept))]
-    return Posed(Candidates(whole[rows]), member[rows])
+    rows, answer = _told_apart(whole, np.repeat([True, False], [side.shape[0] for side in sides]))
+    order = rng.permutation(len(rows))
+    return Posed(Candidates(whole[rows[order]]), answer[order])
 
 
 def _side(documents: Mapping[str, Any], truth: Truth) -> Any:
@@ -68,17 +68,18 @@ def _side(documents: Mapping[str, Any], truth: Truth) -> Any:
     return sparse.vstack([sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64), *tables], format="csr")
 
 
-def _told_apart(whole: Any, member: Array) -> Array:
-    """The first of each document, without those that are on both sides."""
+def _told_apart(whole: Any, member: Array) -> tuple[Array, Array]:
+    """The first of each document, and on which side it lies."""
     whole.sum_duplicates()
     whole.eliminate_zeros()
-    sides: dict[bytes, set[bool]] = {}
     first: dict[bytes, int] = {}
+    sides: dict[bytes, set[bool]] = {}
     for row, (begin, end) in enumerate(zip(whole.indptr[:-1], whole.indptr[1:], strict=True)):
         name = whole.indices[begin:end].tobytes() + whole.data[begin:end].tobytes()
         first.setdefault(name, row)
         sides.setdefault(name, set()).add(bool(member[row]))
-    return np.array([row for name, row in first.items() if len(sides[name]) == 1], dtype=np.int64)
+    answer = [BOTH if len(side) == 2 else INSIDE if True in side else OUTSIDE for side in sides.values()]
+    return np.array(list(first.values()), dtype=np.int64), np.array(answer, dtype=np.int8)
 
 
 def judged(scores: Mapping[str, Array], truth: Truth) -> Judged:
@@ -86,7 +87,7 @@ def judged(scores: Mapping[str, Array], truth: Truth) -> Judged:
     worth: dict[str, Counted | Bounded] = {}
     curves = []
     for how, given in scores.items():
-        sides = given[truth.answer], given[~truth.answer]
+        sides = given[truth.answer == INSIDE], given[truth.answer == OUTSIDE]
         worth |= {found(share, how): found_at(*sides, share, truth.confidence) for share in SHARES}
         worth[ordered(how)] = bounded_order(*sides, truth.confidence)
         curves.append(curve(how, *sides))
