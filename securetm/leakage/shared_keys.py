@@ -16,11 +16,11 @@ from securetm.aggregation.homomorphic_seal import RunningSum, decrypt_here
 from securetm.aggregation.homomorphic_seats import pack_residues, unpack_residues
 from securetm.aggregation.sealed_key import FRESH, HEAD, KEY_ID, VERSION, key_id, unpack_secret
 from securetm.aggregation.shared_key_sum import SharedKeySum
-from securetm.contracts import Array, State, Terms
-from securetm.federation.questions import TRAIN, Questions
-from securetm.leakage.reading import REQUEST, SEALED, Asked, Heard, ask_in, first_parcel
+from securetm.contracts import Array, Terms
+from securetm.federation.questions import TRAIN
+from securetm.leakage.reading import SEALED, Asked, Heard, asked, first_parcel
 from securetm.leakage.views import View
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
 
 _KEY = "sum key of "  # under this name, with the session, a party keeps the key (aggregation/homomorphic_setup.py)
 _FRESH = b"SH" + bytes([VERSION, FRESH])
@@ -35,28 +35,9 @@ class Opened:
     with_key: bool
 
 
-def asked_of_learners(view: View) -> dict[int, Asked]:
-    """What was asked in the rounds of training where no state travels, because the parties learn by themselves.
-
-    The shapes of a state are public; of its numbers, those of the start stand here.
-    """
-    questions = Questions(view.public.plan, view.public.model)
-    questions.adopt(view.vocabulary())
-    start = view.public.model.start(view.vocabulary(), np.random.default_rng(view.public.plan.seed))
-    state: State = view.public.model.for_party(start, "")
-    found: dict[int, Asked] = {}
-    for message in view.messages(REQUEST):
-        ask = ask_in(message.content) if message.serial not in found else None
-        if ask is not None and ask.question == TRAIN:
-            cohort = cohort_of(view.public.profile, ask.members)
-            terms = admitted(questions.make(TRAIN, state).terms, view.public.profile, cohort)
-            found[message.serial] = Asked(message.serial, TRAIN, ask.number, state, terms)
-    return found
-
-
 def opened_by_key(view: View) -> Iterator[Opened]:
     """Every party's ciphertexts of every round of training, one after the other."""
-    known = asked_of_learners(view)
+    known = {serial: ask for serial, ask in asked(view).items() if ask.question == TRAIN}
     held = {key_id(value): value for insider in view.insiders for value in _keys(insider.secrets)}
     for message in view.seen.get(SEALED, ()):
         parcel = first_parcel(message) if message.serial in known else b""

@@ -11,7 +11,6 @@ import pytest
 from securetm.contracts import Desk
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
-from securetm.federation.questions import TRAIN
 from securetm.federation.round import pour
 from securetm.leakage.attack import Counted
 from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
@@ -23,7 +22,7 @@ from securetm.leakage.prodlda_layers import DOCUMENTS, GRADIENT
 from securetm.leakage.reading import asked, totals
 from securetm.leakage.rebuilt import EXACT
 from securetm.leakage.recorded import view_of
-from securetm.leakage.shared_keys import asked_of_learners, at_random
+from securetm.leakage.shared_keys import at_random
 from securetm.leakage.subtracting import without
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.views import Message, View
@@ -179,7 +178,7 @@ def test_where_no_noise_is_promised_all_of_it_is_missing(masked: RunFolder) -> N
 
 def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Counted]:
     view = replace(view_of(folder, EYES, ATTACK, 1), insiders=insiders_of(folder, helpers))
-    known = asked_of_learners(view)
+    known = asked(view)
     if at_chance:
         rng = np.random.default_rng(0)
         sealed = tuple(_at_random(m, view, rng) if m.serial in known else m for m in view.messages("sealed"))
@@ -195,7 +194,7 @@ def _at_random(message: Message, view: View, rng: np.random.Generator) -> Messag
     assert isinstance(outcome, wire.Accepted)
     if not outcome.parcels:
         return message
-    drawn = at_random(outcome.parcels[0], view, asked_of_learners(view)[message.serial].terms, rng)
+    drawn = at_random(outcome.parcels[0], view, asked(view)[message.serial].terms, rng)
     return replace(message, content=wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
 
 
@@ -250,8 +249,3 @@ def test_what_shipped_profiles_leave_open_where_most_parties_collude(name: str, 
 
 def test_noise_of_ones_own_bears_all_others_helping() -> None:
     assert profile_gaps(read_profile("dp-local"), read_threat_model("colluding_parties"), len(PARTIES)) == ()
-
-
-def test_asked_of_learners_are_the_rounds_of_training(encrypted: RunFolder) -> None:
-    known = asked_of_learners(view_of(encrypted, EYES, ATTACK, 1))
-    assert [ask.question for ask in known.values()] == [TRAIN]

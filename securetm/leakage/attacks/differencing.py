@@ -6,14 +6,14 @@ Each sum hides its parties well; it is the difference that does not. Nothing is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from securetm.contracts import Answer, State
 from securetm.errors import SketchTooSmall
-from securetm.federation.questions import JOINT, TRAIN
+from securetm.federation import wire
+from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
 from securetm.leakage.gradients import documents_in, words_in
 from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
@@ -46,7 +46,8 @@ def attack(view: View, effort: Effort) -> Apart:
     trained = [one for one in here if one.asked.question == TRAIN and GRADIENT in one.blocks]
     pairs = [(one, other) for one in trained for other in there if _same(one, other)][: effort["rounds"]]
     apart_by = [apart(one, other, len(more), party) for one, other in pairs]
-    return Apart(party, tuple(_guess(one, view) for one in apart_by), len(trained), _words(here, there))
+    words = _words(_counted(here, view), _counted(there, view.again))
+    return Apart(party, tuple(_guess(one, view) for one in apart_by), len(trained), words)
 
 
 def _same(one: Heard, other: Heard) -> bool:
@@ -65,20 +66,33 @@ def _guess(heard: Heard, view: View) -> Guess:
     return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers))
 
 
-def _words(here: list[Heard], there: list[Heard]) -> Counter[str] | None:
-    """In how many documents of the party each word is: the tables of both cohorts, decoded and subtracted."""
-    tables = [list(_decoded(one)) for one in (here, there)]
-    return tables[0][0] - tables[1][0] if all(tables) else None
+def _words(here: Counter[str] | None, there: Counter[str] | None) -> Counter[str] | None:
+    """In how many documents of the party each word is, where both cohorts were asked."""
+    return here - there if here is not None and there is not None else None
 
 
-def _decoded(totals_of: list[Heard]) -> Iterator[Counter[str]]:
-    for one in totals_of:
+def _counted(heard: list[Heard], view: View) -> Counter[str] | None:
+    """In how many documents of a cohort each word is: by the question about a list of words, or by the table of all words."""
+    for one in heard:
+        if one.asked.question == FREQUENCIES:
+            numbers = one.blocks["frequencies"]
+            return Counter(dict(zip(_candidates(view, len(numbers)), numbers.tolist(), strict=False)))
         if one.asked.question == JOINT:
             try:
                 words, _, held = words_of_sketch(Answer(one.blocks))
             except SketchTooSmall:  # it is no table, and tells nothing
-                continue
-            yield Counter(dict(zip(words, held.tolist(), strict=True)))
+                return None
+            return Counter(dict(zip(words, held.tolist(), strict=True)))
+    return None
+
+
+def _candidates(view: View, size: int) -> tuple[str, ...]:
+    """The list that was sent to all before they were asked about it."""
+    for message in view.messages(REQUEST):
+        _, body = wire.unpack_request(message.content)
+        if isinstance(body, wire.Adopt) and len(words := tuple(body.words.decode().split("\n"))) == size:
+            return words
+    return ()
 
 
 def judge(told: Apart, truth: Truth) -> Judged:
@@ -117,7 +131,7 @@ ATTACK = Attack(
     },
     attack=attack,
     judge=judge,
-    questions=(TRAIN, JOINT),
+    questions=(TRAIN, JOINT, FREQUENCIES),
     limits=(
         "rounds whose states differ between the two runs, which is all but the first",
         "runs that begin with different seeds or different words, whose first states differ already",
