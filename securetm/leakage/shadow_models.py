@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
 from securetm.contracts import Answer, Array, Desk, Memory, State, Unit
+from securetm.corpus.keys import document_keys
 from securetm.entropy import Seeded
 from securetm.errors import NotSimulated
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import as_opened, pour
 from securetm.leakage.candidates import Candidates
 from securetm.leakage.views import Public
-from securetm.models.estimator import BagOfWords, as_documents
+from securetm.models.estimator import BagOfWords
 from securetm.profiles import admitted, cohort_of
 
 Opened = tuple[int, Mapping[str, Array], State]  # a round's number, its opened total, and the state that follows
@@ -100,15 +102,19 @@ def rounds_read(public: Public, rounds: int) -> tuple[int, ...]:
     return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
 
 
+@dataclass(frozen=True)
+class _Owned(BagOfWords):
+    """Documents that stay their persons' own, also in a part of them."""
+
+    def select(self, rows: Array) -> Self:
+        persons = self.persons[rows] if self.persons is not None else None
+        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
+
+
 def _documents(candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public) -> BagOfWords:
     """One party's share; nobody knows whose a candidate is, so where persons are protected each is a person's only one."""
-    whole = as_documents(candidates.counts[rows], words)
     persons = np.arange(len(rows)) if public.plan.unit is Unit.PERSON else None
-    return BagOfWords(whole.counts, whole.vocabulary, _keys(rows), persons=persons)
-
-
-def _keys(rows: Array) -> Array:
-    return (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return _Owned(candidates.counts[rows], words, document_keys("candidates", rows), persons=persons)
 
 
 def _check(public: Public) -> None:

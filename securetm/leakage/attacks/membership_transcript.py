@@ -60,12 +60,12 @@ def fit_in_all(candidates: Candidates, tables: list[Array], public: Public) -> A
 def _by_counts(heard: list[Heard], view: View) -> Array:
     """Every round counts the same words of the same documents anew, so noise is averaged over the rounds."""
     terms, counts = heard[-1].asked.terms, view.question.counts
-    words = np.sum([one.blocks[_TABLE].sum(axis=0) for one in heard], axis=0, dtype=np.float64) / (len(heard) * terms.sampling)
+    summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in heard], axis=0)
     topics = heard[-1].blocks[_TABLE].shape[0]
     deviation = terms.deviation * (terms.grid or 1) * float(np.sqrt(topics / len(heard))) / terms.sampling
     whole = terms.grid == 0  # rows of whole numbers are bounded count by count
     bounds = (min(terms.l1, 1e12), min(terms.linf, 1e12) * topics) if whole else (np.inf, np.inf)
-    return presence(counts, words, 1 - view.public.plan.training.held_out, deviation, *bounds)
+    return presence(counts, summed / (len(heard) * terms.sampling), 1 - view.public.plan.training.held_out, deviation, *bounds)
 
 
 def judge(guesses: Mapping[str, Array], truth: Truth) -> Judged:
