@@ -51,6 +51,7 @@ class Canaries:
     documents: Any  # contracts.Documents
     parties: tuple[str, ...]  # who was to hold each
     coins: Array  # whether it was put there
+    others: Mapping[str, Any] = field(default_factory=dict)  # party -> the documents that it trained on beside canaries
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from securetm.leakage.attack import Canaries
 
 LENGTH = 30  # words of one canary, all different: as many as a bounded row of counts may hold
 RECORD = "canaries.npz"
+_OFTEN = 5  # documents that a word must be in, as plans have it unless they say otherwise
 _IN, _OUT = "in", "out"
 
 
@@ -25,10 +26,10 @@ def with_canaries(
 ) -> tuple[Mapping[str, Corpus], Corpus]:
     """Every party's documents with those of its `each` canaries whose coin fell for it, and the record of all canaries.
 
-    Without a list of words, the rarer half of what the parties use often enough for most lists is taken.
+    They are made of the rarer half of the words that the parties use; of a public list, where there is one.
     """
     rng = np.random.default_rng([seed, each])
-    listed = tuple(words) if words is not None else _rare_words(documents)
+    listed = _rare_words(documents, words)
     made = {name: _made(name, each, listed, rng) for name in documents}
     put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
     return put, Corpus.concat(list(made.values()), name="canaries")
@@ -68,8 +69,10 @@ def _plain(record: Corpus) -> Corpus:
     return replace(record, labels=None, parties=None)
 
 
-def _rare_words(documents: Mapping[str, Corpus]) -> tuple[str, ...]:
+def _rare_words(documents: Mapping[str, Corpus], words: Sequence[str] | None) -> tuple[str, ...]:
+    """Words of too few documents are on no list that the parties agree on, so they are left out."""
     whole = Corpus.concat(list(documents.values()))
+    whole = whole if words is None else whole.project(words)
     often = whole.document_frequencies()
-    by_rank = [whole.vocabulary[place] for place in np.argsort(-often, kind="stable")[: int((often >= 5).sum())]]
+    by_rank = [whole.vocabulary[place] for place in np.argsort(-often, kind="stable") if often[place] >= _OFTEN]
     return tuple(sorted(by_rank[len(by_rank) // 2 :] or whole.vocabulary))

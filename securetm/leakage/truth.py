@@ -13,8 +13,9 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.party import Documents
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
-from securetm.leakage.attack import Truth
+from securetm.leakage.attack import Canaries, Truth
 from securetm.leakage.canaries import record_of
+from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.reading import Asked
 from securetm.leakage.recorded import public_facts, states_of
 from securetm.leakage.retelling import tables_of
@@ -37,7 +38,18 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     }
     states = states_of(folder, {asked.serial for asked in rounds})
     truth = Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
-    return replace(truth, public=public_facts(folder), canaries=record_of(folder.path, vocabulary))
+    return replace(
+        truth, public=public_facts(folder), canaries=_canaries(folder, vocabulary, sides), claimed=claimed_by(folder)
+    )
+
+
+def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], sides: Mapping[str, Documents]) -> Canaries | None:
+    """The judge's record, and what the parties trained on beside: who looks for one document may know all others."""
+    if (found := record_of(folder.path, vocabulary)) is None:
+        return None
+    trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
+    made = found.documents.keys
+    return replace(found, others={name: own.select(~np.isin(own.keys, made)) for name, own in trained.items()})
 
 
 def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:
