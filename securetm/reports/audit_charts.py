@@ -22,12 +22,14 @@ ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."
 _CAPTIONS = {
     SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond for “refuted”. Open triangle: where the "
-    "interval of an ideal attacker would begin; on the right edge, that is beyond it.",
+    "interval of an ideal attacker would begin; what stands on the right edge may lie beyond it.",
     EPSILON: f"{_DOT} Upright stroke: the epsilon that is claimed, or from which on something counts as refuted where none "
     "is. Open triangle: the most that an ideal attacker could show with as many tries. Refuted is what begins beyond the "
-    "stroke; an arrow marks an interval without end.",
-    NUMBER: f"{_DOT} Upright stroke: from here on it counts as refuted. Open triangle: an ideal attacker.",
+    "stroke. An arrow: it goes on beyond the edge.",
+    NUMBER: f"{_DOT} Upright stroke: from here on it counts as refuted. Open triangle: the most that an ideal attacker could "
+    "show with as many tries. An arrow: it goes on beyond the edge.",
 }
+_BEYOND = 4  # times the limit: an axis that reached further would no longer tell what lies about it
 _SMALL = 0.1  # shares below it have an axis of their own, or nothing could be told apart on it
 
 
@@ -87,7 +89,9 @@ def _ticks(lines: Sequence[Strip], scale: str, small: bool) -> tuple[float, list
     if scale == SHARE and not small:
         return 1.0, [0, 0.25, 0.5, 0.75, 1.0]
     ends = [end for line in lines for end in (*_ends(line, small), line.limit or 0.0) if math.isfinite(end)]
-    reach = axis(max(ends), 4)
+    limit = max((line.limit or 0.0 for line in lines), default=0.0)
+    most = min(max(ends), _BEYOND * limit) if limit and not small else max(ends)
+    reach = axis(max(most, 1e-3), 4)
     return reach.top, reach.ticks()
 
 
@@ -107,7 +111,7 @@ def _strip(line: Strip, scale: str, top: float, ticks: Sequence[float]) -> str:
 
     lattice = "".join(_upright("grid", at(tick), 0, 38) for tick in ticks)
     limit = "" if line.limit is None else _upright("from", at(line.limit), 3, 35)
-    drawn = _UNTRIED if line.measured.value is None else limit + _result(line, at)
+    drawn = _UNTRIED if line.measured.value is None else limit + _result(line, at, top)
     return f'<svg class="plot" role="img" aria-label="{escape(_said(line, scale))}">{lattice}{drawn}</svg>'
 
 
@@ -122,10 +126,10 @@ def _said(line: Strip, scale: str) -> str:
     return figure(line.measured) + ("" if by_chance is None else f", by chance {shown(by_chance, scale)}")
 
 
-def _result(line: Strip, at: Callable[[float], str]) -> str:
+def _result(line: Strip, at: Callable[[float], str], top: float) -> str:
     found, by_chance = line.measured, _chance(line)
     bar = f'<line class="bar" x1="{at(found.low)}" x2="{at(found.high)}" y1="16" y2="16"/>'
-    endless = "" if math.isfinite(found.high) else _ARROW
+    endless = _ARROW if found.high > top else ""
     dot = f'<circle class="marked" cx="{at(found.value or 0.0)}" cy="16" r="5"/>'
     return _triangle(at(found.ceiling)) + bar + endless + dot + ("" if by_chance is None else _cross(at(by_chance)))
 
@@ -263,8 +267,9 @@ def _empirical(finding: Finding, curves: Sequence[Curve]) -> Html:
     ruler = Even(reach.top, tuple(reach.ticks()))
     drawn: list[str] = []
     for n, curve in enumerate(curves):
-        points = [(x, y) for x, y in sorted(zip(curve.across, curve.up, strict=True)) if math.isfinite(x) and math.isfinite(y)]
-        drawn += [_curve(n, points, ruler, ruler, len(curves)), *(_dot(point, ruler) for point in points)]
+        points = [point for point in sorted(zip(curve.across, curve.up, strict=True)) if all(map(math.isfinite, point))]
+        dots = [_dot(point, ruler) for point in points] if len(points) > 1 else []  # a letter stands for a single point
+        drawn += [*dots, _curve(n, points, ruler, ruler, len(curves))] if points else []
     name = f"Shown against claimed epsilon, profile {finding.profile}"
     plane = _plane(name, "epsilon that is claimed", "epsilon that is shown", ruler, ruler, [*drawn, _diagonal("as claimed")])
     places = sorted({x for curve in curves for x in curve.across})

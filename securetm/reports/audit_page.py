@@ -29,6 +29,7 @@ from securetm.reports.findings import (
     of_whom,
     refusal_in_words,
     tally,
+    unit_of,
     verdict,
 )
 from securetm.reports.page import framed, write_html
@@ -172,7 +173,7 @@ def _row(number: int, finding: Finding) -> tuple[Cell, ...]:
         joined(finding.title, small(f"{finding.effort}; {finding.seconds:.1f} s")),
         joined(
             figure(found),
-            small(f"{found.measure}; {counted}unit: one {found.unit}"),
+            small(f"{found.measure}; {counted}unit: {unit_of(found)}"),
             small(f"confidence {confidence(finding)}{corrected}"),
         ),
         joined(compared(finding), small(f"claimed: {epsilon}") if epsilon else ""),

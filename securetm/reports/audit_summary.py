@@ -27,6 +27,7 @@ from securetm.reports.findings import (
     refusal_in_words,
     tally,
     tries,
+    unit_of,
     verdict,
 )
 
@@ -116,7 +117,7 @@ def _row(number: int, finding: Finding) -> tuple[str, ...]:
         f"{finding.profile}, {finding.model}",
         f"“{finding.claim}”, {of_whom(finding)}",
         f"{finding.title}; {finding.effort}; {finding.seconds:.1f} s",
-        f"{found.measure}: {figure(found)}{counted}; unit: one {found.unit}; confidence {certainty(finding)}",
+        f"{found.measure}: {figure(found)}{counted}; unit: {unit_of(found)}; confidence {certainty(finding)}",
         compared(finding) + (f"; claimed: {epsilon}" if epsilon else ""),
         verdict(finding),
     )

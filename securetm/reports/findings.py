@@ -120,9 +120,9 @@ def tally(audit: Audit) -> tuple[tuple[str, int, int, int], ...]:
 
 
 def scale_of(measured: Measured) -> str:
-    """Whether a measure is a share of tries, an epsilon, or another number."""
-    if "epsilon" in f"{measured.measure} {measured.unit}".lower():
-        return EPSILON
+    """Whether a measure is a share of tries, an epsilon, or another number, such as a multiple of what is claimed."""
+    if "epsilon" in measured.unit:
+        return EPSILON if measured.unit == EPSILON else NUMBER
     ends = (measured.low, measured.high, measured.ceiling, 0 if measured.value is None else measured.value)
     return SHARE if measured.of is not None or all(0 <= end <= 1 for end in ends) else NUMBER
 
@@ -175,6 +175,11 @@ def certainty(finding: Finding) -> str:
         f"{alone}: {finding.tests} claimed epsilons are tested here, and all of their intervals hold together at no less than "
         f"{together:.4g}\N{NO-BREAK SPACE}% (Bonferroni)"
     )
+
+
+def unit_of(measured: Measured) -> str:
+    """What is counted, where something is; else in what it is measured."""
+    return f"one {measured.unit}" if measured.of is not None else measured.unit
 
 
 def refusal_in_words(refusal: Refusal) -> str:

@@ -157,6 +157,25 @@ def test_an_epsilon_has_an_axis_of_its_own_and_an_interval_without_end_an_arrow(
     assert "1.42 (0.62 to 2.31), by chance 0" in several
 
 
+def test_what_is_far_beyond_the_limit_does_not_press_the_rest_together() -> None:
+    """A multiple of what is claimed: sixty times for what nothing protects, about once for what something does."""
+    unit = "epsilon that one sum claims"
+    far, near = (measured("shown", unit, Bounded(v, v - 0.1, v + 0.1, 70.0), 0.95) for v in (60.0, 0.9))
+    drawn = strips([strip_of(finding(measured=one, refuted_from=1.0, chance=None), Html("x")) for one in (far, near)])
+    axis = [float(mark) for mark in re.findall(r'text-anchor="middle">([\d.]+)</text>', drawn)]
+    assert axis[-1] == 4
+    assert drawn.count("M2 11l6 5l-6 5") == 1
+    assert "60 (59.9 to 60.1)" in drawn
+
+
+def test_a_single_point_is_its_letter_and_nothing_hides_it() -> None:
+    single = Curve("epsilon", "shown", (4.0,), (2.0,))
+    drawn = planes(finding(curves=(single,)))
+    assert drawn.count("<circle") == 1
+    assert ">A</text>" in drawn
+    assert "no bound" in planes(finding(curves=(Curve("epsilon", "shown", (4.0,), (math.inf,)),)))
+
+
 def test_small_shares_have_an_axis_of_their_own_only_if_all_of_a_measure_are_small() -> None:
     assert "100" + SPACE not in strips([strip_of(CLAIM, Html("x"))])
     assert strips([strip_of(one, Html("x")) for one in (finding(), CLAIM)]).count("<figure>") == 1
