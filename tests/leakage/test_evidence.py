@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from securetm.errors import DamagedEvidence
+from securetm.federation.soundness import check
 from securetm.leakage import evidence as kept_results
 from securetm.leakage import evidence_hashes
 from securetm.leakage.audit import audit
@@ -30,6 +31,7 @@ from securetm.leakage.evidence import (
 from securetm.leakage.evidence_hashes import closure, trial_hash
 from securetm.leakage.findings import Audit
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
+from securetm.profiles import MODELS, profile_names
 
 from .conftest import write_plan
 
@@ -57,6 +59,14 @@ def test_the_whole_plan_was_carried_out() -> None:
     left = remaining(read_audit_plan("full"), read_evidence(evidence_folder()))
     missing = [f"{trial.attack} on {', '.join(trial.profiles)}" for trial in left.trials]
     assert not missing, f"audits/evidence lacks {'; '.join(missing)}: {AGAIN}"
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_the_plan_tries_a_profile_with_every_model_that_it_admits(profile: str) -> None:
+    tried = {trial.run.get("model.name", "prodlda") for trial in read_audit_plan("full").trials if profile in trial.profiles}
+    admitted = {model for model in MODELS if not check(profile, model, None, 5)}
+    assert admitted
+    assert tried == admitted
 
 
 # ---- a small audit that is kept ------------------------------------------------------------------------------------
