@@ -1,0 +1,111 @@
+"""Documents and words out of the difference that a party sends after training ProdLDA on its own for whole epochs.
+
+A document's input is the same at every step, so plain steps add up to one cone, as in a gradient. Adam leaves signs and links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.gradients import Layers, documents_in, linked_words, words_in
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.rebuilt import (
+    EXACT,
+    LINKED,
+    LINKS_FOUND,
+    PRECISION,
+    RECALL,
+    TOGETHER,
+    TRUE_GUESSES,
+    judged_documents,
+    judged_links,
+    judged_words,
+)
+from securetm.leakage.views import VOCABULARY, View
+from securetm.leakage.weight_updates import Undone, groups_alike
+from securetm.models.optimisers import ADAM
+from securetm.models.prodlda import ProdLDA
+from securetm.models.prodlda_losses import Shape
+
+_DIFFERENCE, _DOCUMENTS = "difference", "documents"
+_EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, in parts of them
+_MOST_ROWS = 2000  # words whose rows are compared with each other
+
+
+def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+    """Run by the adversary, on what each party sent."""
+    return tuple(_guess(heard, cast(ProdLDA, view.public.model)) for heard in _heard(view, effort["answers"]))
+
+
+def _heard(view: View, most: int) -> Iterator[Heard]:
+    differences = (heard for heard in said_by_parties(view) if _DIFFERENCE in heard.blocks)
+    return (heard for _, heard in zip(range(most), differences, strict=False))
+
+
+def _guess(heard: Heard, model: ProdLDA) -> Guess:
+    said = float(heard.blocks[_DOCUMENTS][0])
+    held = round(said) if 1 <= said <= 1e6 else model.hidden
+    shape = Shape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
+    sums = shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64))
+    layers = Layers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], heard.asked.step)
+    occur = words_in(layers)
+    if model.optimiser == ADAM:
+        return Guess(heard.asked.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
+    rounded = replace(layers, step=_rounding(heard, shape, held))
+    return Guess(heard.asked.serial, heard.party, tuple(documents_in(rounded, held)), occur, tuple(linked_words(rounded, 1)))
+
+
+def _rounding(heard: Heard, shape: Shape, held: int) -> float:
+    """The grid on which a difference of weights stands, which are rounded themselves, in the units of the answer."""
+    words = shape.views(np.asarray(heard.asked.state["weights"]))["words"]
+    return max(heard.asked.step, held * float(np.median(np.spacing(np.abs(words)))))
+
+
+def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
+    """Words of one document alone move alike at every step: by its sign in each column, as far as the step's size says."""
+    if not 0 < len(rows) <= _MOST_ROWS:
+        return ()
+    errors = _EVEN * np.abs(rows) + _EVEN * float(np.median(np.abs(rows)))
+    return tuple(occur[group] for group in groups_alike(Undone(rows, errors)) if len(group) > 1)
+
+
+def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
+    """Run by the judge."""
+    documents = judged_documents(guesses, truth)
+    return replace(documents, measures={**documents.measures, **judged_words(guesses, truth), **judged_links(guesses, truth)})
+
+
+ATTACK = Attack(
+    name="local_epochs",
+    title="Words and documents from a party's model difference",
+    citation="as gradient_inversion, on differences of models (McMahan et al. 2017, arXiv 1602.05629); that a document's input "
+    "makes one ray of all its steps, and the links behind Adam, are our own",
+    cost="seconds on one core for an answer over a hundred documents",
+    given="the model's settings and words, and how many documents a party has",
+    needs=(REQUEST, VOCABULARY),
+    either=(ANSWER, SEALED),
+    models=("prodlda",),
+    measures={
+        EXACT: "document",
+        TRUE_GUESSES: "guessed document",
+        PRECISION: "word in a round",
+        RECALL: "word in a round",
+        TOGETHER: "document",
+        LINKED: "pair of words",
+        LINKS_FOUND: "pair of words",
+    },
+    attack=attack,
+    judge=judge,
+    efforts=("answers",),
+    limits=(
+        "whole documents behind Adam, which leaves little of a gradient's size",
+        "whole documents where a party has more of them than the model's first layer is wide",
+        "what the differences of several rounds over the same documents tell together",
+    ),
+)
