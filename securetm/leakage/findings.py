@@ -6,6 +6,7 @@ that it failed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from securetm.leakage.attack import Bounded, Counted, Curve, Example
@@ -111,7 +112,8 @@ def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float) 
     from securetm.leakage.intervals import clopper_pearson
 
     if isinstance(worth, Bounded):
-        return Measured(name, unit, worth.value, worth.low, worth.high, worth.ceiling)
+        found = None if math.isnan(worth.value) else worth.value
+        return Measured(name, unit, found, worth.low, worth.high, worth.ceiling)
     low, high = clopper_pearson(worth.hits, worth.of, confidence)
     ceiling = clopper_pearson(worth.of, worth.of, confidence)[0]
     value = worth.hits / worth.of if worth.of else None

@@ -19,6 +19,8 @@ from securetm.reports.findings import EPSILON, NUMBER, SHARE, figure, scale_of, 
 from securetm.reports.plots import DASHES, axis, number
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
+_CHANCE = "chance"  # a line that every plot has
+_WHOLE = ("document", "person", "party")  # what hides these hides whether a document was there
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."
 _CAPTIONS = {
     SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond for “refuted”. Open triangle: where the "
@@ -204,7 +206,7 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 470, 410, 62, 26, 30, 50
 
 def planes(finding: Finding) -> Html:
     """All of a finding's curves, each kind on a plane of its own, with their numbers."""
-    roc = [curve for curve in finding.curves if curve.kind == ROC and curve.across]
+    roc = [curve for curve in finding.curves if curve.kind == ROC and curve.across and curve.label != _CHANCE]
     shown_against = [curve for curve in finding.curves if curve.kind == EMPIRICAL and curve.across]
     return joined(_roc(finding, roc) if roc else "", _empirical(finding, shown_against) if shown_against else "")
 
@@ -217,7 +219,7 @@ def _roc(finding: Finding, curves: Sequence[Curve]) -> Html:
     bound = _allowed(finding)
     if bound is not None:
         drawn.insert(0, _line("allowed", bound, ruler, ruler))
-    plane = _plane(name, "false positives", "true positives", ruler, ruler, [*drawn, _diagonal("chance")])
+    plane = _plane(name, "false positives", "true positives", ruler, ruler, [*drawn, _diagonal(_CHANCE)])
     return joined(Html("<h4>True against false positives</h4>"), plane, _rates(finding, curves, bound is not None))
 
 
@@ -233,8 +235,8 @@ def _stairs(curve: Curve) -> list[tuple[float, float]]:
 
 
 def _allowed(finding: Finding) -> list[tuple[float, float]] | None:
-    """The most true positives that the claimed epsilon allows, where it is claimed of what this measure counts."""
-    if finding.epsilon is None or finding.delta is None or finding.epsilon_unit != finding.measured.unit:
+    """The most true positives that the claimed epsilon allows, where it is claimed of whole documents."""
+    if finding.epsilon is None or finding.delta is None or finding.epsilon_unit not in _WHOLE:
         return None
     grow, delta = math.exp(min(finding.epsilon, 700.0)), finding.delta
     places = [10.0 ** (step / 20 - 5) for step in range(101)]

@@ -102,7 +102,11 @@ PROTECTED = dataclasses.replace(
     epsilon=1.0,
     delta=1e-5,
     epsilon_unit="document",
-    curves=(roc("likelihood ratio, 40 shadow models", 0.1, seed=3), roc("loss threshold", 0.02, seed=4)),
+    curves=(
+        Curve("roc", "chance", (0.0, 1.0), (0.0, 1.0)),
+        roc("likelihood ratio, 40 shadow models", 0.1, seed=3),
+        roc("loss threshold", 0.02, seed=4),
+    ),
     beside=(measured("area under the curve", "pair", Bounded(0.512, 0.48, 0.54, 0.999), 0.99975),),
 )
 EMPIRICAL = finding(
