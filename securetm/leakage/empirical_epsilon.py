@@ -155,6 +155,11 @@ def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, con
     return 0.0 if guesses == 0 else _least(possible, 50.0)
 
 
+def right_guesses(correct: int, guesses: int, confidence: float) -> tuple[float, float]:
+    """The share of guesses that are right: a middle estimate, and the upper end of its exact interval."""
+    return (correct + 0.5) / (guesses + 1), 1 - _from(guesses - correct, guesses, (1 - confidence) / 2)
+
+
 def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
     """How many of the surest guesses are right, on average, where Gaussian noise moves each canary's score by mu.
 

@@ -6,6 +6,7 @@ run that protects nothing, and cannot see noise that is half of what it should b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,7 +17,7 @@ from scipy import sparse
 from securetm.contracts import Array, Memory, Tally
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
-from securetm.leakage.empirical_epsilon import ideal_one_run, one_run_epsilon
+from securetm.leakage.empirical_epsilon import ideal_one_run, one_run_epsilon, right_guesses
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
 from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.profiles import cohort_of
@@ -145,12 +146,17 @@ def judge(guesses: Guesses, truth: Truth) -> Judged:
     made, right = int((guesses.said != 0).sum()), int((guesses.said == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     low, most = (one_run_epsilon(len(coins), made, correct, delta, truth.confidence) for correct in (right, made))
-    value = min(max(np.log((right + 0.5) / (made - right + 0.5)), low), most)
+    value, high = (min(max(_odds(share), low), most) for share in right_guesses(right, made, truth.confidence))
     ceiling, curves = most, tuple[Curve, ...]()
     if truth.claimed is not None:
         ceiling = max(low, ideal_one_run(len(coins), truth.claimed.epsilon, delta, truth.confidence)[1])
         curves = _curves(len(coins), truth.claimed, low, truth.confidence)
-    return Judged({SHOWN: Bounded(float(value), low, most, ceiling)}, curves=curves)
+    return Judged({SHOWN: Bounded(value, low, high, ceiling)}, curves=curves)
+
+
+def _odds(share: float) -> float:
+    """The epsilon under which this share of guesses may be right, if delta is nothing."""
+    return math.log(share / (1 - share)) if share < 1 else math.inf
 
 
 def _curves(canaries: int, claimed: Claimed, low: float, confidence: float) -> tuple[Curve, ...]:
