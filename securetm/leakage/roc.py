@@ -30,7 +30,7 @@ def curve(label: str, members: Array, others: Array) -> Curve:
     across, up = rates(members, others)
     if len(across) > _POINTS:
         aims = np.concatenate([[0.0], np.geomspace(1 / max(len(others), 2), 1.0, _POINTS - 1)])
-        kept = np.unique(np.minimum(np.searchsorted(across, aims, side="right"), len(across)) - 1)
+        kept = np.unique(np.append(np.searchsorted(across, aims, side="right") - 1, 0))
         across, up = across[kept], up[kept]
     return Curve("roc", label, tuple(map(float, across)), tuple(map(float, up)))
 
