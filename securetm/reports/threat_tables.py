@@ -259,23 +259,27 @@ def _who(adversary: Mapping[str, Any]) -> str:
 
 def _asked(wanted: Mapping[str, Any]) -> tuple[str, str]:
     unit = f" per {wanted['unit']}" if wanted["unit"] else ""
-    said = [escape(_promise(one)) for one in wanted["claimed_by"]]
+    alike = dict.fromkeys((one["by"], one["colluding"]) for one in wanted["claimed_by"])
+    said = [escape(_promise(by, helpers, wanted["claimed_by"])) for by, helpers in alike]
     gap = ["[bold red]GAP:[/bold red] " + escape(wanted["gap"])] if wanted["gap"] else []
     return escape(f"“{wanted['claim']}”{unit}"), "\n".join([*said, *gap])
 
 
-def _promise(one: Mapping[str, Any]) -> str:
-    unit = f", per {one['unit']}" if one["unit"] else ""
-    helped = {0: "if no party helps", 1: "even if one party helps"}.get(
-        one["colluding"], f"even if {one['colluding']} parties help"
-    )
-    return f"{one['by']}{unit}, {helped}"
+def _promise(by: str, helpers: int, among: Sequence[Mapping[str, Any]]) -> str:
+    """One part's promise, for all units for which it makes it."""
+    units = [one["unit"] for one in among if (one["by"], one["colluding"]) == (by, helpers) and one["unit"]]
+    whose = f", per {' or '.join(units)}" if units else ""
+    helped = {0: "if no party helps", 1: "even if one party helps"}.get(helpers, f"even if {helpers} parties help")
+    return f"{by}{whose}, {helped}"
 
 
 def _results(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What tried it and how that ended, one line each; then what plans would still try."""
     done = [(escape(_by(one, asked["tried_by"])), _ended(one)) for one in asked["tried_by"]]
-    waiting = [(escape(f"{one['attack']} (plan {one['plan']})"), "no result is kept") for one in asked["planned"]]
+    plans: dict[str, list[str]] = {}
+    for one in asked["planned"]:
+        plans.setdefault(one["attack"], []).append(one["plan"])
+    waiting = [(escape(f"{attack} (plan {', '.join(names)})"), "no result is kept") for attack, names in plans.items()]
     return done + waiting or [("–", NEVER)]
 
 
