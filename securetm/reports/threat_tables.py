@@ -241,7 +241,7 @@ def _accepts(threats: Mapping[str, Any]) -> Table:
 def _empty(title: str, columns: Iterable[str]) -> Table:
     table = Table(title=escape(title), title_justify="left", header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", min_width=20 if column == "tried by" else None)  # names stay in one piece
     return table
 
 
