@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from securetm.leakage.findings import NOT_TESTED, REFUTED, Audit, Finding
+from securetm.leakage.findings import REFUTED, Audit, Finding
 from securetm.reports.findings import (
     CAUTION,
     MARKS,
@@ -38,7 +38,7 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
         to.print(_verdicts(f"{adversary} of {threats}", several))
     _say_why(audit, to)
     for number, finding in enumerate(audit.findings, start=1):
-        if finding.examples and examples and finding.verdict != NOT_TESTED:
+        if finding.examples and examples and (finding.verdict == REFUTED or finding.measured.hits):
             to.print(_recovered(number, finding, min(examples, _SHOWN)))
     _sum_up(audit, to)
     _list("Refused below the least number of documents", [_refusal(audit, n) for n in range(len(audit.refusals))], to)

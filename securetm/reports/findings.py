@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from securetm.accounting.calculator.statement import upward
 from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, Measured, Refusal
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
+_LEAST = 1e-6  # a share that is written out; it is never rounded to nothing
 SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
 
 MEANING = {
@@ -156,8 +158,9 @@ def claimed_epsilon(finding: Finding) -> str:
     """What the run claims of its total, with unit and delta; nothing where it claims nothing."""
     if finding.epsilon is None:
         return ""
-    of = f" per {finding.epsilon_unit}" if finding.epsilon_unit else ""
-    return f"epsilon = {finding.epsilon:.4g}{of}" + (f", delta = {finding.delta:.3g}" if finding.delta is not None else "")
+    unit = {"word": "word occurrence", "": "unit that was not noted"}.get(finding.epsilon_unit, finding.epsilon_unit)
+    with_delta = f", delta = {finding.delta:.3g}" if finding.delta is not None else ""
+    return f"epsilon = {upward(finding.epsilon)} per {unit}{with_delta}"
 
 
 def confidence(finding: Finding) -> str:
@@ -199,6 +202,8 @@ def share(value: float) -> str:
     space = "\N{NO-BREAK SPACE}"
     if 0.9995 <= value < 1:
         return f"over 99.9{space}%"
-    if 0 < value < 0.0005:
-        return f"under 0.1{space}%"
+    if 0 < value < _LEAST:
+        return f"under {100 * _LEAST:g}{space}%"
+    if 0 < value < 0.01:
+        return f"{100 * value:.2g}{space}%"
     return f"{100 * value:.1f}".removesuffix(".0") + f"{space}%"

@@ -239,9 +239,9 @@ def _accepts(threats: Mapping[str, Any]) -> Table:
 
 
 def _empty(title: str, columns: Iterable[str]) -> Table:
-    table = Table(title=escape(title), title_justify="left", header_style="bold")
+    table = Table(title=escape(title), title_justify="left", header_style="bold", expand=True)
     for column in columns:
-        table.add_column(column, overflow="fold", min_width=20 if column == "tried by" else None)  # names stay in one piece
+        table.add_column(column, overflow="fold", ratio=6 if column == "tried by" else 4)  # its names stay in one piece
     return table
 
 

@@ -14,7 +14,7 @@ from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, m
 from securetm.reports.audit_charts import planes, strip_of, strips
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
-from securetm.reports.findings import CAUTION, headline, record, share
+from securetm.reports.findings import CAUTION, claimed_epsilon, headline, record, share
 
 from .audits import AUDIT, CLAIM, EMPIRICAL, FULL, IDLE, MEASURE, MEMBERSHIP, PROTECTED, UNIT, UNPROTECTED, finding, large
 from .test_budget_page import Seen
@@ -49,10 +49,16 @@ def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_
     text = said(FULL)
     for wanted in (
         "epsilon = 1 per document, delta = 1e-05", "99.975 %: 4 claimed epsilons are tested here",
-        "hold together at no less than 99.9 % (Bonferroni)", "from 0.3 % on, which is the most that the claimed epsilon allows",
+        "hold together at no less than 99.9 % (Bonferroni)", "from 0.27 % on, which is the most that the claimed epsilon allows",
         "epsilon shown for certain: 1.42 (0.62 to 2.31)", "7.1 (5.2 to no bound)", "could show 2.2 at most",
     ):  # fmt: skip
         assert wanted in text, wanted
+
+
+def test_an_epsilon_is_never_written_without_its_unit() -> None:
+    word, unknown = (claimed_epsilon(finding(epsilon=8.0001, epsilon_unit=unit)) for unit in ("word", ""))
+    assert word == "epsilon = 8.001 per word occurrence"
+    assert unknown == "epsilon = 8.001 per unit that was not noted"
 
 
 def test_refusals_and_channels_have_their_tables() -> None:
@@ -224,7 +230,16 @@ def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (1.0, "100"), (0.9996, "over 99.9"), (0.0004, "under 0.1"), (0.973, "97.3"), (0.05, "5")],
+    [
+        (0.0, "0"),
+        (1.0, "100"),
+        (0.9996, "over 99.9"),
+        (0.0004, "0.04"),
+        (0.00956, "0.96"),
+        (4e-7, "under 0.0001"),
+        (0.973, "97.3"),
+        (0.05, "5"),
+    ],
 )
 def test_shares_are_never_rounded_to_all_or_nothing(value: float, text: str) -> None:
     assert share(value) == f"{text}{SPACE}%"
