@@ -71,11 +71,17 @@ def test_noise_covers_the_difference(runs: Demonstrations, documents_file: Path)
     assert found.share(EXACT) == 0.0
 
 
-def test_the_table_of_all_words_is_asked_again_in_a_new_run(runs: Demonstrations, documents_file: Path) -> None:
-    """A party answers it once from one store; a new run has a new store, so two runs show every word count of the party."""
-    found = _between(runs, "masked", documents_file, **JOINT_WORDS)
+LISTED = {"vocabulary.source": "union", "vocabulary.max_words": 200}  # candidates are more words than the list that is left
+
+
+@pytest.mark.parametrize(("profile", "words"), [("masked", JOINT_WORDS), ("open", LISTED)])
+def test_counts_of_words_are_asked_again_in_a_new_run(
+    profile: str, words: dict[str, object], runs: Demonstrations, documents_file: Path
+) -> None:
+    """A party answers once from one store; a new run has a new store, so two runs show every word count of the party."""
+    found = _between(runs, profile, documents_file, **words)
     assert found.share(FREQUENT) == 1.0
-    assert found.share(FREQUENT, by_chance=True) == 0.0
+    assert found.share(FREQUENT, by_chance=True) < 0.2
 
 
 def test_runs_with_other_words_begin_with_other_states(runs: Demonstrations, documents_file: Path) -> None:

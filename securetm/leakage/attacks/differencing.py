@@ -13,7 +13,7 @@ import numpy as np
 from securetm.contracts import Answer, State
 from securetm.errors import SketchTooSmall
 from securetm.federation import wire
-from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN
+from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
 from securetm.leakage.gradients import documents_in, words_in
 from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
@@ -131,7 +131,7 @@ ATTACK = Attack(
     },
     attack=attack,
     judge=judge,
-    questions=(TRAIN, JOINT, FREQUENCIES),
+    questions=(TRAIN, JOINT, WORDS, FREQUENCIES),  # the list that frequencies are about is sent after that for words
     limits=(
         "rounds whose states differ between the two runs, which is all but the first",
         "runs that begin with different seeds or different words, whose first states differ already",
