@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from securetm.contracts import Array
 
 _MOST_EPSILON = 1000.0
-_HALVINGS = 60
+_HALVINGS = 50
 
 
 @dataclass(frozen=True)
@@ -133,16 +134,31 @@ def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, de
     Every canary was in with a fair coin of its own, and one guess about each of `guesses` of them. Under pure epsilon the right
     ones are at most a binomial of e^epsilon / (1 + e^epsilon); delta adds, for each canary, what it may move that tail by.
     """
-    from scipy.stats import binom
+    from scipy.special import bdtrc
 
+    if correct == 0:
+        return 1.0
     right = 1 / (1 + math.exp(-epsilon))
-    chances = binom.pmf(np.arange(guesses + 1), guesses, right)
-    tail = float(binom.sf(correct - 1, guesses, right))
-    if delta == 0 or correct == 0:
-        return min(1.0, tail)
-    below = np.cumsum(chances[correct - 1 :: -1])
+    tail = float(bdtrc(correct - 1, guesses, right))
+    below = np.cumsum(_binomial(guesses, right)[correct - 1 :: -1])
     steepest = float((below / np.arange(1, correct + 1)).max())
     return min(1.0, tail + 2 * canaries * delta * steepest)
+
+
+def _binomial(tries: int, chance: float) -> Array:
+    """The chances of 0, 1, ... successes."""
+    hits = np.arange(tries + 1)
+    found: Array = np.exp(_log_choices(tries) + hits * math.log(chance) + hits[::-1] * math.log1p(-chance))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _log_choices(tries: int) -> Array:
+    from scipy.special import gammaln
+
+    hits = np.arange(tries + 1)
+    found: Array = gammaln(tries + 1) - gammaln(hits + 1) - gammaln(tries - hits + 1)
+    return found
 
 
 def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, confidence: float) -> float:
