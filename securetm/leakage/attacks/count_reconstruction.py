@@ -5,7 +5,6 @@ It undoes the topic-wise normalisation by rational reconstruction. Noise in the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,15 +12,16 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.rational import counts_behind
+from securetm.leakage.noised_shares import Noise, noise_of, table_behind
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.rebuilt import in_words
 from securetm.leakage.views import VOCABULARY, View
-from securetm.mechanisms.laplace_counts import LaplaceCounts
 
 TOPICS = "topics"
+_HUNDREDTH = 0.005  # sums of continuous noise come back to so much; whole numbers are as right as ever
 BEHIND, REAL = "counts behind the shares that are exact", "counts of real words that are exact"
 NEAR = "counts of real words that are off by two at most"
+PLACED, PLACED_AT_ALL = "occurrences of words that are counted in their topic", "occurrences of words that are counted at all"
 SHOWN, USED = "words of topics that are named", "named words that the topic really has"
 
 
@@ -38,34 +38,14 @@ class Table:
 def attack(view: View, effort: Effort) -> tuple[Table, ...]:
     """Run by the adversary: every party's table, as long as there are no more documents' worth of answers than wanted."""
     heard = [one for one in said_by_parties(view) if TOPICS in one.blocks]
-    return tuple(_table(one, view) for one in heard[: effort["tables"]])
+    noise = noise_of(view.public.profile, len(view.vocabulary()))
+    return tuple(_table(one, noise) for one in heard[: effort["tables"]])
 
 
-def _table(heard: Heard, view: View) -> Table:
-    rows = np.asarray(heard.blocks[TOPICS], dtype=np.float64)[:, :-1]  # the last number is how much data the party has
-    counted = np.zeros(rows.shape, dtype=np.int64)
-    for topic, row in enumerate(rows):
-        found = counts_behind(row)
-        if found is not None:
-            counted[topic] = found.counts
-    return Table(heard.asked.serial, heard.party, counted, _without_noise(counted, view))
-
-
-def _without_noise(counted: Array, view: View) -> Array:
-    """What is expected of the noise alone, taken off: a slot adds as much to every word, whatever it holds."""
-    each = _mean_noise(view)
-    if each == 0.0:
-        return counted
-    slots = counted.sum(axis=1, keepdims=True) / (1.0 + counted.shape[1] * each)
-    real: Array = np.maximum(np.rint(counted - slots * each), 0.0).astype(np.int64)
-    return real
-
-
-def _mean_noise(view: View) -> float:
-    """Of discrete Laplace noise on an empty count, cut at a threshold below 1: r / (1 - r^2) with r = exp(-epsilon)."""
-    noise = [part for part in view.public.profile.mechanisms if isinstance(part, LaplaceCounts)]
-    ratio = math.exp(-noise[0].epsilon) if noise and noise[0].distribution == "discrete" else 0.0
-    return ratio / (1.0 - ratio * ratio)
+def _table(heard: Heard, noise: Noise) -> Table:
+    rows = np.asarray(heard.blocks[TOPICS], dtype=np.float64)
+    slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
+    return Table(heard.asked.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))
 
 
 def judge(tables: tuple[Table, ...], truth: Truth) -> Judged:
@@ -76,16 +56,24 @@ def judge(tables: tuple[Table, ...], truth: Truth) -> Judged:
     real = [(table.real, held.real) for table, held in pairs]
     named = sum(int(((guess > 0) & (held > 0)).sum()) for guess, held in real)
     measures = {
-        BEHIND: _exact(behind),
+        BEHIND: _exact(behind, within=_HUNDREDTH),
         REAL: _exact(real),
         NEAR: _exact(real, within=2),
+        PLACED: _placed(real),
+        PLACED_AT_ALL: _placed([(guess.sum(axis=0), held.sum(axis=0)) for guess, held in real]),
         SHOWN: Counted(named, sum(int((held > 0).sum()) for _, held in real)),
         USED: Counted(named, sum(int((guess > 0).sum()) for guess, _ in real)),
     }
     return Judged(measures, tuple(_examples(real[:1], truth.vocabulary)))
 
 
-def _exact(pairs: Iterable[tuple[Array, Array]], within: int = 0) -> Counted:
+def _placed(pairs: Iterable[tuple[Array, Array]]) -> Counted:
+    """Of the real occurrences, how many the guess has under the same word, and in the same topic where these are apart."""
+    both = [(int(np.minimum(guess, held).sum()), int(held.sum())) for guess, held in pairs]
+    return Counted(sum(hits for hits, _ in both), sum(of for _, of in both))
+
+
+def _exact(pairs: Iterable[tuple[Array, Array]], within: float = 0.0) -> Counted:
     """Of the entries that are not zero, how many were found to the last count, or within a few."""
     hits = of = 0
     for guess, held in pairs:
@@ -115,6 +103,8 @@ ATTACK = Attack(
         BEHIND: "count of a word in a topic",
         REAL: "count of a word in a topic",
         NEAR: "count of a word in a topic",
+        PLACED: "occurrence of a word",
+        PLACED_AT_ALL: "occurrence of a word",
         SHOWN: "word of a topic",
         USED: "named word",
     },
@@ -122,9 +112,11 @@ ATTACK = Attack(
     judge=judge,
     efforts=("tables",),
     limits=(
-        "continuous noise, which leaves no whole numbers behind; then the scale of the shares is found by their periodogram",
-        "what differences between rounds tell of words in rare documents",
+        "large topics behind continuous noise: single precision then keeps no trace of the sum, and it is only estimated",
+        "the noise itself: its mean is taken off, and nothing else is known of it, as it is drawn once and stays",
+        "what differences between rounds tell of words in rare documents (rare_documents)",
     ),
-    remark="The paper (section 3) speaks of the normalised matrix as the result of “a lossless encryption mechanism”. It is "
-    "no encryption: shares of whole counts give the counts back. What hides words is the noise alone.",
+    remark="The paper (section 3) says that the normalised matrix “can be considered as the result of a lossless encryption "
+    "mechanism”. It is no encryption: shares of whole counts give the counts back, without a key. What hides words is "
+    "the noise alone, and it hides single occurrences, not how often a party uses a word.",
 )
