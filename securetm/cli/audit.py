@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,9 @@ def audit(
     html: Html = None,
     markdown: Markdown = None,
     keep: Annotated[Path | None, typer.Option(help="Keep the runs that the audit makes in this folder.")] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(help="Keep results in this folder, and carry out only what is missing there or stale.")
+    ] = None,
     examples: Examples = 2,
     json: Json = False,
 ) -> None:
@@ -29,7 +33,11 @@ def audit(
 
     Without --run it makes its own runs on public texts, first without protection: what does not break there proves nothing.
     """
+    if evidence is not None and run is not None:
+        raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
     from securetm.leakage.audit import audit as carried_out
+    from securetm.leakage.evidence import renewed
+    from securetm.leakage.plans import read_audit_plan
     from securetm.reports.audit_reading import write_record
     from securetm.reports.audit_tables import show_audit
     from securetm.reports.progress import Bars
@@ -37,7 +45,11 @@ def audit(
 
     to = screen()
     with Bars(to) as bars:
-        found = carried_out(plan, run, keep=keep, stages=bars)
+        whole, carry_out = read_audit_plan(plan), partial(carried_out, keep=keep, stages=bars)
+        found = renewed(whole, evidence, partial(carry_out, whole=whole)) if evidence is not None else carry_out(whole, run)
+    if found is None:
+        to.print(f"Nothing of {plan} is missing or stale in {evidence}.", markup=False)
+        return
     show_audit(found, examples, to)
     hand_out(found, html, markdown, examples, json)
     if run is not None:

@@ -37,11 +37,17 @@ _SEED = 20_21  # of the control's random numbers: any will do, the same one make
 
 
 def audit(
-    plan: str | Path | AuditPlan, run: str | Path | None = None, *, keep: Path | None = None, stages: Stages | None = None
+    plan: str | Path | AuditPlan,
+    run: str | Path | None = None,
+    *,
+    keep: Path | None = None,
+    stages: Stages | None = None,
+    whole: AuditPlan | None = None,
 ) -> Audit:
     """Carries out a plan. Without `run` it makes its own runs; with one, that run is tried beside the plan's baselines.
 
-    `keep` is a folder for the runs that are made; without one they are thrown away with all that is in them.
+    `keep` is a folder for the runs that are made; without one they are thrown away with all that is in them. `whole` is the
+    plan of which this one is a piece: tests of an epsilon are corrected for all of it.
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
@@ -50,7 +56,7 @@ def audit(
         raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
     with _place(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
-        tests = sum(_of_epsilon(trial, given) for trial in trials)
+        tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
         found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"

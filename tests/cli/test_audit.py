@@ -66,6 +66,20 @@ def test_a_refuted_claim_exits_1_also_when_it_is_shown_again(
     assert again.json == said.json
 
 
+def test_evidence_is_kept_and_only_what_is_missing_is_carried_out(bench: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "evidence"
+    first = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
+    assert first.code == 0, first.err
+    assert sorted(path.name for path in folder.iterdir()) == ["masked--prodlda.json", "open--prodlda.json"]
+    (folder / "masked--prodlda.json").unlink()
+    second = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
+    assert [finding["profile"] for finding in second.json["findings"]] == ["open", "masked"]  # never without its baseline
+    third = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder))
+    assert third.code == 0
+    assert "is missing or stale" in " ".join(third.err.split())
+    told(securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--run", "x"), 2, "leave one of --run")
+
+
 def test_examples_are_quoted_only_where_wanted(bench: Path, tmp_path: Path) -> None:
     plan = str(write_plan(tmp_path / "open.toml", bench / "documents.jsonl", profiles=["open"], batch=2))
     quoting, silent = (securetm("audit", plan, "--examples", n, "--json") for n in ("1", "0"))
