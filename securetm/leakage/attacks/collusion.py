@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.contracts import Array
+from securetm.contracts import Array, Unit
 from securetm.leakage.attack import Attack, Bounded, Effort, Guess, Judged, Truth
 from securetm.leakage.gradients import documents_in, linked_words, words_in
 from securetm.leakage.own_answers import Told, told_by_parties
@@ -77,8 +77,12 @@ def _left(view: View, told: Sequence[Told], helping: set[str]) -> Iterator[Heard
 
 
 def _promised(heard: Heard) -> float:
-    """The deviation of the noise in every number of a sum, as its terms state it and an accountant takes it."""
-    return heard.asked.terms.deviation * (heard.asked.step or 1.0)
+    """The deviation of the noise in every number of a sum, as its terms state it and an accountant takes it.
+
+    Noise on single words is in the documents before anything is summed: its deviation says nothing of the numbers of a sum.
+    """
+    terms = heard.asked.terms
+    return 0.0 if terms.unit is Unit.WORD else terms.deviation * (heard.asked.step or 1.0)
 
 
 def _guess(heard: Heard, view: View) -> Guess:
@@ -107,11 +111,10 @@ def _noise(left: Sequence[Left], truth: Truth) -> dict[str, Bounded]:
     values = np.concatenate([np.ravel(one.rows[unused]) / (one.promised or 1.0) for one in left] or [np.zeros(0)])
     if not values.size:
         return dict.fromkeys((MISSING, DEVIATION), Bounded(0.0, 0.0, 1.0, 0.0))
+    if not all(one.promised for one in left):  # then all of it is missing, unless something else hides the numbers
+        bare = float(not values.any())
+        return {MISSING: Bounded(bare, bare, bare, 1.0), DEVIATION: Bounded(1.0 - bare, 0.0, 1.0 - bare, 0.0)}
     ratio, low, high = deviation_of(values, truth.confidence)
-    if not all(
-        one.promised for one in left
-    ):  # where no noise is promised it is all there is to miss, or something else is there
-        ratio, low, high = (0.0, 0.0, 0.0) if not values.any() else (1.0, 1.0, 1.0)
     gone = [min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low)]
     return {MISSING: Bounded(gone[0], gone[1], gone[2], 1.0), DEVIATION: Bounded(ratio, low, high, 1.0)}
 
@@ -141,6 +144,7 @@ ATTACK = Attack(
         "rounds under an earlier set-up of masks, whose keys a party has no more",
         "helpers that break the rules: that drop out on purpose, or put something into the sum",
         "masks where only some parties are neighbours, and rounds in which somebody dropped out",
+        "noise that the coordinator itself adds, and so knows: the record holds totals after it",
     ),
     remark="A sum hides whose an answer is among those who do not help, and nothing else: with all but two helping it is the "
     "sum of two, with all but one it is that party's answer. No protocol for sums can change that.",
