@@ -40,7 +40,8 @@ def tables_of(
     if poured.perturbed is None:
         return Tables(counted, counted)
     real = np.zeros(counted.shape)
-    np.add.at(real, (held.topics.astype(np.int64), _words(documents)), 1.0)
+    words = _words(documents)
+    np.add.at(real, (_by_word(held.topics.astype(np.int64), documents, len(words)), words), 1.0)
     return Tables(counted, real)
 
 
@@ -69,6 +70,13 @@ def _words(documents: Any) -> Array:
     if documents.tokens is not None:
         return np.asarray(documents.tokens, dtype=np.int64)
     return np.repeat(documents.counts.indices, documents.counts.data).astype(np.int64)
+
+
+def _by_word(topics: Array, documents: Any, words: int) -> Array:
+    """Each word's topic; of a model whose draws are sentences, that of the sentence in which it stands."""
+    if len(topics) == words:
+        return topics
+    return np.repeat(topics, np.diff(documents.sentence_ends, prepend=0))
 
 
 class _Overheard:
