@@ -14,7 +14,7 @@ from numba import njit
 from securetm.contracts import Array
 
 _PASSES = 60
-_SETTLED = 1e-3  # of the log-likelihood: where a pass adds no more, the shares are found
+_SETTLED = 1e-3  # of a document: its shares are found where none moves further in a pass
 _LEAST = 1e-30  # of a word's chance: a word that a model never met is very unlikely and not impossible
 
 
@@ -38,21 +38,30 @@ def _fit(ends: Array, words: Array, counts: Array, by_word: Array, fits: Array, 
     fresh = np.empty(k)
     for d in range(len(ends) - 1):
         begin, end = ends[d], ends[d + 1]
-        share, length, before, said = shares[d], counts[begin:end].sum(), -math.inf, 0.0
+        share, length = shares[d], counts[begin:end].sum()
         share[:] = 1.0 / k
         for _ in range(_PASSES):
             fresh[:] = 0.0
-            said = 0.0
             for i in range(begin, end):
-                row, chance = by_word[words[i]], 0.0
+                row = by_word[words[i]]
+                each = counts[i] / _chance(share, row)
                 for z in range(k):
-                    chance += share[z] * row[z]
-                said += counts[i] * math.log(chance)
-                for z in range(k):
-                    fresh[z] += counts[i] / chance * row[z]
-            if said - before < _SETTLED:
-                break
-            before = said
+                    fresh[z] += each * row[z]
+            moved = 0.0
             for z in range(k):
-                share[z] *= fresh[z] / length
-        fits[d] = said
+                now = share[z] * fresh[z] / length
+                moved = max(moved, abs(now - share[z]))
+                share[z] = now
+            if moved < _SETTLED:
+                break
+        fits[d] = 0.0
+        for i in range(begin, end):
+            fits[d] += counts[i] * math.log(_chance(share, by_word[words[i]]))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _chance(share: Array, row: Array) -> float:
+    chance = 0.0
+    for z in range(len(share)):
+        chance += share[z] * row[z]
+    return chance
