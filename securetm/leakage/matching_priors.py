@@ -1,0 +1,208 @@
+"""Gradient matching for ProdLDA: bags of words are moved until the gradient they would give is the one that was seen.
+
+Zhu et al. 2019 and Geiping et al. 2020 match images; what makes it work on bags of words is what is known of them: which words
+occur at all, how often each does in all documents together, and that counts are whole. It takes arrays, not messages. The noise
+of the model's own training (dropout, topic draws) is not known, so what hangs on it is fitted beside the documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot, softplus
+
+from securetm.contracts import Array
+from securetm.leakage.gradients import Layers
+from securetm.models.kernels import EPSILON
+
+COSINE, SQUARES = "cosine", "l2"
+_STEPS, _RATE = 400, 0.1
+_RECOUNTED_EVERY = 50  # steps, after which the number of each word's occurrences is worked out anew
+_SHARPENING = 1e-4  # how much a word's occurrences are pushed into one document, in the second half
+_MOVES, _TRIED_AT_ONCE = 60, 8
+_MOST_OF_A_WORD = 1000.0  # occurrences in one answer; noise would say more
+_SOLVED = 1e-3  # misfit, in parts of the gradient, at which no other start is tried
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A gradient of several documents and the decoder's weights; without an encoder, the decoder's part alone is matched."""
+
+    layers: Layers
+    topics: Array  # the decoder's weights
+    background: Array
+    gain: float
+    documents: int
+    with_encoder: bool
+
+
+@dataclass
+class Matching:
+    """The same as tensors, with the misfit of a guess: counts of each document, and how strong its topics are."""
+
+    seen: Seen
+    _parts: dict[str, Tensor] = field(default_factory=dict)
+    _occur: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # words that the first layer names
+
+    def __post_init__(self) -> None:
+        layers = self.seen.layers
+        known = {"topics": self.seen.topics, "background": self.seen.background, "to_topics": layers.topics}
+        self._occur = torch.from_numpy((layers.words != 0).any(axis=1))
+        to_words = np.vstack([layers.words[self._occur.numpy()], layers.words_bias[None]])
+        known |= {"to_background": layers.background, "to_words": to_words}
+        self._parts = {name: torch.from_numpy(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
+
+    def misfit(self, counts: Tensor, strengths: Tensor, how: str) -> Tensor:
+        """How far the gradient of these documents is from the one seen, layer by layer."""
+        to_topics, to_background = decoder_gradient(counts, softplus(strengths), *self._decoder)
+        off = _apart(to_topics, self._parts["to_topics"], how) + _apart(to_background, self._parts["to_background"], how)
+        return off + self._encoder_misfit(counts, how) if self.seen.with_encoder else off
+
+    @property
+    def _decoder(self) -> tuple[Tensor, Tensor, float]:
+        return self._parts["topics"], self._parts["background"], self.seen.gain
+
+    def _encoder_misfit(self, counts: Tensor, how: str) -> Tensor:
+        """The first layer's gradient is each document's input times one vector: the best of these are solved for."""
+        inputs = torch.log1p(counts[:, self._occur])
+        inputs = inputs / torch.linalg.vector_norm(inputs, dim=1, keepdim=True).clamp_min(1e-6)
+        inputs = torch.cat([inputs.T, torch.ones(1, len(counts), dtype=counts.dtype)])  # a bias is a weight whose input is 1
+        ridge = 1e-8 * torch.eye(len(counts), dtype=counts.dtype)
+        vectors = torch.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ self._parts["to_words"])
+        return _apart(inputs @ vectors, self._parts["to_words"], how)
+
+    def occurrences(self, counts: Tensor, strengths: Tensor) -> Tensor:
+        """How often each word occurs in all documents: what the model expected of it, less the background's gradient."""
+        with torch.no_grad():
+            chances, _, _ = _said(softplus(strengths), *self._decoder)
+            expected = (counts.sum(dim=1, keepdim=True) * chances).sum(dim=0)
+            expected = expected / expected.sum()
+            length = torch.median(self._parts["to_background"] / expected)  # most words of the list do not occur
+            found: Tensor = torch.round(length * expected - self._parts["to_background"]).clamp(0, _MOST_OF_A_WORD)
+            if not self.seen.with_encoder:
+                return found
+            return torch.where(self._occur, found.clamp_min(1), torch.zeros_like(found))
+
+
+def decoder_gradient(counts: Tensor, kept: Tensor, topics: Tensor, background: Tensor, gain: float) -> tuple[Tensor, Tensor]:
+    """The gradient of the decoder's two layers, in a form through which torch can differentiate once more."""
+    chances, normal, rates = _said(kept, topics, background, gain)
+    after = counts.sum(dim=1, keepdim=True) * chances - counts
+    back = rates * gain * (after - normal * (after * normal).mean(dim=1, keepdim=True))
+    return kept.T @ back, after.sum(dim=0)
+
+
+def _said(kept: Tensor, topics: Tensor, background: Tensor, gain: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The decoder's chance of each word, its logits after layer normalisation, and the rates of that."""
+    logits = kept @ topics
+    logits = logits - logits.mean(dim=1, keepdim=True)
+    rates = torch.rsqrt(logits.square().mean(dim=1, keepdim=True) + EPSILON)
+    return torch.softmax(gain * logits * rates + background, dim=1), logits * rates, rates
+
+
+def _apart(guessed: Tensor, seen: Tensor, how: str) -> Tensor:
+    if how == COSINE:
+        sizes = torch.linalg.vector_norm(guessed) * torch.linalg.vector_norm(seen)
+        away: Tensor = 1.0 - (guessed * seen).sum() / sizes.clamp_min(1e-300)
+        return away
+    off: Tensor = (guessed - seen).square().sum() / seen.square().sum().clamp_min(1e-300)
+    return off
+
+
+# ---- the search ----------------------------------------------------------------------------------------------------
+
+
+def best_match(seen: Seen, starts: int) -> tuple[list[Array], float]:
+    """Whole counts of each document from the best of several starts, and their misfit; both losses take turns."""
+    matching, best = Matching(seen), (list[Array](), np.inf)
+    for start in range(starts):
+        found = _matched(matching, (COSINE, SQUARES)[start % 2], np.random.default_rng(start))
+        best = min(best, found, key=lambda one: one[1])
+        if best[1] < _SOLVED:
+            break
+    return best
+
+
+def _matched(matching: Matching, how: str, rng: np.random.Generator) -> tuple[list[Array], float]:
+    """One start: shares of each word's occurrences are moved along the misfit's gradient, made whole, and polished."""
+    documents, words = matching.seen.documents, len(matching.seen.background)
+    strengths = torch.from_numpy(rng.standard_normal((documents, len(matching.seen.topics))) * 0.5 - 1.5).requires_grad_()
+    leaning = torch.from_numpy(rng.standard_normal((documents, words)) * 0.3).requires_grad_()
+    totals = matching.occurrences(torch.ones(documents, words, dtype=torch.float64), strengths)
+    optimiser = torch.optim.Adam([leaning, strengths], lr=_RATE)
+    slower = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS, _RATE / 20)
+    for step in range(1, _STEPS + 1):
+        optimiser.zero_grad()
+        shares = torch.softmax(leaning, dim=0)
+        loss = matching.misfit(totals * shares, strengths, how)
+        sharper = _SHARPENING * (step > _STEPS // 2)
+        torch.autograd.backward(loss + sharper * _undecided(shares, totals))
+        optimiser.step()
+        slower.step()
+        if step % _RECOUNTED_EVERY == 0:
+            totals = matching.occurrences((totals * shares).detach(), strengths)
+    whole = _made_whole(totals * torch.softmax(leaning.detach(), dim=0), totals)
+    whole = _polished(matching, whole, strengths, how)
+    off = float(matching.misfit(whole, strengths, SQUARES).detach())
+    return [counts.numpy().astype(np.int64) for counts in whole], off
+
+
+def _undecided(shares: Tensor, totals: Tensor) -> Tensor:
+    """Sparsity: the entropy of which document each word stands in."""
+    spread = shares * torch.log(shares.clamp_min(1e-300))
+    return -spread[:, totals > 0].sum() / len(shares)
+
+
+def _made_whole(counts: Tensor, totals: Tensor) -> Tensor:
+    """Rounded down; what is left of each word goes where most was cut off."""
+    whole = torch.floor(counts + 1e-9)
+    left = (totals - whole.sum(dim=0)).round().long()
+    for word in torch.nonzero(left > 0)[:, 0]:
+        places = torch.topk((counts - whole)[:, word], min(int(left[word]), len(whole))).indices
+        whole[places, word] += 1.0
+    return whole
+
+
+def _polished(matching: Matching, whole: Tensor, strengths: Tensor, how: str) -> Tensor:
+    """One occurrence at a time moves to another document, as long as that brings the gradient nearer."""
+    _refitted(matching, whole, strengths, how, 60)
+    for moved in range(1, _MOVES + 1):
+        better = _moved(matching, whole, lambda counts: matching.misfit(counts, strengths.detach(), how))
+        if better is None:
+            break
+        whole = better
+        if moved % 5 == 0:
+            _refitted(matching, whole, strengths, how, 20)
+    return whole
+
+
+def _refitted(matching: Matching, whole: Tensor, strengths: Tensor, how: str, steps: int) -> None:
+    """The topics' strengths once more, the counts held fast."""
+    optimiser = torch.optim.Adam([strengths], lr=_RATE / 2)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        torch.autograd.backward(matching.misfit(whole, strengths, how))
+        optimiser.step()
+
+
+def _moved(matching: Matching, whole: Tensor, misfit: Callable[[Tensor], Tensor]) -> Tensor | None:
+    """The first of the most promising moves that helps, if one does."""
+    counts = whole.clone().requires_grad_()
+    before = misfit(counts)
+    (slope,) = torch.autograd.grad(before, counts)
+    giving = torch.where(whole > 0, slope, torch.full_like(slope, -torch.inf)).max(dim=0)
+    taking = slope.min(dim=0)
+    promise = taking.values - giving.values
+    for word in torch.argsort(promise)[:_TRIED_AT_ONCE]:
+        if promise[word] >= 0 or not torch.isfinite(promise[word]):
+            break
+        ends = one_hot(torch.stack([giving.indices[word], taking.indices[word]]), matching.seen.documents).to(whole)
+        moved = whole.clone()
+        moved[:, word] += ends[1] - ends[0]
+        if misfit(moved) < before:
+            return moved
+    return None
