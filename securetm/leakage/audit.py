@@ -142,7 +142,7 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
     if trial.liars:
         return runs.run(profile, trial.run, lies=Lies(trial.liars, trial.attack, attack_called(trial.attack).lie)), None
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
-    return runs.run(profile, trial.run), again
+    return runs.run(profile, trial.run, canaries=trial.canaries), again
 
 
 def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
