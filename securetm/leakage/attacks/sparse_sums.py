@@ -20,8 +20,8 @@ from securetm.leakage.views import VOCABULARY, View
 from securetm.leakage.word_owners import owners
 
 COUNTS = "counts"
-EXACT = "counts of a word that one party alone used in a round, told exactly"
-WHOSE = "the same, with the party"
+EXACT = "counts of words that one party alone used in a round, told exactly"
+WHOSE = "counts of words that one party alone used in a round, told exactly and with the party"
 ONE = "numbers of the sum said to be one party's that are"
 _EXAMPLES = 10
 
@@ -112,7 +112,7 @@ ATTACK = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("lda", "prodlda", "sentence-lda"),
-    measures={EXACT: "word in a round", WHOSE: "word in a round", ONE: "word in a round"},
+    measures={EXACT: "word of one party in a round", WHOSE: "word of one party in a round", ONE: "word in a round"},
     attack=attack,
     judge=judge,
     questions=(WORDS, JOINT, TRAIN),
