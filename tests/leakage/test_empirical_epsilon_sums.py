@@ -184,6 +184,7 @@ def test_noise_of_persons_and_other_doses_are_tried_alike(public: Callable[..., 
         assert 0.5 < _shown(_tried(facts, FEW)[0].measures, GAUSSIAN).low < 1.0
 
 
+@pytest.mark.slow
 def test_turned_sums_are_opened_one_by_one(public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch) -> None:
     """A rotation mixes the numbers of a sum, so sums must not be laid end to end."""
     facts = public("dp-local", "prodlda")
