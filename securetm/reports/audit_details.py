@@ -103,8 +103,8 @@ def _beside(example: Example) -> tuple[Cell, Cell, Cell]:
     original, recovered = _words(example.original), _words(example.recovered)
     if _MORE in example.original + example.recovered or len(original) < 2:  # nothing can be said word by word
         return example.original, example.recovered or "nothing", exact
-    there = _listed(original, recovered, "u", "missed")
     hit = [word in recovered for word in original]
+    there = _listed(original, recovered, "u", "missed") if any(hit) else example.original
     return there, joined(_listed(recovered, original, "s", "wrong") or "nothing", _tiles(hit)), exact
 
 

@@ -151,7 +151,7 @@ def _entry(number: int, finding: Finding) -> Html:
 
 def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Sequence[str]:
     sees = dict.fromkeys(channel for _, finding in several for channel in finding.sees)
-    columns = ("", "claim, profile and model", "attack and effort", "reached, with its interval", "stands beside", "verdict")
+    columns = ("no.", "claim, profile and model", "attack and effort", "reached, with its interval", "stands beside", "verdict")
     lines = [strip_of(finding, _label(number, finding)) for number, finding in several]
     return (
         f"<p>Its attacks read these channels: {escape(', '.join(sees)) or 'none'}.</p>",

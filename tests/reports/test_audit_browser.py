@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from securetm.reports.audit_page import write_audit
 
-from .audits import FULL, large
+from .audits import large
 from .browser import BROWSER, Tab, browser
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
@@ -74,13 +75,10 @@ def test_all_is_unfolded_on_paper(tab: Tab, page: Path) -> None:
     assert min(unfolded) > 400
 
 
-def test_it_prints(tab: Tab, tmp_path: Path) -> None:
-    path = tmp_path / "audit.html"
-    write_audit(FULL, path, 2)
-    tab.open(path)
-    printed = tab.pdf()
-    assert printed.startswith(b"%PDF")
-    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/") >= 5
+def test_it_prints_unfolded(tab: Tab, page: Path) -> None:
+    tab.open(page)
+    pages = max(int(count) for count in re.findall(rb"/Count (\d+)", tab.pdf()))
+    assert pages >= 20  # with everything folded there are far fewer
 
 
 def test_a_screen_reader_finds_the_landmarks_and_the_tables(tab: Tab, page: Path) -> None:

@@ -48,8 +48,10 @@ def test_the_summary_counts_what_was_tried_against_what() -> None:
 def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_several_tests() -> None:
     text = said(FULL)
     for wanted in (
-        "epsilon = 1 per document, delta = 1e-05", "99.975 %: 4 claimed epsilons are tested here",
-        "hold together at no less than 99.9 % (Bonferroni)", "from 0.27 % on, which is the most that the claimed epsilon allows",
+        "epsilon = 1 per document, delta = 1e-05",
+        "99.975 %: 4 claimed epsilons are tested here",
+        "hold together at no less than 99.9 % (Bonferroni)",
+        "from 0.27 % on, which is the most that the claimed epsilon allows",
         "epsilon shown for certain: 1.42 (0.62 to 2.31)", "7.1 (5.2 to no bound)", "could show 2.2 at most",
     ):  # fmt: skip
         assert wanted in text, wanted
