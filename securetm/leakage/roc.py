@@ -44,7 +44,7 @@ def chance() -> Curve:
 def in_order(members: Array, others: Array) -> float:
     """The share of pairs in which the member scores above the other (the area under the curve); equal scores count half."""
     if not len(members) or not len(others):
-        return math.nan
+        return 0.5  # nobody to tell apart
     ranked = np.sort(others)
     below, upto = (np.searchsorted(ranked, members, side=side) for side in ("left", "right"))
     return float((below + upto).mean() / (2 * len(others)))
@@ -54,7 +54,7 @@ def bounded_order(members: Array, others: Array, confidence: float) -> Bounded:
     """The same with an interval that holds for scores of any law (Hoeffding 1963, section 5: two-sample statistics)."""
     fewest = min(len(members), len(others))
     if not fewest:
-        return Bounded(math.nan, 0.0, 1.0, 0.0)
+        return Bounded(0.5, 0.0, 1.0, 0.0)
     found, half = in_order(members, others), math.sqrt(math.log(2 / (1 - confidence)) / (2 * fewest))
     return Bounded(found, max(found - half, 0.0), min(found + half, 1.0), 1.0 - half)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
@@ -19,14 +20,14 @@ from securetm.federation.simulation import train
 from securetm.leakage.attack import Bounded, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import audit
-from securetm.leakage.candidates import INSIDE, allowed, found, ordered, pose
+from securetm.leakage.candidates import INSIDE, Candidates, allowed, found, ordered, pose
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.findings import NOT_REFUTED, REFUTED, Finding
 from securetm.leakage.recorded import public_facts, questions_of, view_of
 from securetm.leakage.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.truth import truth_of
-from securetm.leakage.views import View
+from securetm.leakage.views import Public, View
 from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile
 
@@ -187,6 +188,25 @@ def test_noise_inside_documents_is_not_simulated(made: Made) -> None:
     candidates = pose(truth_of(made("open", "lda"), []), {}, np.random.default_rng(0)).question
     with pytest.raises(NotSimulated, match="iftm"):
         shadows_of(candidates, ("a", "b"), public, 4, lambda *_: np.zeros(0))
+
+
+@pytest.mark.parametrize("model", [{"name": "lda"}, {"name": "lda-vi", "batch_size": 5}])
+def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path, model: dict[str, Any]) -> None:
+    """Nobody knows whose a candidate is; its shadow models have to draw persons, and bound each, all the same."""
+    (tmp_path / "words.txt").write_text("a\nb\nc", "utf-8")
+    tables = {
+        "profile": "dp-central",
+        "model": {"n_topics": 2, **model},
+        "training": {"rounds": 2, "held_out": 0.5},
+        "vocabulary": {"source": "file", "file": str(tmp_path / "words.txt")},
+        "privacy": {"unit": "person"},
+    }
+    plan = plan_from_tables(tables, "a test")
+    public = Public(PARTIES, plan, plan.make_profile(), plan.make_model())
+    counts = sparse.csr_array(np.random.default_rng(0).integers(1, 3, (400, 3)))
+    rounds = list(training(Candidates(counts), np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0)))
+    assert [number for number, _, _ in rounds] == [0, 1]
+    assert all(total["counts"].sum() > 0 for _, total, _ in rounds)
 
 
 def test_rounds_are_read_from_the_first_to_the_last(made: Made) -> None:

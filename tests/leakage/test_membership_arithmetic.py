@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.stats import beta, norm
 
 from securetm.errors import BadSetting
-from securetm.leakage.attack import Claimed, Counted, Truth
+from securetm.leakage.attack import Bounded, Claimed, Counted, Truth
 from securetm.leakage.candidates import BOTH, INSIDE, OUTSIDE, Candidates, allowed, found, judged, measures, ordered, pose
 from securetm.leakage.document_fits import best_fits
 from securetm.leakage.likelihood_ratio import log_ratios
@@ -106,7 +106,7 @@ def test_the_interval_of_the_area_holds_whatever_the_law() -> None:
     half = np.sqrt(np.log(40) / 400)
     assert (sure.value, sure.high) == (1.0, 1.0)
     assert sure.low == sure.ceiling == pytest.approx(1 - half)
-    assert bounded_order(np.zeros(0), np.zeros(3), 0.95).ceiling == 0.0
+    assert bounded_order(np.zeros(0), np.zeros(3), 0.95) == Bounded(0.5, 0.0, 1.0, 0.0)
 
 
 def test_what_an_epsilon_allows() -> None:
