@@ -20,8 +20,8 @@ from securetm.leakage.views import VOCABULARY, View
 from securetm.leakage.word_owners import owners
 
 COUNTS = "counts"
-EXACT = "counts of words that one party alone used in a round, told exactly"
-WHOSE = "counts of words that one party alone used in a round, told exactly and with the party"
+EXACT = "counts of a word that one party alone used in a round, told exactly"
+WHOSE = "the same, with the party"
 ONE = "numbers of the sum said to be one party's that are"
 _EXAMPLES = 10
 
