@@ -11,9 +11,10 @@ import json
 import math
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from securetm.errors import BadSetting, UnknownSetting, UnreadableToml
 
@@ -31,7 +32,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def into(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """The dataclass `cls` with the settings of one table; missing ones keep their defaults."""
-    hints = get_type_hints(cls)
+    hints = _hints(cast(Hashable, cls))
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     for name in table:
         if name not in fields:
@@ -40,6 +41,9 @@ def into(cls: type[T], table: Mapping[str, Any], where: str) -> T:
         if name not in table and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise BadSetting(where, name, "(nothing)", "is missing")
     return cls(**{name: _fitting(value, hints[name], where, name) for name, value in table.items()})
+
+
+_hints = cache(get_type_hints)  # evaluating them takes longer than all the rest
 
 
 def digest(content: Any) -> bytes:

@@ -5,8 +5,9 @@ A plan is data, written down before anything is tried; the attacks themselves re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +82,16 @@ def audit_plan_from(table: Mapping[str, Any], path: Path) -> AuditPlan:
     text = into(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
     require(bool(text.trial), where, "trial", "(nothing)", "is missing: a plan tries something")
-    trials = tuple(_trial(part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
+    threats = cache(read_threat_model)  # each once, many trials name the same
+    trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", threats) for n, part in enumerate(text.trial, start=1))
     return AuditPlan(text.name, text.title, trials, text.not_tried)
 
 
-def _trial(part: Mapping[str, Any], where: str) -> Trial:
+def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:
     trial = into(Trial, part, where)
     if trial.attack not in attack_names():
         raise NotFound("attack", trial.attack, attack_names())
-    _check_threat(trial, read_threat_model(trial.threat_model), where)
+    _check_threat(trial, threats(trial.threat_model), where)
     _check_profiles(trial, where)
     for name in ("helpers", "canaries", "without", "liars"):
         require(getattr(trial, name) >= 0, where, name, getattr(trial, name), "must be 0 or above")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary], empt
 
 def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -> bool:
     """As far as a plan says: what its own adversary sees is seen by one of these."""
-    own = read_threat_model(trial.threat_model).adversaries
+    own = _on_shelf(trial.threat_model).adversaries
     sees = next(set(one.sees) for one in own if one.name == trial.adversary)
     able = (one.name == trial.adversary and sees <= set(one.sees) for one in adversaries)
     return not adversaries or (any(able) and _same_unit(trial.threat_model, trial.adversary, claim))
@@ -165,9 +166,12 @@ def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -
 
 def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
     """A trial speaks of the unit that its own threat model asks for: of single words, or of documents at least."""
-    asked = read_threat_model(threat_model).requires
+    asked = _on_shelf(threat_model).requires
     units = {one.claim.unit for one in asked if (one.claim.what, one.claim.against) == (claim.what, adversary)}
     return not units or (Unit.WORD in units) == (claim.unit is Unit.WORD)
+
+
+_on_shelf = cache(read_threat_model)
 
 
 def _attempt(model: str, tried: Tried, changed: tuple[str, ...]) -> dict[str, Any]:
