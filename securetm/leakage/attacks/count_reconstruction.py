@@ -113,6 +113,7 @@ ATTACK = Attack(
     efforts=("tables",),
     limits=(
         "large topics behind continuous noise: single precision then keeps no trace of the sum, and it is only estimated",
+        "how many occurrences somebody would place who knows other texts only (half to two thirds, by other parties' words)",
         "the noise itself: its mean is taken off, and nothing else is known of it, as it is drawn once and stays",
         "what differences between rounds tell of words in rare documents (rare_documents)",
     ),

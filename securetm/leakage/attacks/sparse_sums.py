@@ -66,21 +66,29 @@ def _times(heard: Heard, view: View) -> Array:
 
 def judge(reads: tuple[Read, ...], truth: Truth) -> Judged:
     """Run by the judge: of the words that exactly one party used in a round, one that helps nobody."""
-    exact = whose = there = right = said = 0
-    for one in reads:
-        used = {name: _used(truth, one.serial, name) for name in truth.held if (one.serial, name) in truth.batches}
-        if not used:
-            continue
-        table = np.array(list(used.values()))
-        users, names = np.where((table > 0).sum(axis=0) == 1, table.argmax(axis=0), -1), list(used)
-        honest = np.isin(users, [n for n, name in enumerate(names) if name not in truth.helpers])
-        there, said = there + int(honest.sum()), said + len(one.words)
-        alone = honest[one.words]
-        same = alone & (table.sum(axis=0)[one.words] == one.times)
-        named = np.array([names[user] == party for user, party in zip(users[one.words], one.parties, strict=True)], dtype=bool)
-        exact, whose, right = exact + int(same.sum()), whose + int((same & named).sum()), right + int(alone.sum())
+    rounds = [_held_against(one, truth) for one in reads if _known(one, truth)]
+    exact, whose, right, there, said = (sum(counts) for counts in zip(*rounds, strict=True)) if rounds else (0, 0, 0, 0, 0)
     measures = {EXACT: Counted(exact, there), WHOSE: Counted(whose, there), ONE: Counted(right, said)}
     return Judged(measures, tuple(_examples(reads[:2], truth)))
+
+
+def _known(one: Read, truth: Truth) -> bool:
+    """Whether the judge knows which documents took part: not where secret coins chose them."""
+    return all((one.serial, name) in truth.batches for name in truth.held)
+
+
+def _held_against(one: Read, truth: Truth) -> tuple[int, int, int, int, int]:
+    """Of one round: counts that are exact, those of them with their party, words rightly said to be one party's; how many
+    such words there were, and how many were said.
+    """
+    table = np.array([_used(truth, one.serial, name) for name in truth.held])
+    alone = (table > 0).sum(axis=0) == 1
+    user = np.array(list(truth.held), dtype=object)[table.argmax(axis=0)]
+    alone &= ~np.isin(user, truth.helpers)
+    right = alone[one.words]
+    exact = right & (table.sum(axis=0)[one.words] == one.times)
+    named = user[one.words] == np.array(one.parties, dtype=object)
+    return int(exact.sum()), int((exact & named).sum()), int(right.sum()), int(alone.sum()), len(one.words)
 
 
 def _used(truth: Truth, serial: int, party: str) -> Array:
@@ -90,7 +98,7 @@ def _used(truth: Truth, serial: int, party: str) -> Array:
 def _examples(reads: tuple[Read, ...], truth: Truth) -> Iterator[Example]:
     """The most used of the words read from a total, beside what parties really counted of them."""
     for one in reads:
-        if not len(one.words) or (one.serial, next(iter(truth.held))) not in truth.batches:
+        if not len(one.words) or not _known(one, truth):
             continue
         first = np.argsort(-one.times, kind="stable")[:_EXAMPLES]
         table = {name: _used(truth, one.serial, name) for name in truth.held}
