@@ -22,9 +22,9 @@ MEANING = {
 CAUTION = "A failed attack is no evidence of safety: it shows what this attack could not do, not what no attack can do."
 QUOTES = "This page quotes what was recovered of documents, beside the documents themselves: keep it as you keep these."
 INTERVALS = (
-    "Intervals of counted tries are exact (Clopper and Pearson) and two-sided, and take tries for independent of each other; "
-    "an interval where nothing is counted follows from its attack's own theory. Documents of one answer stand or fall together to "
-    "some degree, and pairs of words of one document do: their intervals are too narrow."
+    "Intervals of counted tries are exact (Clopper and Pearson) and two-sided, and take tries for independent of each "
+    "other; an interval where nothing is counted follows from its attack's own theory. Documents of one answer stand or "
+    "fall together to some degree, and pairs of words of one document do: their intervals are too narrow."
 )
 
 
