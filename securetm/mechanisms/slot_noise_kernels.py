@@ -192,7 +192,10 @@ def _weighed(
             if low < 0:
                 low, cursor = _drawn(LOW, rest[cursor - ONE], book, rest, cursor)
         far = np.int32((high << low_bits) + low)
-        weights[at + i + (shift if i >= upto else np.uint64(0))] = np.float64(min(np.int32(least) + far, np.int32(most))) * grid
+        if shift <= ONE or i + ONE != upto:  # a word that is not kept gives its noise's place to the next one, written before
+            weights[at + i + (shift if i >= upto else np.uint64(0))] = (
+                np.float64(min(np.int32(least) + far, np.int32(most))) * grid
+            )
     return cursor
 
 

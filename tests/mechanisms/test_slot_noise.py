@@ -330,6 +330,14 @@ def test_a_word_moves_nothing_but_its_own_counts(whole: bool) -> None:
     assert (before != after).any()
 
 
+@pytest.mark.parametrize("law", LAWS_TRIED, ids=str)
+def test_no_other_count_depends_on_the_word(law: SlotNoise) -> None:
+    """In twenty thousand slots, rare draws among them: the theorem says that other words' noise is independent of the word."""
+    with_word, without = (dense(law, np.full(20_000, word, dtype=np.int32)) for word in (3, -1))
+    np.testing.assert_array_equal(np.delete(with_word, 3, axis=1), np.delete(without, 3, axis=1))
+    assert (with_word[:, 3] != without[:, 3]).any()
+
+
 def test_words_rise_in_every_slot() -> None:
     """An order of its own would say which word was there."""
     for law in (SlotNoise(50, 0.5, 0.2, whole=True), SlotNoise(50, 0.5, 0.2, whole=False)):
