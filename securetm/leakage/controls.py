@@ -15,7 +15,7 @@ from securetm.aggregation.vectors import wire_type
 from securetm.contracts import Array, Terms
 from securetm.federation import wire
 from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, asked, first_parcel, opened_type, vector_at
-from securetm.leakage.views import SIZES, Message, View
+from securetm.leakage.views import SIZES, Insider, Message, View
 
 
 def of_chance(view: View, seed: int) -> View:
@@ -39,7 +39,14 @@ def of_chance(view: View, seed: int) -> View:
         seen[SIZES] = _exchanged(seen[SIZES], rng)
     weights = {name: _alike(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
     again = of_chance(view.again, seed + 1) if view.again is not None else None
-    return replace(view, seen=seen, weights=weights, again=again)
+    question = view.question.of_chance(rng) if hasattr(view.question, "of_chance") else view.question
+    return replace(view, seen=seen, weights=weights, again=again, question=question, insiders=_without_keys(view))
+
+
+def _without_keys(view: View) -> tuple[Insider, ...]:
+    """Ciphertexts stay as they are, since random bytes are none; what is taken away is the key that would open them."""
+    encrypted = view.public.profile.aggregation.opened_by == "parties"
+    return tuple(replace(insider, secrets={}) for insider in view.insiders) if encrypted else view.insiders
 
 
 def _alike(values: Array, rng: np.random.Generator) -> Array:
