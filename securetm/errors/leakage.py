@@ -82,3 +82,10 @@ class NotAnAudit(Misuse):
     hint = (
         "give what `securetm audit PLAN --json` printed, or the folder of a run that was tried with `securetm audit PLAN --run`"
     )
+
+
+@dataclass(eq=False)
+class EndedEarly(UnreadableMessage):
+    """the training ended before the last round of its plan, so totals of {sender} are missing that shadow models have"""
+
+    hint = "repeat the run with as many rounds as it takes, or with a budget that lasts for all of them (--epsilon)"

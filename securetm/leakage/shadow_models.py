@@ -12,7 +12,6 @@ from typing import Self
 import numpy as np
 
 from securetm.contracts import Answer, Array, Desk, Memory, State, Unit
-from securetm.corpus.keys import document_keys
 from securetm.entropy import Seeded
 from securetm.errors import NotSimulated
 from securetm.federation.questions import TRAIN, Questions
@@ -79,7 +78,8 @@ def training(
     questions = Questions(public.plan, public.model)
     questions.adopt(words)
     entropy = Seeded(rng.bytes(32), unsafe=True)
-    dealt = [_documents(candidates, part, words, public) for part in np.array_split(rng.permutation(rows), len(public.members))]
+    hands = np.array_split(rng.permutation(rows), len(public.members))
+    dealt = [_documents(candidates, hand, words, public, rng) for hand in hands]
     memories: list[Memory] = [{} for _ in dealt]
     state = public.model.start(words, np.random.default_rng(public.plan.seed))
     for number in range(public.plan.training.rounds):
@@ -111,10 +111,16 @@ class _Owned(BagOfWords):
         return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
 
 
-def _documents(candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public) -> BagOfWords:
-    """One party's share; nobody knows whose a candidate is, so where persons are protected each is a person's only one."""
+def _documents(
+    candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public, rng: np.random.Generator
+) -> BagOfWords:
+    """One party's share, under keys of its own.
+
+    Nobody knows whose a candidate is, so where persons are protected each is a person's only one.
+    """
     persons = np.arange(len(rows)) if public.plan.unit is Unit.PERSON else None
-    return _Owned(candidates.counts[rows], words, document_keys("candidates", rows), persons=persons)
+    keys = rng.integers(0, 2**64, len(rows), dtype=np.uint64)
+    return _Owned(candidates.counts[rows], words, keys, persons=persons)
 
 
 def _check(public: Public) -> None:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
-from securetm.errors import NotGranted, NotSimulated
+from securetm.errors import EndedEarly, NotGranted, NotSimulated
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
 from securetm.leakage.attack import Bounded, Counted, Judged, Truth
@@ -32,6 +32,7 @@ from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile
 
 from .conftest import PARTIES, adversary, texts
+from .test_attack_files import HOUSE, _offences
 
 RATIO, LOSS, COUNTS = "likelihood ratio", "loss", "word counts"
 SHADOWS = 12
@@ -209,6 +210,14 @@ def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path,
     assert all(total["counts"].sum() > 0 for _, total, _ in rounds)
 
 
+def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
+    effort = {"rounds": 2, "shadows": 3}
+    view, _ = _put(made("open", "lda"), "membership_transcript", COORDINATOR, effort)
+    longer = replace(view.public, plan=replace(view.public.plan, training=replace(view.public.plan.training, rounds=9)))
+    with pytest.raises(EndedEarly, match="before the last round"):
+        attack_called("membership_transcript").attack(replace(view, public=longer), effort)
+
+
 def test_rounds_are_read_from_the_first_to_the_last(made: Made) -> None:
     public = public_facts(made("open", "lda"))
     assert rounds_read(public, 3) == (0, 2, 3)
@@ -256,6 +265,7 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_audit_holds_a_run_against_what_its_epsilon_allows(plan: Path, made: Made) -> None:
     """Without protection it is refuted; the run of epsilon 1 is judged by what that allows, and holds."""
     folder = made("dp-central", "lda", 2, privacy={"epsilon": 1.0})
@@ -268,6 +278,11 @@ def test_the_audit_holds_a_run_against_what_its_epsilon_allows(plan: Path, made:
 def _drawn(finding: Finding) -> None:
     assert [drawn.kind for drawn in finding.curves] == ["roc"] * 3
     assert finding.measured.by_chance == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["candidates", "shadow_models", "likelihood_ratio", "roc", "document_fits", "word_equations"])
+def test_what_these_attacks_are_made_of_reaches_no_folder_and_no_truth(name: str) -> None:
+    assert _offences(HOUSE / "leakage" / f"{name}.py") == []
 
 
 def test_eyes_that_see_no_model_cannot_run_it() -> None:

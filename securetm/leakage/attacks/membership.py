@@ -69,6 +69,7 @@ ATTACK = Attack(
         "intervals are over the documents of one model: another training of the same documents may tell more or fewer",
         "the threshold is set so that surely no more than the share of others lies above it, which costs some members: papers "
         "set it on the curve itself, and count more",
+        "runs that ended before the last round of their plan: shadow models go on to it, and fit less well",
         "documents that are rarer, or written to be remembered, than those that the parties really hold (plan of canaries)",
     ),
     remark="as many candidates are members as were trained on, and the rest were held out; in the world there are far more "

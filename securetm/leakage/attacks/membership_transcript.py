@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.errors import UnreadableMessage
+from securetm.errors import EndedEarly
 from securetm.leakage.attack import Attack, Effort, Judged, Truth
 from securetm.leakage.candidates import Candidates, allowed, judged, measures, pose
 from securetm.leakage.document_fits import best_fits
@@ -40,7 +40,7 @@ def attack(view: View, effort: Effort) -> Mapping[str, Array]:
     wanted = rounds_read(view.public, effort["rounds"])
     heard = [one for one in totals(view) if _TABLE in one.blocks and one.asked.number in wanted]
     if len(heard) != len(wanted):
-        raise UnreadableMessage("the coordinator")
+        raise EndedEarly("the coordinator")
     fits = fit_in_all(view.question, [one.blocks[_TABLE] for one in heard], view.public)
     return {
         RATIO: log_ratios(fits, view.prepared.scores, view.prepared.inside),
