@@ -20,11 +20,12 @@ from securetm.leakage.gradients import Layers
 from securetm.models.kernels import EPSILON
 
 COSINE, SQUARES = "cosine", "l2"
-_STEPS, _RATE = 400, 0.1
+_STEPS, _RATE = 300, 0.1
 _RECOUNTED_EVERY = 50  # steps, after which the number of each word's occurrences is worked out anew
 _SHARPENING = 1e-4  # how much a word's occurrences are pushed into one document, in the second half
 _MOVES, _TRIED_AT_ONCE = 60, 8
 _MOST_OF_A_WORD = 1000.0  # occurrences in one answer; noise would say more
+_LEAST = 1e-12  # a length that something is divided by
 _SOLVED = 1e-3  # misfit, in parts of the gradient, at which no other start is tried
 
 
@@ -107,9 +108,9 @@ def _said(kept: Tensor, topics: Tensor, background: Tensor, gain: float) -> tupl
 def _apart(guessed: Tensor, seen: Tensor, how: str) -> Tensor:
     if how == COSINE:
         sizes = torch.linalg.vector_norm(guessed) * torch.linalg.vector_norm(seen)
-        away: Tensor = 1.0 - (guessed * seen).sum() / sizes.clamp_min(1e-300)
+        away: Tensor = 1.0 - (guessed * seen).sum() / sizes.clamp_min(_LEAST)
         return away
-    off: Tensor = (guessed - seen).square().sum() / seen.square().sum().clamp_min(1e-300)
+    off: Tensor = (guessed - seen).square().sum() / seen.square().sum().clamp_min(_LEAST)
     return off
 
 
@@ -145,6 +146,8 @@ def _matched(matching: Matching, how: str, rng: np.random.Generator) -> tuple[li
         slower.step()
         if step % _RECOUNTED_EVERY == 0:
             totals = matching.occurrences((totals * shares).detach(), strengths)
+    if not torch.isfinite(leaning).all() or not totals.any():  # numbers that are no gradient lead nowhere
+        return [], np.inf
     whole = _made_whole(totals * torch.softmax(leaning.detach(), dim=0), totals)
     whole = _polished(matching, whole, strengths, how)
     off = float(matching.misfit(whole, strengths, SQUARES).detach())

@@ -18,7 +18,7 @@ from securetm.leakage.views import VOCABULARY, View
 from securetm.models.prodlda import ProdLDA
 
 _DECODER_ALONE, _ENCODER_TOO = 1, 2
-_MOST = 256  # documents in one answer; where noise says another number
+_MOST = 64  # documents in one answer, as far as it is told apart; where noise says another number, so many are tried
 
 
 def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
