@@ -17,6 +17,7 @@ from securetm.models.optimisers import ADAM, TINY
 _ARITHMETIC = 3e-7  # how much the optimiser's own rounding may change a step, in parts of it
 _NEAR = 0.98  # the cosine from which two rays are taken for one
 _OUTSIDE = 10.0  # how far outside of the others' cone a ray lies, in squares of its error
+_SAME_SIGNS = 0.4  # by how much signs agree more than they differ, before two rows are compared at all
 _NEIGHBOURS = 200  # rays that are nearest to one are those that a mixture like it is made of
 _LEAST_SHARE = 0.04  # of a document's length: a smaller input is taken for an error
 
@@ -52,10 +53,12 @@ def groups_alike(rows: Undone) -> list[Array]:
     """Rows that are multiples of each other within their errors, the largest group first; a row may be alone in its group."""
     sure = ((rows.values / rows.errors) ** 2).sum(axis=1)
     free, groups = np.ones(len(sure), dtype=bool), list[Array]()
+    signs = np.sign(rows.values).astype(np.float32)
     for first in np.argsort(-sure, kind="stable"):  # the surest first, so that groups grow around them
         if free[first]:
-            times, off = _compared(rows, rows.values[first], rows.errors[first])
-            group = np.flatnonzero(free & (times > 0) & (off < 1.0) | (np.arange(len(sure)) == first))
+            near = np.flatnonzero(free & (signs @ signs[first] > _SAME_SIGNS * signs.shape[1]))
+            times, off = _compared(Undone(rows.values[near], rows.errors[near]), rows.values[first], rows.errors[first])
+            group = np.union1d(near[(times > 0) & (off < 1.0)], [first])
             free[group] = False
             groups.append(group)
     return sorted(groups, key=len, reverse=True)
