@@ -36,7 +36,7 @@ from securetm.models.optimisers import ADAM
 from securetm.models.prodlda import ProdLDA
 from securetm.models.prodlda_losses import Shape
 
-_SHARP = 1e-3  # where numbers are off by less of themselves, the closed form for exact sums works
+_SHARP = 1e-3  # where the step itself blurs numbers less than this, in parts of them, the closed form for exact sums works
 _MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it only the words themselves are named
 
 
@@ -61,18 +61,21 @@ def _guess(before: Asked, after: Asked, model: ProdLDA, parties: int) -> Guess:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
     shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
-    sums, errors = (shape.views(held * numbers) for numbers in (undone.values, undone.errors))
+    on_grid = before.terms.grid * np.sqrt(parties / 4.0)  # each party rounded its own sum, by half a step at most
+    sums, errors = shape.views(held * undone.values), shape.views(np.hypot(held * undone.errors, on_grid))
     step = 2.0 * float(np.median(errors["words"]))  # as if each number had been rounded
     layers = Layers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], step)
     occur = words_in(layers)
     rows = Undone(sums["words"][occur], errors["words"][occur])
+    sharp = undone.blur < _SHARP
+    whole = tuple(documents_in(layers, held)) if sharp else ()
     if rows.blur < _SHARP:
-        return Guess(before.serial, "", tuple(documents_in(layers, held)), occur, tuple(linked_words(layers, 1)))
+        return Guess(before.serial, "", whole, occur, tuple(linked_words(layers, 1)))
     if len(occur) > _MOST_ROWS:
-        return Guess(before.serial, "", (), occur)
+        return Guess(before.serial, "", whole, occur)
     rays = edges(rows, groups_alike(rows), held)
     together = tuple(occur[group] for group, _ in rays if len(group) > 1)
-    return Guess(before.serial, "", _documents(rays, rows, layers, occur), occur, together)
+    return Guess(before.serial, "", whole if sharp else _documents(rays, rows, layers, occur), occur, together)
 
 
 def _documents(rays: list[tuple[Array, Array]], rows: Undone, layers: Layers, occur: Array) -> tuple[Array, ...]:
