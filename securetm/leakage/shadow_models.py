@@ -93,7 +93,7 @@ def training(
         total = {name: np.sum([one[name] for one in said], axis=0) for name in said[0]}
         answer = as_opened(Answer(total, {}, public.members), public.profile, terms, desk)
         state = public.model.update(state, answer)
-        yield number, {name: block * (terms.grid or 1) for name, block in total.items()}, state
+        yield number, answer.total or {}, state
 
 
 def rounds_read(public: Public, rounds: int) -> tuple[int, ...]:
