@@ -55,6 +55,7 @@ ATTACK = Attack(
     judge=judge,
     efforts=("answers", "starts", "parts"),  # parts: 1 is the decoder's gradient alone, 2 the first layer's too
     limits=(
+        "telling which documents took part where secret coins chose them: shares are then of all documents",
         "many documents in an answer, of which it finds fewer and fewer: more starts help, up to the model's number of topics",
         "knowing the documents' noise, which somebody could who knows what a party calls its source of documents",
         "noise: it fits what it sees, and knows nothing of how noise was drawn",

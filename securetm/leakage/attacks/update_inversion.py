@@ -122,5 +122,6 @@ ATTACK = Attack(
         "steps of Adam after the first, whose sizes and signs are mixed with those of earlier ones",
         "rounds that do not follow each other among those it was given",
         "what the party's own documents, which it knows, would take off the sum",
+        "telling which documents took part where secret coins chose them: shares are then of all documents",
     ),
 )
