@@ -104,6 +104,15 @@ class AlreadyAnswered(Refused):
 
 
 @dataclass(eq=False)
+class AnotherCohort(Refused):
+    """question {question!r} number {number} was answered before, to another cohort"""
+
+    question: str
+    number: int
+    hint = "two exact sums of one round over cohorts one party apart show that party's vector: go on with the next number"
+
+
+@dataclass(eq=False)
 class BelowMinimum(Refused):
     """a sum over {found} documents is below the profile's minimum of {need}"""
 

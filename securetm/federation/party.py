@@ -252,6 +252,7 @@ class Party:
             self._purse.hear(ask.witnesses)
         if terms.data_only:
             return self._answer_once(ask, query, cohort, terms)
+        self.store.hold_to(ask.question, ask.number, digest(list(cohort.members)))
         return self._answer_now(ask, query, cohort, terms)
 
     def _answer_once(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from securetm.contracts import Array, State
-from securetm.errors import CannotWrite, DamagedStore
+from securetm.errors import AnotherCohort, CannotWrite, DamagedStore
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
 COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
@@ -40,6 +40,8 @@ _PARTY = (
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
   documents INTEGER NOT NULL, loss REAL, bytes_out INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answered (question TEXT PRIMARY KEY, asked BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS cohorts (question TEXT NOT NULL, number INTEGER NOT NULL, members BLOB NOT NULL,
+  PRIMARY KEY (question, number));
 CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 """
@@ -167,6 +169,14 @@ class PartyStore(Drawer):
         write_arrays(self._memory(serial), memory, {"serial": serial})
         for old in self.kept_serials()[:-2]:
             self._memory(old).unlink()
+
+    def hold_to(self, question: str, number: int, members: bytes) -> None:
+        """A question of that number is answered to one cohort for ever, a session begun again included; refused to another."""
+        before = self.rows("SELECT members FROM cohorts WHERE question = ? AND number = ?", question, number)
+        if before and before[0][0] != members:
+            raise AnotherCohort(question, number)
+        if not before:
+            self.now("INSERT INTO cohorts VALUES (?, ?, ?)", question, number, members)
 
     def kept_serials(self) -> list[int]:
         """The rounds after which a memory is kept."""

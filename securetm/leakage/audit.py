@@ -5,6 +5,7 @@ It is the judge: attacks get what their adversary sees, and what they guess is h
 
 from __future__ import annotations
 
+import datetime
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from securetm.leakage.findings import NOT_TESTED, Audit, Finding, Measured, judg
 from securetm.leakage.lying import Lies
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.recorded import granted_to, questions_of, view_of
+from securetm.leakage.refusals import tried_below_minimum
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.views import View
 from securetm.profiles import read_profile
@@ -58,9 +60,13 @@ def audit(
         runs = Demonstrations(place, stages or Unwatched())
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
         found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
+        below = plan.refusals if whole is None and given is None else ()  # a piece of a plan leaves them to the whole
+        refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
-    return Audit(plan.name, plan.title, name, found, _left_out(plan, trials), seconds, securetm.__version__, _how(plan, given))
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    said = (_left_out(plan, trials), seconds, securetm.__version__, _how(plan, given), refused, today)
+    return Audit(plan.name, plan.title, name, found, *said)
 
 
 @contextmanager
@@ -174,6 +180,9 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
         examples=told.examples,
         curves=told.curves,
         epsilon=case.claimed.epsilon if case.claimed is not None else None,
+        delta=case.claimed.delta if case.claimed is not None else None,
+        epsilon_unit=case.claimed.unit if case.claimed is not None else "",
+        tests=case.tests if attack.allowed is not None and case.claimed is not None else 1,
         run=folder.path.resolve().name,
         setting=_setting(folder),
         effort=", ".join(f"{amount} {name}" for name, amount in trial.effort.items()),
@@ -238,7 +247,8 @@ def _setting(folder: RunFolder) -> str:
     model, plan = folder.plan.make_model(), folder.plan
     batch = getattr(model, "batch", 0)
     each = f"{batch} documents of each per answer" if batch else "all documents of each in every answer"
-    return f"{len(folder.members)} parties, {each}, {plan.training.rounds} rounds"
+    rounds = plan.training.rounds
+    return f"{len(folder.members)} parties, {each}, {rounds} round{'' if rounds == 1 else 's'}"
 
 
 def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
@@ -250,9 +260,14 @@ def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
         tried = {trial.adversary for trial in trials if trial.threat_model == name}
         idle = [adversary for adversary in threats.adversaries if adversary.name not in tried]
         sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
-        helpers = [a for a in threats.adversaries if a.name in tried and a.colludes_with_parties]
-        sentences += [f"{a.name} with the help of up to {a.colludes_with_parties} parties, as {name} fears" for a in helpers]
+        helped = {trial.adversary: trial.helpers for trial in sorted(trials, key=_helpers) if trial.threat_model == name}
+        more = [a for a in threats.adversaries if a.name in tried and helped[a.name] < a.colludes_with_parties]
+        sentences += [f"{a.name} with the help of {a.colludes_with_parties} parties, as {name} fears" for a in more]
     return (*plan.not_tried, *sentences)
+
+
+def _helpers(trial: Trial) -> int:
+    return trial.helpers
 
 
 def _how(plan: AuditPlan, given: RunFolder | None) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
 from securetm.leakage.lying import Lies, lying_parties
 from securetm.plans import Plan, read_plan
-from securetm.profiles import claims_of, cohort_of
+from securetm.profiles import claims_of, cohort_of, read_profile
 from securetm.tables import digest
 
 
@@ -43,7 +43,7 @@ class Demonstrations:
 
         With `canaries`, so many made documents are drawn for each party, and a fair coin puts each among its own or not.
         """
-        whole, told = {**settings, "profile": profile}, lies or Lies()
+        whole, told = fitting(settings, profile), lies or Lies()
         changes = {"without": without, "canaries": canaries, "liars": told.liars, "lie": told.name}
         name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
@@ -54,8 +54,8 @@ class Demonstrations:
         """Where a public list of words is asked for and none named, the words of these public texts are one."""
         if settings.get("vocabulary.source") != "file" or "vocabulary.file" in settings:
             return read_plan(None, settings)
-        source = {name: value for name, value in settings.items() if name not in ("profile", "vocabulary.source")}
-        unlisted = read_plan(None, {**source, "profile": "open"})
+        source = {name: value for name, value in settings.items() if name != "vocabulary.source"}
+        unlisted = read_plan(None, fitting(source, "open"))
         whole = Corpus.concat(list(self._documents(unlisted).values()))
         words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
         path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
@@ -81,6 +81,12 @@ class Demonstrations:
         if source not in self._corpora:
             self._corpora[source] = corpora_of(plan, self.stages)
         return self._corpora[source]
+
+
+def fitting(settings: Mapping[str, Any], profile: str) -> dict[str, Any]:
+    """Settings with that profile in them; what they say of a budget only where it has one: the baseline promises nothing."""
+    private = read_profile(profile).budget is not None
+    return {**{n: v for n, v in settings.items() if private or not n.startswith("privacy.")}, "profile": profile}
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

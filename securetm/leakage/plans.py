@@ -50,6 +50,7 @@ class AuditPlan:
     title: str
     trials: tuple[Trial, ...]
     not_tried: tuple[str, ...] = ()  # what its author knowingly left out
+    refusals: tuple[str, ...] = ()  # profiles of which runs below the least number of documents are begun
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -63,6 +64,7 @@ class _Text:
     title: str
     trial: tuple[dict[str, Any], ...]
     not_tried: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
 
 
 def audit_plan_names() -> tuple[str, ...]:
@@ -84,7 +86,10 @@ def audit_plan_from(table: Mapping[str, Any], path: Path) -> AuditPlan:
     require(bool(text.trial), where, "trial", "(nothing)", "is missing: a plan tries something")
     threats = cache(read_threat_model)  # each once, many trials name the same
     trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", threats) for n, part in enumerate(text.trial, start=1))
-    return AuditPlan(text.name, text.title, trials, text.not_tried)
+    for profile in text.refusals:
+        if profile not in titles("protocols", "profiles"):
+            raise NotFound("profile", profile, titles("protocols", "profiles"))
+    return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals)
 
 
 def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:

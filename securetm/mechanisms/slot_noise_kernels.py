@@ -179,8 +179,8 @@ def _weighed(
     for j in range(left):
         if cursor > stop:
             return cursor
-        i = np.uint64(again[j])
-        word = np.int64(stream[begin + i])
+        drawn = np.uint64(again[j])
+        word = np.int64(stream[begin + drawn])
         first, last = np.uint64(word >> FIRST_BITS), word & LAST
         high = np.int64(sure[HIGH, first])
         if high < 0:
@@ -192,8 +192,10 @@ def _weighed(
             if low < 0:
                 low, cursor = _drawn(LOW, rest[cursor - ONE], book, rest, cursor)
         far = np.int32((high << low_bits) + low)
-        if shift <= ONE or i + ONE != upto:  # a word that is not kept gives its noise's place to the next one, written before
-            weights[at + i + (shift if i >= upto else np.uint64(0))] = (
+        if (
+            shift <= ONE or drawn + ONE != upto
+        ):  # a word that is not kept gives its noise's place to the next one, written before
+            weights[at + drawn + (shift if drawn >= upto else np.uint64(0))] = (
                 np.float64(min(np.int32(least) + far, np.int32(most))) * grid
             )
     return cursor

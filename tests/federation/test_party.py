@@ -430,8 +430,9 @@ def test_frequencies_are_not_counted_again_over_fewer_words(stage: Stage) -> Non
 
 
 def test_without_that_refusal_two_exact_sums_show_one_party(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """Differencing: co-occurrence counts depend on the model, so they are asked again, and of any cohort. Even an aggregation
-    that shows nothing but exact sums gives the left-out party's own vector away; document frequencies are refused instead."""
+    """Differencing: co-occurrence counts depend on the model, so they are asked again, and of any cohort, but not as the same
+    question. Even an aggregation that shows nothing but exact sums gives the left-out party's own vector away; document
+    frequencies are refused instead."""
     plan = small_plan()
     liar = Played(plan, tuple(corpora))
     parties = {name: make_party(name, plan, corpora, tmp_path) for name in corpora}
@@ -439,7 +440,10 @@ def test_without_that_refusal_two_exact_sums_show_one_party(corpora: Mapping[str
         settled(liar, party, WORDS)
     all_of_them, without_west = ("north", "south", "west"), ("north", "south")
     first = opened(liar, parties, "coherence", TOP, all_of_them)
-    second = opened(liar, parties, "coherence", TOP, without_west)
+    for name in without_west:
+        again = liar.ask("coherence", TOP, members=without_west)
+        Stage(parties[name], liar).refuses(again, "AnotherCohort", "another cohort")
+    second = opened(liar, parties, "coherence", TOP, without_west, number=1)
     alone = unpack_vector(
         Stage(parties["west"], liar).answers(liar.ask("coherence", TOP)), liar.terms("coherence", TOP), "west"
     )
@@ -455,13 +459,13 @@ def test_without_that_refusal_two_exact_sums_show_one_party(corpora: Mapping[str
 
 
 def opened(
-    liar: Played, parties: Mapping[str, Party], question: str, state: State, members: tuple[str, ...]
+    liar: Played, parties: Mapping[str, Party], question: str, state: State, members: tuple[str, ...], number: int = 0
 ) -> Mapping[str, Array]:
     """The exact sum over a cohort, opened as the plain sum's coordinator does."""
-    ask = liar.ask(question, state, members=members)
+    ask = liar.ask(question, state, members=members, number=number)
     terms: Terms = liar.terms(question, state, members)
     seat = PlainSum().coordinator(Roster(b"", b"", members), parties[members[0]].store)
-    cohort = replace(liar._cohort(0, members), round_id=ask.round_id)
+    cohort = replace(liar._cohort(number, members), round_id=ask.round_id)
     exchange = seat.round(cohort, terms)
     for name in members:
         exchange.receive(name, Stage(parties[name], liar).answers(ask))

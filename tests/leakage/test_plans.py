@@ -8,6 +8,7 @@ import pytest
 
 from securetm.errors import BadSetting, Misuse, NotFound, UnknownSetting
 from securetm.leakage.attacks import attack_called
+from securetm.leakage.demonstration import fitting
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.leakage.recorded import granted_to
 from securetm.plans import read_plan
@@ -74,5 +75,5 @@ def test_runs_of_the_shelf_have_settings_that_plans_know(name: str, tmp_path: Pa
     for trial in read_audit_plan(name).trials:
         for profile in trial.profiles:
             listed = {"vocabulary.file": str(words)} if trial.run.get("vocabulary.source") == "file" else {}
-            settled = read_plan(None, {**trial.run, **listed, "profile": profile})
+            settled = read_plan(None, fitting({**trial.run, **listed}, profile))
             assert settled.model.name in attack_called(trial.attack).models
