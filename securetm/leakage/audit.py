@@ -31,6 +31,7 @@ from securetm.leakage.recorded import granted_to, questions_of, view_of
 from securetm.leakage.refusals import tried_below_minimum
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.views import View
+from securetm.mechanisms.noising import PRIVATE
 from securetm.profiles import read_profile
 from securetm.tables import require
 from securetm.threats import read_threat_model
@@ -86,7 +87,7 @@ def _is_for(trial: Trial, given: RunFolder) -> bool:
 
 def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:
     """How many claims of an epsilon this trial tests: all of them together may go wrong as rarely as one alone."""
-    if attack_called(trial.attack).allowed is None:
+    if attack_called(trial.attack).allowed is None or trial.claim != PRIVATE:
         return 0
     names = [name for name in trial.profiles if name != trial.expect_fail]
     profiles = [read_profile(name) for name in names] if given is None else [given.plan.make_profile()]
@@ -111,13 +112,17 @@ class _Case:
     @property
     def confidence(self) -> float:
         """Corrected for the number of tests (Bonferroni) where an epsilon is tested."""
-        tested = self.attack.allowed is not None and self.claimed is not None
-        return 1 - (1 - self.trial.confidence) / max(self.tests, 1) if tested else self.trial.confidence
+        return 1 - (1 - self.trial.confidence) / max(self.tests, 1) if self.of_epsilon else self.trial.confidence
+
+    @property
+    def of_epsilon(self) -> bool:
+        """Whether what is tried is a claim of an epsilon, and the attack knows what that allows."""
+        return self.attack.allowed is not None and self.claimed is not None and self.trial.claim == PRIVATE
 
     @property
     def refuted_from(self) -> float:
         """What the claimed epsilon allows, where one is claimed; else what the plan says."""
-        if self.attack.allowed is None or self.claimed is None:
+        if self.attack.allowed is None or self.claimed is None or self.trial.claim != PRIVATE:
             return self.trial.refuted_from
         return self.attack.allowed(self.trial.measure, self.claimed)
 
@@ -182,7 +187,7 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
         epsilon=case.claimed.epsilon if case.claimed is not None else None,
         delta=case.claimed.delta if case.claimed is not None else None,
         epsilon_unit=case.claimed.unit if case.claimed is not None else "",
-        tests=case.tests if attack.allowed is not None and case.claimed is not None else 1,
+        tests=case.tests if case.of_epsilon else 1,
         run=folder.path.resolve().name,
         setting=_setting(folder),
         effort=", ".join(f"{amount} {name}" for name, amount in trial.effort.items()),

@@ -10,9 +10,9 @@ import pytest
 from securetm.aggregation import masked_opening, masked_round
 from securetm.errors import BrokenAttack, NothingToAttack, NotRecorded, UnreadableMessage
 from securetm.leakage import attacks
-from securetm.leakage.attack import Bounded, Counted, Judged
+from securetm.leakage.attack import Bounded, Claimed, Counted, Judged
 from securetm.leakage.attacks import attack_called, gradient_inversion
-from securetm.leakage.audit import audit
+from securetm.leakage.audit import _Case, audit
 from securetm.leakage.findings import (
     NOT_REFUTED,
     NOT_TESTED,
@@ -22,6 +22,8 @@ from securetm.leakage.findings import (
     measured,
     with_baseline,
 )
+from securetm.leakage.plans import read_audit_plan
+from securetm.threats import read_threat_model
 
 from .conftest import Recorded, write_plan
 
@@ -178,6 +180,20 @@ def test_the_verdict_follows_from_interval_ceiling_and_chance(
     chance = measured("m", "u", Counted(by_chance, max(of, 1)), 0.95)
     assert judged_alone(found, chance, 0.05)[0] == verdict
     assert said in judged_alone(found, chance, 0.05)[1]
+
+
+def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
+    """What epsilon allows says nothing of who sees single answers: there, the plan's own bar holds, and nothing is corrected."""
+    threats = read_threat_model("private_answers")
+    plan = read_audit_plan("counts")
+    trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
+    attack, claimed = attack_called(trial.attack), Claimed(8.0, 1e-5, "document")
+    of_epsilon = _Case(trial, attack, None, None, threats.adversaries[0], claimed, 4)  # type: ignore[arg-type]
+    assert attack.allowed is not None
+    assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)
+    assert of_epsilon.confidence == pytest.approx(1 - (1 - trial.confidence) / 4)
+    other = dataclasses.replace(of_epsilon, trial=dataclasses.replace(trial, claim="sees only sums"))
+    assert (other.refuted_from, other.confidence) == (trial.refuted_from, trial.confidence)
 
 
 def test_no_verdict_says_safe() -> None:
