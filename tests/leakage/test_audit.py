@@ -183,7 +183,7 @@ def test_the_verdict_follows_from_interval_ceiling_and_chance(
 
 
 def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
-    """What epsilon allows says nothing of who sees single answers: there, the plan's own bar holds, and nothing is corrected."""
+    """What epsilon allows says nothing of who sees single answers: there the plan's own bar holds, uncorrected."""
     threats = read_threat_model("private_answers")
     plan = read_audit_plan("counts")
     trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
