@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.leakage.cones import extreme_rays, parallel
 from securetm.leakage.intervals import clopper_pearson
-from securetm.leakage.rational import counts_behind, scale_of
-from securetm.leakage.word_bags import readings, settled
+from securetm.leakage.parts.cones import extreme_rays, parallel
+from securetm.leakage.parts.rational import counts_behind, scale_of
+from securetm.leakage.parts.word_bags import readings, settled
 
 
 def inputs_of(counts: np.ndarray) -> np.ndarray:

@@ -33,7 +33,6 @@ OPENING = (
     "refusals",
     "canaries",
 )  # they open folders or judge
-JUDGING = ("__init__", "findings", "intervals", "plans")  # records and plans: an attack needs none of them
 FORBIDDEN = (
     *(f"securetm.leakage.{name}" for name in OPENING),
     "securetm.federation.folder",
@@ -90,11 +89,13 @@ def test_no_attack_reaches_a_folder_or_the_truth(name: str) -> None:
     assert _offences(FOLDER / f"{name}.py") == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [path.stem for path in sorted((HOUSE / "leakage").glob("*.py")) if path.stem not in (*OPENING, *JUDGING)],
-)
-def test_nor_does_what_attacks_are_made_of(name: str) -> None:
+@pytest.mark.parametrize("path", sorted((HOUSE / "leakage" / "parts").glob("*.py")), ids=lambda path: path.stem)
+def test_nor_does_what_attacks_are_made_of(path: Path) -> None:
+    assert _offences(path) == []
+
+
+@pytest.mark.parametrize("name", ["attack", "views", "reading", "intervals"])
+def test_nor_do_the_forms_that_they_share_with_the_frame(name: str) -> None:
     assert _offences(HOUSE / "leakage" / f"{name}.py") == []
 
 
@@ -137,7 +138,7 @@ STRANGER = '''
 import numpy as np
 
 from securetm.leakage.attack import Attack, Counted, Guess, Judged
-from securetm.leakage.rebuilt import judged_words
+from securetm.leakage.parts.rebuilt import judged_words
 
 
 def attack(view, effort):

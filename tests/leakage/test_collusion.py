@@ -17,13 +17,13 @@ from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
 from securetm.leakage.attacks.shared_key import ATTACK, OPENED
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.own_answers import Told, told_by_parties
-from securetm.leakage.prodlda_layers import DOCUMENTS, GRADIENT
+from securetm.leakage.parts.own_answers import Told, told_by_parties
+from securetm.leakage.parts.prodlda_layers import DOCUMENTS, GRADIENT
+from securetm.leakage.parts.rebuilt import EXACT
+from securetm.leakage.parts.shared_keys import at_random
+from securetm.leakage.parts.subtracting import without
 from securetm.leakage.reading import asked, totals
-from securetm.leakage.rebuilt import EXACT
 from securetm.leakage.recorded import view_of
-from securetm.leakage.shared_keys import at_random
-from securetm.leakage.subtracting import without
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.views import Message, View
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile

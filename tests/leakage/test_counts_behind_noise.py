@@ -15,8 +15,8 @@ from securetm.leakage.attack import Counted, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL, REAL
 from securetm.leakage.controls import of_chance
-from securetm.leakage.noised_shares import Noise, noise_of, table_behind
-from securetm.leakage.rational import scale_of, sum_behind
+from securetm.leakage.parts.noised_shares import Noise, noise_of, table_behind
+from securetm.leakage.parts.rational import scale_of, sum_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.mechanisms.laplace_counts import LaplaceCounts

@@ -23,7 +23,7 @@ from securetm.leakage.attack import Counted
 from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.rebuilt import EXACT
+from securetm.leakage.parts.rebuilt import EXACT
 from securetm.plans import plan_from_tables
 
 from .conftest import write_plan

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from securetm.leakage.empirical_epsilon import (
+from securetm.leakage.intervals import clopper_pearson
+from securetm.leakage.parts.empirical_epsilon import (
     Errors,
     best_threshold,
     direct_epsilon,
@@ -28,7 +29,6 @@ from securetm.leakage.empirical_epsilon import (
     one_run_epsilon,
     shift,
 )
-from securetm.leakage.intervals import clopper_pearson
 
 
 def _randomised_response(epsilon: float, runs: int, rng: np.random.Generator) -> Errors:

@@ -13,7 +13,7 @@ import pytest
 from securetm.contracts import Cohort, Rows, Terms
 from securetm.leakage.attack import Bounded, Counted, Judged, Truth
 from securetm.leakage.attacks.many_run_epsilon import ATTACK, DIRECT, GAUSSIAN, attack, judge, pose
-from securetm.leakage.single_sums import NUMBERS, OneSum, Sums
+from securetm.leakage.parts.single_sums import NUMBERS, OneSum, Sums
 from securetm.leakage.views import Public, View
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip

@@ -221,7 +221,9 @@ def test_another_profile_in_the_list_does_not_make_a_trial_another() -> None:
 
 def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
     made_of = closure("leakage.attacks.sum_inversion", ("leakage.",))
-    assert {"leakage.attacks.sum_inversion", "leakage.cones", "leakage.gradients", "leakage.reading"} <= set(made_of)
+    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.gradients", "leakage.reading"} <= set(
+        made_of
+    )
     assert not set(made_of) & {"leakage.audit", "leakage.findings", "leakage.attack", "leakage.attacks.decoder_inversion"}
 
 

@@ -11,8 +11,8 @@ from securetm.federation.folder import RunFolder
 from securetm.leakage.attack import Counted, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.matching_priors import decoder_gradient
-from securetm.leakage.rebuilt import EXACT
+from securetm.leakage.parts.matching_priors import decoder_gradient
+from securetm.leakage.parts.rebuilt import EXACT
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.models.kernels import Fused, bags

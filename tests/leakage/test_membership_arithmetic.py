@@ -9,12 +9,12 @@ from scipy.stats import beta, norm
 
 from securetm.errors import BadSetting
 from securetm.leakage.attack import Bounded, Claimed, Counted, Truth
-from securetm.leakage.candidates import BOTH, INSIDE, OUTSIDE, Candidates, allowed, found, judged, measures, ordered, pose
-from securetm.leakage.document_fits import best_fits
-from securetm.leakage.likelihood_ratio import log_ratios
-from securetm.leakage.roc import bounded_order, curve, found_at, in_order, let_through, rates
-from securetm.leakage.shadow_models import parts
-from securetm.leakage.word_equations import presence
+from securetm.leakage.parts.candidates import BOTH, INSIDE, OUTSIDE, Candidates, allowed, found, judged, measures, ordered, pose
+from securetm.leakage.parts.document_fits import best_fits
+from securetm.leakage.parts.likelihood_ratio import log_ratios
+from securetm.leakage.parts.roc import bounded_order, curve, found_at, in_order, let_through, rates
+from securetm.leakage.parts.shadow_models import parts
+from securetm.leakage.parts.word_equations import presence
 
 
 def test_the_ratio_of_two_normal_laws_is_what_it_should_be() -> None:

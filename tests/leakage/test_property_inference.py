@@ -12,7 +12,8 @@ from securetm.leakage.attack import Counted
 from securetm.leakage.attacks.property_inference import HOLDER, SHARE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
-from securetm.leakage.party_tables import mean_noise, shares_of
+from securetm.leakage.parts.noised_shares import noise_of
+from securetm.leakage.parts.party_tables import shares_of
 from securetm.profiles import read_profile
 
 from .conftest import PARTIES
@@ -76,7 +77,7 @@ def test_a_subject_is_words_that_stand_together(runs: Demonstrations, documents_
 
 def test_what_noise_adds_on_average_is_taken_off() -> None:
     """Slots that hold one word each, and as much noise on every word."""
-    rng, noise = np.random.default_rng(0), mean_noise(read_profile("iftm"))
+    rng, noise = np.random.default_rng(0), noise_of(read_profile("iftm"), 40).mean
     assert 3.3e-4 < noise < 3.4e-4  # exp(-8), as the noise is whole and cut at a threshold below 1
     real = np.zeros((1, 400))
     real[0, :20] = 1000.0

@@ -17,7 +17,7 @@ from securetm.leakage.attack import Counted, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.rare_documents import COMPANION, LINKED, Moved
 from securetm.leakage.controls import of_chance
-from securetm.leakage.moving_words import companions, lone_words, mutual, rarity, same_way, together, ways
+from securetm.leakage.parts.moving_words import companions, lone_words, mutual, rarity, same_way, together, ways
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.plans import plan_from_tables

@@ -12,7 +12,7 @@ from securetm.leakage.attack import Counted
 from securetm.leakage.attacks.source_inference import ATTACK, SOURCE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
-from securetm.leakage.party_tables import fits
+from securetm.leakage.parts.party_tables import fits
 
 from .conftest import PARTIES
 from .tried import Tried, settings, tried

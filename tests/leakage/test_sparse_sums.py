@@ -15,9 +15,9 @@ from securetm.leakage.attack import Counted, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.sparse_sums import EXACT, ONE, WHOSE
 from securetm.leakage.controls import of_chance
+from securetm.leakage.parts.word_owners import owners
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import insiders_of, truth_of
-from securetm.leakage.word_owners import owners
 from securetm.plans import plan_from_tables
 
 from .conftest import PARTIES, Recorded, adversary

@@ -15,11 +15,11 @@ from securetm.federation.simulation import train
 from securetm.leakage.attack import Counted, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
+from securetm.leakage.parts.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
+from securetm.leakage.parts.weight_updates import gradient_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.leakage.views import View
-from securetm.leakage.weight_updates import gradient_behind
 from securetm.models import optimisers
 from securetm.plans import plan_from_tables
 

@@ -14,11 +14,11 @@ from securetm.leakage.attack import Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.vocabulary_leakage import GIVEN_AWAY, HELD, RIGHT, WHOSE, Told
 from securetm.leakage.controls import of_chance
+from securetm.leakage.parts.word_tables import listed, tabled
 from securetm.leakage.reading import totals
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.views import View
-from securetm.leakage.word_tables import listed, tabled
 
 from .conftest import PARTIES, Recorded, adversary
 

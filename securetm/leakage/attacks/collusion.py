@@ -12,11 +12,10 @@ import numpy as np
 
 from securetm.contracts import Array, Unit
 from securetm.leakage.attack import Attack, Bounded, Effort, Guess, Judged, Truth
-from securetm.leakage.gradients import documents_in, linked_words, words_in
-from securetm.leakage.own_answers import Told, told_by_parties
-from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
-from securetm.leakage.rebuilt import (
+from securetm.leakage.parts.gradients import documents_in, linked_words, words_in
+from securetm.leakage.parts.own_answers import Told, told_by_parties
+from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.parts.rebuilt import (
     EXACT,
     PRECISION,
     RECALL,
@@ -26,8 +25,9 @@ from securetm.leakage.rebuilt import (
     judged_links,
     judged_words,
 )
-from securetm.leakage.remaining_noise import deviation_of
-from securetm.leakage.subtracting import without
+from securetm.leakage.parts.remaining_noise import deviation_of
+from securetm.leakage.parts.subtracting import without
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
 
 ALONE = "documents recovered from one party's own answer"

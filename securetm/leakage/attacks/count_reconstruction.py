@@ -12,9 +12,9 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.noised_shares import Noise, noise_of, table_behind
+from securetm.leakage.parts.noised_shares import Noise, noise_of, table_behind
+from securetm.leakage.parts.rebuilt import in_words
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.rebuilt import in_words
 from securetm.leakage.views import VOCABULARY, View
 
 TOPICS = "topics"

@@ -15,11 +15,11 @@ from securetm.errors import SketchTooSmall
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
-from securetm.leakage.gradients import documents_in, words_in
-from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.parts.gradients import documents_in, words_in
+from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
+from securetm.leakage.parts.subtracting import apart
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
-from securetm.leakage.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
-from securetm.leakage.subtracting import apart
 from securetm.leakage.views import VOCABULARY, View
 from securetm.models.word_sketch import words_in as words_of_sketch
 

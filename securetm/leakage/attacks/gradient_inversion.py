@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.gradients import documents_in, words_in
-from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.parts.gradients import documents_in, words_in
+from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
 from securetm.leakage.views import VOCABULARY, View
 
 

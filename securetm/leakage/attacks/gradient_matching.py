@@ -10,10 +10,10 @@ from typing import cast
 import numpy as np
 
 from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.matching_priors import Seen, best_match
-from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
+from securetm.leakage.parts.matching_priors import Seen, best_match
+from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
+from securetm.leakage.parts.rebuilt import EXACT, TRUE_GUESSES, judged_documents
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.rebuilt import EXACT, TRUE_GUESSES, judged_documents
 from securetm.leakage.views import VOCABULARY, View
 from securetm.models.prodlda import ProdLDA
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.gradients import Layers, documents_in, linked_words, words_in
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.rebuilt import (
+from securetm.leakage.parts.gradients import Layers, documents_in, linked_words, words_in
+from securetm.leakage.parts.rebuilt import (
     EXACT,
     LINKED,
     LINKS_FOUND,
@@ -27,8 +26,9 @@ from securetm.leakage.rebuilt import (
     judged_links,
     judged_words,
 )
+from securetm.leakage.parts.weight_updates import Undone, groups_alike
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
-from securetm.leakage.weight_updates import Undone, groups_alike
 from securetm.models.optimisers import ADAM
 from securetm.models.prodlda import ProdLDA
 from securetm.models.prodlda_losses import Shape

@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Curve, Effort, Judged, Posed, Truth
-from securetm.leakage.empirical_epsilon import (
+from securetm.leakage.parts.empirical_epsilon import (
     Errors,
     best_threshold,
     direct_epsilon,
@@ -26,8 +26,8 @@ from securetm.leakage.empirical_epsilon import (
     log_ratio,
     shift,
 )
+from securetm.leakage.parts.single_sums import One, OneSum, Sums
 from securetm.leakage.reading import REQUEST
-from securetm.leakage.single_sums import One, OneSum, Sums
 from securetm.leakage.views import View
 
 RUNS = "runs"

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from securetm.contracts import Array, State
 from securetm.leakage.attack import Attack, Effort, Judged, Truth
-from securetm.leakage.candidates import Candidates, allowed, judged, measures, pose
-from securetm.leakage.document_fits import best_fits
-from securetm.leakage.likelihood_ratio import log_ratios
-from securetm.leakage.shadow_models import Opened, Shadows, shadows_of
+from securetm.leakage.parts.candidates import Candidates, allowed, judged, measures, pose
+from securetm.leakage.parts.document_fits import best_fits
+from securetm.leakage.parts.likelihood_ratio import log_ratios
+from securetm.leakage.parts.shadow_models import Opened, Shadows, shadows_of
 from securetm.leakage.views import MODEL, VOCABULARY, View
 
 RATIO, LOSS = "likelihood ratio", "loss"

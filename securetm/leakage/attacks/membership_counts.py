@@ -11,9 +11,9 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Effort, Judged, Truth
-from securetm.leakage.candidates import allowed, judged, measures, pose
+from securetm.leakage.parts.candidates import allowed, judged, measures, pose
+from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.views import MODEL, VOCABULARY, View
-from securetm.leakage.word_equations import presence
 
 COUNTS = "word counts"
 

@@ -12,13 +12,13 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.errors import EndedEarly
 from securetm.leakage.attack import Attack, Effort, Judged, Truth
-from securetm.leakage.candidates import Candidates, allowed, judged, measures, pose
-from securetm.leakage.document_fits import best_fits
-from securetm.leakage.likelihood_ratio import log_ratios
+from securetm.leakage.parts.candidates import Candidates, allowed, judged, measures, pose
+from securetm.leakage.parts.document_fits import best_fits
+from securetm.leakage.parts.likelihood_ratio import log_ratios
+from securetm.leakage.parts.shadow_models import Opened, Shadows, rounds_read, shadows_of
+from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
-from securetm.leakage.shadow_models import Opened, Shadows, rounds_read, shadows_of
 from securetm.leakage.views import VOCABULARY, Public, View
-from securetm.leakage.word_equations import presence
 
 RATIO, LOSS, COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"

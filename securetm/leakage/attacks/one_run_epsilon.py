@@ -17,7 +17,7 @@ from scipy import sparse
 from securetm.contracts import Array, Memory, Tally
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
-from securetm.leakage.empirical_epsilon import ideal_one_run, one_run_epsilon, right_guesses
+from securetm.leakage.parts.empirical_epsilon import ideal_one_run, one_run_epsilon, right_guesses
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
 from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.profiles import cohort_of

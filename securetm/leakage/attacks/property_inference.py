@@ -9,7 +9,8 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Posed, Truth
-from securetm.leakage.party_tables import mean_noise, shares_of, tables_by_party
+from securetm.leakage.parts.noised_shares import noise_of
+from securetm.leakage.parts.party_tables import shares_of, tables_by_party
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
 
@@ -42,7 +43,8 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
 
 def attack(view: View, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - which subjects, the question says
     """Run by the adversary: each subject's share of all words that a party's own topics hold."""
-    return shares_of(view.question, tables_by_party(said_by_parties(view)), mean_noise(view.public.profile))
+    noise = noise_of(view.public.profile, len(view.vocabulary())).mean
+    return shares_of(view.question, tables_by_party(said_by_parties(view)), noise)
 
 
 def judge(told: Mapping[str, Array], truth: Truth) -> Judged:

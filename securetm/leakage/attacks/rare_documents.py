@@ -15,7 +15,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.moving_words import (
+from securetm.leakage.parts.moving_words import (
     BY_SENTENCE,
     BY_TOKEN,
     companions,

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Posed, Truth
-from securetm.leakage.party_tables import fits, tables_by_party
+from securetm.leakage.parts.party_tables import fits, tables_by_party
+from securetm.leakage.parts.rebuilt import in_words
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
-from securetm.leakage.rebuilt import in_words
 from securetm.leakage.views import VOCABULARY, View
 
 SOURCE = "documents whose party is named rightly"

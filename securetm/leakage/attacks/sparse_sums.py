@@ -13,15 +13,15 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.gradients import counted, words_in
-from securetm.leakage.prodlda_layers import GRADIENT, layers_of
+from securetm.leakage.parts.gradients import counted, words_in
+from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
+from securetm.leakage.parts.word_owners import owners
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
-from securetm.leakage.word_owners import owners
 
 COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"
-WHOSE = "the same, with the party"
+WHOSE = "counts of a word that one party alone used in a round, told exactly and with the party"
 ONE = "numbers of the sum said to be one party's that are"
 _EXAMPLES = 10
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.gradients import documents_in, linked_words, words_in
-from securetm.leakage.prodlda_layers import GRADIENT, documents_said, layers_of
-from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
-from securetm.leakage.rebuilt import (
+from securetm.leakage.parts.gradients import documents_in, linked_words, words_in
+from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
+from securetm.leakage.parts.rebuilt import (
     EXACT,
     LINKED,
     LINKS_FOUND,
@@ -23,6 +22,7 @@ from securetm.leakage.rebuilt import (
     judged_links,
     judged_words,
 )
+from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
 from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.gradients import Layers, counted, documents_in, linked_words, words_in
-from securetm.leakage.reading import REQUEST, Asked, asked
-from securetm.leakage.rebuilt import (
+from securetm.leakage.parts.gradients import Layers, counted, documents_in, linked_words, words_in
+from securetm.leakage.parts.rebuilt import (
     EXACT,
     LINKED,
     LINKS_FOUND,
@@ -29,9 +28,10 @@ from securetm.leakage.rebuilt import (
     judged_links,
     judged_words,
 )
+from securetm.leakage.parts.weight_updates import Undone, edges, gradient_behind, groups_alike, inputs_along
+from securetm.leakage.parts.word_bags import readings, settled
+from securetm.leakage.reading import REQUEST, Asked, asked
 from securetm.leakage.views import VOCABULARY, View
-from securetm.leakage.weight_updates import Undone, edges, gradient_behind, groups_alike, inputs_along
-from securetm.leakage.word_bags import readings, settled
 from securetm.models.optimisers import ADAM
 from securetm.models.prodlda import ProdLDA
 from securetm.models.prodlda_losses import Shape

@@ -15,10 +15,10 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.attack import Attack, Claimed, Counted, Effort, Example, Judged, Truth
+from securetm.leakage.parts.word_owners import own_lists, summed, words_of
+from securetm.leakage.parts.word_tables import Named
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL
 from securetm.leakage.views import VOCABULARY, View
-from securetm.leakage.word_owners import own_lists, summed, words_of
-from securetm.leakage.word_tables import Named
 
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from securetm.federation.questions import JOINT, WORDS
+from securetm.leakage.parts.word_tables import CELLS, LIST, Named, listed, tabled
 from securetm.leakage.reading import ANSWER, SEALED, TOTAL, Heard, said_by_parties, totals
 from securetm.leakage.views import View
-from securetm.leakage.word_tables import CELLS, LIST, Named, listed, tabled
 
 SOMEBODY = ""  # a party, but which one is not known
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Bounded, Claimed, Counted, Effort, Judged, Posed, Truth
-from securetm.leakage.roc import bounded_order, chance, curve, found_at
+from securetm.leakage.parts.roc import bounded_order, chance, curve, found_at
 
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # of others that are taken for members
 OUTSIDE, INSIDE, BOTH = 0, 1, 2  # of the training: a candidate, by the judge's answer

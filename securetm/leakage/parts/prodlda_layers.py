@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from securetm.leakage.gradients import Layers
+from securetm.leakage.parts.gradients import Layers
 from securetm.leakage.reading import Heard
 from securetm.models.prodlda import ProdLDA
 from securetm.models.prodlda_losses import Shape

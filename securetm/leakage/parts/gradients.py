@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.cones import extreme_rays, parallel
-from securetm.leakage.word_bags import readings, settled
+from securetm.leakage.parts.cones import extreme_rays, parallel
+from securetm.leakage.parts.word_bags import readings, settled
 
 
 @dataclass(frozen=True)

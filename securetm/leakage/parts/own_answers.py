@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from securetm.contracts import Array, Terms
-from securetm.leakage.mask_keys import MaskKeys, mask_keys
+from securetm.leakage.parts.mask_keys import MaskKeys, mask_keys
 from securetm.leakage.reading import ANSWER, SEALED, Heard, asked, first_parcel, said_by_parties, vector_at
 from securetm.leakage.views import View
 from securetm.tally import blocks_of

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot, softplus
 
 from securetm.contracts import Array
-from securetm.leakage.gradients import Layers
+from securetm.leakage.parts.gradients import Layers
 from securetm.models.kernels import EPSILON
 
 COSINE, SQUARES = "cosine", "l2"

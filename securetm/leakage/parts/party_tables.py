@@ -5,15 +5,13 @@ It reads no message. Numbers that are no counts (masked ones) give a table all t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from securetm.contracts import Array, Profile
-from securetm.leakage.rational import counts_behind
+from securetm.contracts import Array
+from securetm.leakage.parts.rational import counts_behind
 from securetm.leakage.reading import Heard
-from securetm.mechanisms.laplace_counts import LaplaceCounts
 
 TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of those whose answers add up
 _ROUNDS = 30  # of folding a document in
@@ -54,13 +52,6 @@ def fits(documents: Array, table: Array) -> Array:
         shares /= shares.sum(axis=1, keepdims=True)
     likelihood: Array = (documents * np.log(shares @ topics)).sum(axis=1)
     return likelihood
-
-
-def mean_noise(profile: Profile) -> float:
-    """Of discrete Laplace noise on an empty count, cut at a threshold below 1: r / (1 - r^2) with r = exp(-epsilon)."""
-    noise = [part for part in profile.mechanisms if isinstance(part, LaplaceCounts) and part.distribution == "discrete"]
-    ratio = math.exp(-noise[0].epsilon) if noise else 0.0
-    return ratio / (1.0 - ratio * ratio)
 
 
 def shares_of(subjects: Iterable[Array], tables: Mapping[str, Array], noise: float = 0.0) -> dict[str, Array]:

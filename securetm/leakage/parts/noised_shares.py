@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array, Profile
-from securetm.leakage.rational import counts_behind, sum_behind
+from securetm.leakage.parts.rational import counts_behind, sum_behind
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 
 _LARGEST = 25.0  # of what noise adds to a word of a topic: beyond it, single precision has lost the grid of the sums

@@ -16,7 +16,7 @@ from securetm.entropy import Seeded
 from securetm.errors import NotSimulated
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import as_opened, pour
-from securetm.leakage.candidates import Candidates
+from securetm.leakage.parts.candidates import Candidates
 from securetm.leakage.views import Public
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import admitted, cohort_of
