@@ -190,7 +190,7 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
         tests=case.tests if case.of_epsilon else 1,
         run=folder.path.resolve().name,
         setting=_setting(folder),
-        effort=", ".join(f"{amount} {name}" for name, amount in trial.effort.items()),
+        effort=", ".join(_amount(amount, name) for name, amount in trial.effort.items()),
         citation=attack.citation,
         cost=attack.cost,
         given=attack.given,
@@ -251,9 +251,12 @@ def _setting(folder: RunFolder) -> str:
     """The run in words."""
     model, plan = folder.plan.make_model(), folder.plan
     batch = getattr(model, "batch", 0)
-    each = f"{batch} documents of each per answer" if batch else "all documents of each in every answer"
-    rounds = plan.training.rounds
-    return f"{len(folder.members)} parties, {each}, {rounds} round{'' if rounds == 1 else 's'}"
+    each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
+    return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}"
+
+
+def _amount(amount: int, of: str) -> str:
+    return f"{amount:,} {of if amount != 1 else of.removesuffix('s')}"
 
 
 def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
