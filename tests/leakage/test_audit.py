@@ -64,7 +64,7 @@ def test_what_was_not_tried_is_listed(done: Audit) -> None:
     listed = " ".join(done.not_tried)
     assert "sum_inversion" in listed
     assert "the adversary “party” of curious_coordinator" in listed
-    assert "with the help of up to 2 parties" in listed
+    assert "with the help of 2 parties" in listed
     assert "gradient_inversion" not in listed
 
 
