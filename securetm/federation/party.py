@@ -252,7 +252,6 @@ class Party:
             self._purse.hear(ask.witnesses)
         if terms.data_only:
             return self._answer_once(ask, query, cohort, terms)
-        self.store.hold_to(ask.question, ask.number, digest(list(cohort.members)))
         return self._answer_now(ask, query, cohort, terms)
 
     def _answer_once(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:
@@ -276,6 +275,8 @@ class Party:
             raise OutOfTurn(ask.serial, self._last)
         documents = self.documents.for_question(ask.question)
         desk = Desk(cohort, self.entropy, self.store, self._drawn)
+        if not terms.data_only:
+            self.store.hold_to(ask.question, ask.number, digest(list(cohort.members)))
         self._pay(ask, query.terms, documents, desk)
         rng = np.random.default_rng([self.plan.seed, ask.serial])
         poured = pour(query, documents, self.profile, terms, desk, self._memory, rng)

@@ -66,6 +66,7 @@ class Truth:
     answer: Any = None  # to the question that was put to the attack
     helpers: tuple[str, ...] = ()  # parties that help the adversary: what is theirs is nothing to recover
     confidence: float = 0.95  # of intervals that a judge makes itself
+    reachable: float = 1.0  # the share of documents that took part in a round, where secret coins chose them
     public: Public | None = None  # how the run was set up
     canaries: Canaries | None = None  # made documents that were put among the parties' own, or were not
     claimed: Claimed | None = None  # what the run claims of its total

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
 import securetm
 from securetm.contracts import Adversary
+from securetm.entropy import OperatingSystem
 from securetm.errors import BrokenAttack, NothingToAttack, UnreadableMessage
 from securetm.federation.folder import RunFolder, Stages, Unwatched, reopen
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
@@ -61,7 +63,8 @@ def audit(
         runs = Demonstrations(place, stages or Unwatched())
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
         found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
-        below = plan.refusals if whole is None and given is None else ()  # a piece of a plan leaves them to the whole
+        first = whole is None or plan.trials[0].run == whole.trials[0].run  # one piece of a plan tries them for all
+        below = plan.refusals if first and given is None else ()
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
@@ -137,6 +140,8 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
     threats = read_threat_model(trial.threat_model)
     adversary = next(one for one in threats.adversaries if one.name == trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
+    if given is not None:
+        trial = replace(trial, run=_like(trial, given))
     folders = [(True, *_runs(trial, runs, trial.expect_fail))]
     folders += [(False, given, None)] if given is not None else [(False, *_runs(trial, runs, name)) for name in others]
     runs.stages.stage(f"attacking: {attack.title.lower()}", len(folders))
@@ -146,6 +151,14 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
         found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
         runs.stages.step(done)
     return with_baseline(tuple(found))
+
+
+def _like(trial: Trial, given: RunFolder) -> dict[str, Any]:
+    """Settings of a baseline that a given run can be compared with: its model and all that is set of it, on public texts."""
+    rest = {name: value for name, value in trial.run.items() if not name.startswith("model.")}
+    chosen = given.plan.model
+    plain = {f"model.{name}": value for name, value in chosen.settings.items() if isinstance(value, int | float | str)}
+    return {**rest, **plain, "model.name": chosen.name}
 
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
@@ -159,8 +172,8 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
 def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
     begun = time.perf_counter()
     trial, attack, folder = case.trial, case.attack, case.folder
-    told, chance, why = _attacked(case)
-    whole, by_chance = (_measured(case, judged) for judged in (told, chance))
+    told, chance, why, reachable = _attacked(case)
+    whole, by_chance = (_measured(case, judged, reachable) for judged in (told, chance))
     beside = tuple(replace(found, by_chance=by_chance[name].value) for name, found in whole.items() if name != trial.measure)
     verdict, reason = judged_alone(whole[trial.measure], by_chance[trial.measure], case.refuted_from)
     return Finding(
@@ -200,13 +213,14 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
     )
 
 
-def _measured(case: _Case, judged: Judged) -> dict[str, Measured]:
-    confidence = case.confidence
-    return {name: measured(name, unit, judged.measures[name], confidence) for name, unit in case.attack.measures.items()}
+def _measured(case: _Case, judged: Judged, reachable: float) -> dict[str, Measured]:
+    units, told = case.attack.measures.items(), judged.measures
+    return {name: measured(name, unit, told[name], case.confidence, reachable) for name, unit in units}
 
 
-def _attacked(case: _Case) -> tuple[Judged, Judged, str]:
-    """What the attack's guess was worth, what the same attack makes of random numbers, and why it could not be tried."""
+def _attacked(case: _Case) -> tuple[Judged, Judged, str, float]:
+    """What the attack's guess was worth, what the same attack makes of random numbers, and why it could not be tried; and what
+    share of the documents took part."""
     attack, effort = case.attack, case.trial.effort
     try:
         view, truth = _put(case)
@@ -214,10 +228,10 @@ def _attacked(case: _Case) -> tuple[Judged, Judged, str]:
         chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
     except UnreadableMessage as unreadable:
         nothing = Judged({name: Counted(0, 0) for name in attack.measures})
-        return nothing, nothing, str(unreadable)
+        return nothing, nothing, str(unreadable), 1.0
     for judged in (told, chance):
         _check_measures(attack, judged)
-    return told, chance, ""
+    return told, chance, "", truth.reachable
 
 
 def _put(case: _Case) -> tuple[View, Truth]:
@@ -230,7 +244,7 @@ def _put(case: _Case) -> tuple[View, Truth]:
     truth = truth_of(folder, questions_of(folder, attack.questions, rounds).values())
     truth = replace(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
     if attack.pose is not None:
-        posed = attack.pose(truth, effort, np.random.default_rng(_SEED))
+        posed = attack.pose(truth, effort, np.random.default_rng(int.from_bytes(OperatingSystem().bytes(16))))
         view, truth = replace(view, question=posed.question), replace(truth, answer=posed.answer)
     if attack.prepare is not None:
         view = replace(view, prepared=attack.prepare(replace(view, seen={}, weights=None, again=None), effort))

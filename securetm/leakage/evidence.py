@@ -92,8 +92,11 @@ def evidence_folder() -> Path:
 # ---- keeping -------------------------------------------------------------------------------------------------------
 
 
-def write_evidence(plan: AuditPlan, audit: Audit, folder: Path) -> tuple[str, ...]:
-    """Keeps what this audit of that plan found, beside what was kept of other trials; the names of the files that changed."""
+def write_evidence(plan: AuditPlan, audit: Audit, folder: Path, whole: AuditPlan | None = None) -> tuple[str, ...]:
+    """Keeps what this audit of that plan found, beside what was kept of other trials; the names of the files that changed.
+
+    `whole` is the plan of which this one is a piece: results of trials that it no longer has are dropped.
+    """
     found: dict[tuple[str, str], list[Tried]] = {}
     for trial, finding in _paired(plan, audit):
         found.setdefault((finding.profile, finding.model), []).append(_tried(trial, finding))
@@ -101,7 +104,8 @@ def write_evidence(plan: AuditPlan, audit: Audit, folder: Path) -> tuple[str, ..
     before = {(kept.profile, kept.model): kept.findings for kept in read_evidence(folder)}
     for (profile, model), new in found.items():
         answered = {one.bound[TRIAL] for one in new}
-        kept = [one for one in before.get((profile, model), ()) if one.bound.get(TRIAL) not in answered]
+        others = [one for one in before.get((profile, model), ()) if one.bound.get(TRIAL) not in answered]
+        kept = [one for one in others if whole is None or one.bound.get(TRIAL) in trials_by_hash(whole)]
         _write(Evidence(profile, model, plan.name, (*kept, *new)), folder)
     return tuple(sorted(Evidence(profile, model, plan.name, ()).name for profile, model in found))
 
@@ -261,7 +265,7 @@ def renewed(plan: AuditPlan, folder: Path, carry_out: Callable[[AuditPlan], Audi
     done: list[Audit] = []
     for piece in pieces(remaining(plan, read_evidence(folder))):
         done.append(carry_out(piece))
-        write_evidence(piece, done[-1], folder)
+        write_evidence(piece, done[-1], folder, plan)
     return _together(done) if done else None
 
 
@@ -270,4 +274,5 @@ def _together(audits: list[Audit]) -> Audit:
     first, *others = audits
     untried = tuple(one for one in first.not_tried if all(one in other.not_tried for other in others))
     findings = tuple(finding for one in audits for finding in one.findings)
-    return replace(first, findings=findings, not_tried=untried, seconds=sum(one.seconds for one in audits))
+    refused, seconds = tuple(refusal for one in audits for refusal in one.refusals), sum(one.seconds for one in audits)
+    return replace(first, findings=findings, not_tried=untried, refusals=refused, seconds=seconds)

@@ -60,7 +60,7 @@ def _parts(profile: str) -> dict[str, str]:
     from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
-    whole = ("mechanisms.", "aggregation.")
+    whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "tally")
     mechanisms = sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms})
     return {
         PROFILE: _file("protocols", profile, "profiles"),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from securetm.leakage.attack import Bounded, Counted, Curve, Example
 
+DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
 REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
 
 
@@ -107,15 +108,16 @@ class Audit:
         return tuple(f for f in self.findings if f.baseline and f.verdict != REFUTED)
 
 
-def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float) -> Measured:
-    """A measure with its exact interval."""
+def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float, reachable: float = 1.0) -> Measured:
+    """A measure with its exact interval; of documents, an ideal attacker gets those that took part, and no others."""
     from securetm.leakage.intervals import clopper_pearson
 
     if isinstance(worth, Bounded):
         found = None if math.isnan(worth.value) else worth.value
         return Measured(name, unit, found, worth.low, worth.high, worth.ceiling)
     low, high = clopper_pearson(worth.hits, worth.of, confidence)
-    ceiling = clopper_pearson(worth.of, worth.of, confidence)[0]
+    most = round(worth.of * reachable) if unit == DOCUMENT else worth.of
+    ceiling = clopper_pearson(most, worth.of, confidence)[0]
     value = worth.hits / worth.of if worth.of else None
     return Measured(name, unit, value, low, high, ceiling, worth.hits, worth.of)
 
@@ -126,7 +128,7 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
         return NOT_TESTED, "there was nothing to try it on"
     if found.ceiling < refuted_from:
         return NOT_TESTED, f"too little was tried: even an ideal attacker's interval would begin at {found.ceiling:.3g}"
-    if chance.low >= refuted_from:
+    if chance.low >= refuted_from and found.low <= chance.high:
         return NOT_TESTED, "random numbers reach as much, so this measure tells nothing apart here"
     if found.low >= refuted_from and found.low > chance.high:
         return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as refuted"
@@ -137,8 +139,11 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
 
 
 def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings of one trial: where the attack could not break what nothing protects, it tested nothing elsewhere either."""
+    """The findings of one trial: where the attack could not break what nothing protects, its failure elsewhere means nothing.
+
+    What it did refute, above its own control, stays refuted.
+    """
     if any(f.baseline and f.verdict == REFUTED for f in findings):
         return findings
-    why = "the attack did not break the baseline, which nothing protects, so its failure or success here means nothing"
-    return tuple(f if f.baseline else replace(f, verdict=NOT_TESTED, why=why) for f in findings)
+    why = "the attack did not break the baseline, which nothing protects, so its failure here means nothing"
+    return tuple(f if f.baseline or f.verdict == REFUTED else replace(f, verdict=NOT_TESTED, why=why) for f in findings)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import PartyRefused, TooFewToTakePart
+from securetm.errors import BelowMinimum, PartyRefused, TooFewToTakePart
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
@@ -26,6 +26,7 @@ from securetm.plans import read_plan
 from securetm.profiles import read_profile
 
 _ALL = 1000  # rounds: more than such a run has
+_FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals that the least number of documents makes
 
 
 def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[Refusal, ...]:
@@ -58,7 +59,7 @@ def _tried(
         by, reason = refused.party, refused.reason
     except TooFewToTakePart as refused:
         by, reason = refused.party, type(refused).__name__
-    held = bool(by) and not _opened(folder)
+    held = reason in _FLOORS and not _opened(folder)
     return Refusal(plan.profile, attempt, documents, minimum, held, by, reason)
 
 

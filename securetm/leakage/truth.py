@@ -38,6 +38,8 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     }
     states = states_of(folder, {asked.serial for asked in rounds})
     truth = Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
+    drawn = [asked.terms.sampling for asked in rounds if asked.question == TRAIN and not in_batches]
+    truth = replace(truth, reachable=min(drawn, default=1.0))
     return replace(
         truth, public=public_facts(folder), canaries=_canaries(folder, vocabulary, sides), claimed=claimed_by(folder)
     )

@@ -139,7 +139,7 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     done = {result.attack for _, result, _ in tried}
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
-    verdicts = {result.verdict for _, result, _ in tried}
+    verdicts = {result.verdict for _, result, changed in tried if not changed or result.verdict == REFUTED}
     return {
         "tried_by": [_attempt(*one) for one in tried],
         "planned": [{"attack": attack, "plan": plan} for attack, plan in sorted(still)],
@@ -150,8 +150,11 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
 def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary], empty: set[str]) -> bool:
     """Whether one of them could have done it: it has the name, sees all that was read, and has as many helpers."""
     able = (
-        one.name == tried.adversary and set(tried.sees) - empty <= set(one.sees) and tried.helpers <= one.colludes_with_parties
-        for one in adversaries
+        one.name == tried.adversary
+        and set(tried.sees) - empty <= set(one.sees)
+        and tried.helpers <= one.colludes_with_parties
+        and (tried.verdict == REFUTED or one.behaviour == _behaviour(tried.threat_model, tried.adversary))
+        for one in adversaries  # who keeps to the rules and fails says nothing of who breaks them
     )
     return not adversaries or (any(able) and _same_unit(tried.threat_model, tried.adversary, claim))
 
@@ -160,8 +163,13 @@ def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -
     """As far as a plan says: what its own adversary sees is seen by one of these."""
     own = _on_shelf(trial.threat_model).adversaries
     sees = next(set(one.sees) for one in own if one.name == trial.adversary)
-    able = (one.name == trial.adversary and sees <= set(one.sees) for one in adversaries)
+    behaves = _behaviour(trial.threat_model, trial.adversary)
+    able = (one.name == trial.adversary and sees <= set(one.sees) and one.behaviour == behaves for one in adversaries)
     return not adversaries or (any(able) and _same_unit(trial.threat_model, trial.adversary, claim))
+
+
+def _behaviour(threat_model: str, adversary: str) -> str:
+    return next(one.behaviour for one in _on_shelf(threat_model).adversaries if one.name == adversary)
 
 
 def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
@@ -314,5 +322,13 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
     if not asked:
         return Text(f"{own['name']} requires nothing of a profile.")
     return Text(
-        f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried, none refuted."
+        f"Every claim that {own['name']} requires is made; {len(asked) - untried} of {len(asked)} were tried{_helped(asked)}, "
+        "none refuted."
     )
+
+
+def _helped(asked: Sequence[Mapping[str, Any]]) -> str:
+    """Said where no fresh result has as many helpers as the claim has to bear."""
+    fresh = {id(one): [tried["helpers"] for tried in one["tried_by"] if not tried["stale"]] for one in asked}
+    less = [one for one in asked if fresh[id(one)] and max(fresh[id(one)]) < one["colluding"]]
+    return ", some of them with fewer helpers than are feared" if less else ""

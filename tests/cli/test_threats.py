@@ -85,7 +85,7 @@ def test_a_claim_that_held_is_told_with_its_figures(tmp_path: Path) -> None:
     assert tried["stale"] == []
     words = " ".join(said.err.split())
     assert "no evidence of safety" in words
-    assert "1 of 1 were tried, none refuted" in words
+    assert "1 of 1 were tried, some of them with fewer helpers than are feared, none refuted" in words
 
 
 def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:

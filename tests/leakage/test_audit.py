@@ -209,4 +209,6 @@ def test_everything_depends_on_the_baseline(done: Audit) -> None:
     broken = tuple(dataclasses.replace(f, verdict=REFUTED) for f in done.findings)
     assert with_baseline(broken) == broken
     held = (dataclasses.replace(broken[0], verdict=NOT_REFUTED), broken[1])
-    assert [finding.verdict for finding in with_baseline(held)] == [NOT_REFUTED, NOT_TESTED]
+    assert [finding.verdict for finding in with_baseline(held)] == [NOT_REFUTED, REFUTED]  # above its own control, it stays
+    failed = (held[0], dataclasses.replace(broken[1], verdict=NOT_REFUTED))
+    assert [finding.verdict for finding in with_baseline(failed)] == [NOT_REFUTED, NOT_TESTED]

@@ -62,7 +62,9 @@ def test_rounds_after_the_first_are_about_other_states(runs: Demonstrations, doc
 
 def test_noise_covers_the_difference(runs: Demonstrations, documents_file: Path) -> None:
     found = _between(runs, "dp-distributed", documents_file, **{"model.hidden": 16})
-    assert found.told.measures[ASKED_TWICE] == Counted(1, 2)  # so there was something to subtract
+    asked = found.told.measures[ASKED_TWICE]
+    assert isinstance(asked, Counted)
+    assert asked.hits >= 1  # so there was something to subtract
     assert found.share(EXACT) == 0.0
 
 
