@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from securetm.cli.output import Json
-from securetm.cli.report import Examples, Html, Markdown, hand_out
+from securetm.cli.output import Json, print_json
+from securetm.cli.report import Examples, Html, Markdown, check_places, hand_out
 
 
 def register(app: typer.Typer) -> None:
@@ -43,16 +43,21 @@ def audit(
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import screen
 
+    check_places(html, markdown)
     to = screen()
     with Bars(to) as bars:
         whole, carry_out = read_audit_plan(plan), partial(carried_out, keep=keep, stages=bars)
         found = renewed(whole, evidence, partial(carry_out, whole=whole)) if evidence is not None else carry_out(whole, run)
     if found is None:
         to.print(f"Nothing of {plan} is missing or stale in {evidence}.", markup=False)
+        if json:
+            print_json({"plan": whole.name, "run": "", "findings": []})
         return
+    if evidence is not None:
+        to.print(f"This is what was carried out now; {evidence} has all that was kept.", markup=False)
     show_audit(found, examples, to)
-    hand_out(found, html, markdown, examples, json)
     if run is not None:
         to.print(f"Kept: {write_record(found, run, examples)}; show it again with securetm report {run}", markup=False)
+    hand_out(found, html, markdown, examples, json)
     if found.refuted_claims:
         raise typer.Exit(1)

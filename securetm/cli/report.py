@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from securetm.cli.output import Json, print_json
+from securetm.errors import CannotWrite
 
 if TYPE_CHECKING:
     from securetm.leakage.findings import Audit
@@ -39,6 +40,13 @@ def report(
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims:
         raise typer.Exit(1)
+
+
+def check_places(*wanted: Path | None) -> None:
+    """Refuses a file that cannot be written before anything is carried out for it."""
+    for path in wanted:
+        if path is not None and (path.is_dir() or not path.resolve().parent.is_dir()):
+            raise CannotWrite(str(path), "it is a folder" if path.is_dir() else "its folder is not there")
 
 
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int, json: bool) -> None:

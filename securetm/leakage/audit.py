@@ -26,12 +26,13 @@ from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, T
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations, claimed_by, claims
-from securetm.leakage.findings import NOT_TESTED, Audit, Finding, Measured, judged_alone, measured, with_baseline
+from securetm.leakage.findings import Audit, Finding, Measured, judged_alone, measured, with_baseline
 from securetm.leakage.lying import Lies
-from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, read_audit_plan
-from securetm.leakage.recorded import granted_to, questions_of, view_of
+from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.leakage.recorded import check_recorded, granted_to, questions_of, view_of
 from securetm.leakage.refusals import tried_below_minimum
 from securetm.leakage.truth import insiders_of, truth_of
+from securetm.leakage.verdicts import NOT_TESTED
 from securetm.leakage.views import View
 from securetm.mechanisms.noising import PRIVATE
 from securetm.profiles import read_profile
@@ -57,8 +58,12 @@ def audit(
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
     trials = tuple(trial for trial in plan.trials if given is None or _is_for(trial, given))
-    if given is not None and not trials:
-        raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
+    if given is not None:
+        if not trials:
+            raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
+        check_recorded(given)
+    for trial in trials:
+        _check(trial)
     with _place(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
@@ -133,10 +138,6 @@ class _Case:
 def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the run that was given."""
     attack = attack_called(trial.attack)
-    if trial.measure not in attack.measures:
-        raise BrokenAttack(attack.name, trial.measure)
-    for name in attack.efforts:
-        require(name in trial.effort, f"the trial of {attack.name}, effort", name, "(nothing)", "is missing")
     threats = read_threat_model(trial.threat_model)
     adversary = next(one for one in threats.adversaries if one.name == trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
@@ -151,6 +152,18 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
         found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
         runs.stages.step(done)
     return with_baseline(tuple(found))
+
+
+def _check(trial: Trial) -> None:
+    """What a plan says of an attack, before anything is trained."""
+    attack, where = attack_called(trial.attack), f"the trial of {trial.attack}"
+    problem = f"is none of {'; '.join(attack.measures)}"
+    require(trial.measure in attack.measures, where, "measure", trial.measure, problem)
+    for name in attack.efforts:
+        require(name in trial.effort, f"{where}, effort", name, "(nothing)", "is missing")
+    for name, amount in trial.effort.items():
+        known = (ROUNDS, *attack.efforts)
+        require(name in known, f"{where}, effort", name, amount, f"is not asked for: it has {', '.join(known)}")
 
 
 def _like(trial: Trial, given: RunFolder) -> dict[str, Any]:
@@ -293,6 +306,7 @@ def _helpers(trial: Trial) -> int:
 
 
 def _how(plan: AuditPlan, given: RunFolder | None) -> tuple[str, ...]:
-    """What to type to have the same again."""
+    """What to type to have the same again, where the plan's file and the run lie."""
     run = f" --run {given.path.resolve().name}" if given is not None else ""
-    return (f"securetm audit {plan.name}{run}",)
+    shelf = plan.name if plan.name in audit_plan_names() else f"{plan.name}.toml"
+    return (f"securetm audit {shelf}{run}",)

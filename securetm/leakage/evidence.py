@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from securetm.errors import DamagedEvidence, NotFound, SecuretmError
 from securetm.leakage.evidence_hashes import ATTACK, TRIAL, bound_to, trial_hash
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.shelf import shelf
 from securetm.tables import into
 
@@ -176,18 +177,29 @@ def read_kept(path: Path) -> Evidence:
         kept = json.loads(path.read_text("utf-8"))
         findings = tuple(_read_tried(one, path.name) for one in kept.pop("findings"))
         evidence = Evidence(findings=findings, **kept)
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError, SecuretmError) as problem:
-        raise DamagedEvidence(path.name, str(problem)) from problem
+    except DamagedEvidence:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, SecuretmError) as problem:
+        raise DamagedEvidence(path.name, f"{type(problem).__name__}: {problem}"[:200]) from problem
     if evidence.name != path.name:
         raise DamagedEvidence(path.name, f"it speaks of {evidence.profile} with {evidence.model}")
     return evidence
 
 
 def _read_tried(plain: Mapping[str, Any], where: str) -> Tried:
+    if plain["verdict"] not in (REFUTED, NOT_REFUTED, NOT_TESTED) or not isinstance(plain["bound"], dict):
+        raise DamagedEvidence(where, f"a result says {str(plain['verdict'])[:40]!r}, or is bound to nothing")
     measured = into(Figure, plain["measured"], where)
+    if (plain["verdict"] == REFUTED) != _above(measured, plain):
+        raise DamagedEvidence(where, f"a verdict of {plain['attack']} is not the one of its own figures")
     beside = tuple(into(Figure, one, where) for one in plain["beside"])
     rest = {name: value for name, value in plain.items() if name not in ("measured", "beside")}
     return Tried(measured=measured, beside=beside, **{**rest, "sees": tuple(rest["sees"])})
+
+
+def _above(measured: Figure, plain: Mapping[str, Any]) -> bool:
+    """Whether the interval lies where a claim counts as refuted; one that chance reaches too was not tested."""
+    return plain["verdict"] != NOT_TESTED and measured.value is not None and measured.low >= plain["refuted_from"]
 
 
 # ---- whether it still holds ----------------------------------------------------------------------------------------

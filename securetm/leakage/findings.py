@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass, replace
 
 from securetm.leakage.attack import Bounded, Counted, Curve, Example
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
-REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
 
 
 @dataclass(frozen=True)

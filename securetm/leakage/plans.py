@@ -19,6 +19,8 @@ from securetm.tables import into, read_toml, require
 from securetm.threats import read_threat_model
 
 ROUNDS = "rounds"
+MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # more would take days, or all memory
+MOST: Mapping[str, int] = {"shadows": 1_000}
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,14 @@ def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatM
     _check_threat(trial, threats(trial.threat_model), where)
     _check_profiles(trial, where)
     for name in ("helpers", "canaries", "without", "liars"):
-        require(getattr(trial, name) >= 0, where, name, getattr(trial, name), "must be 0 or above")
+        require(0 <= getattr(trial, name) <= MOST_MADE, where, name, getattr(trial, name), f"must be 0 to {MOST_MADE:,}")
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
     require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
     require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, "(nothing)", "is missing")
     for name, amount in trial.effort.items():
         whole = isinstance(amount, int) and not isinstance(amount, bool)
-        require(whole and amount > 0, f"{where} effort", name, amount, "must be a whole number above 0")
+        most = MOST.get(name, MOST_EFFORT)
+        require(whole and 0 < amount <= most, f"{where} effort", name, amount, f"must be a whole number from 1 to {most:,}")
     return trial
 
 

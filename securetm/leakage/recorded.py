@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from securetm.contracts import Adversary, State
-from securetm.errors import NotGranted, NotRecorded
+from securetm.errors import DamagedStore, NotGranted, NotRecorded
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.store import read_arrays
@@ -21,6 +21,7 @@ from securetm.leakage.reading import REQUEST, Asked, ask_in, asked
 from securetm.leakage.views import MODEL, SIZES, VOCABULARY, Message, Public, View
 from securetm.plans import CorpusChoice
 
+MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
 PARTY, READER = "party", "model reader"  # adversaries that do not sit where all messages pass
 _JUDGE = Adversary("judge", "honest-but-curious", (REQUEST, VOCABULARY))
 
@@ -30,7 +31,7 @@ def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int
     granted = granted_to(attack, adversary)
     serials = serials_of(folder, attack.questions, rounds)
     seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
-    words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n") if VOCABULARY in granted else None
+    words = (folder.coordinator / WORDS).read_text("utf-8").split("\n") if VOCABULARY in granted else None
     weights = read_arrays(folder.model, bare=True)[0] if MODEL in granted else None
     return View(adversary, public_facts(folder), seen, tuple(words) if words is not None else None, weights)
 
@@ -38,7 +39,7 @@ def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int
 def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, Asked]:
     """What was asked in these rounds, for the judge: every request, whoever sees it."""
     seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
-    words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n")
+    words = (folder.coordinator / WORDS).read_text("utf-8").split("\n")
     return asked(View(_JUDGE, public_facts(folder), seen, tuple(words)))
 
 
@@ -94,9 +95,23 @@ def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
     transcript.close()
 
 
+def check_recorded(folder: RunFolder) -> None:
+    """Refuses a run whose messages, words or model are not all there, before anything is trained to be compared with it."""
+    if not folder.with_content:
+        raise NotRecorded(str(folder.path))
+    files = (folder.path / "transcript" / MESSAGES, folder.coordinator / WORDS, folder.model)
+    for path in files:
+        if not path.is_file() or not path.stat().st_size:
+            raise DamagedStore(str(path), "it is not there, or empty")
+    if not serials_of(folder, (TRAIN,), 1):
+        raise DamagedStore(str(files[0]), "it holds no round of training")
+
+
 def _transcript(folder: RunFolder) -> Transcript:
     if not folder.with_content:
         raise NotRecorded(str(folder.path))
+    if not (folder.path / "transcript" / MESSAGES).is_file():  # to open it would make an empty one
+        raise DamagedStore(str(folder.path / "transcript" / MESSAGES), "it is not there")
     return Transcript(folder.path / "transcript", with_content=True)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from securetm.errors import CannotWrite, NotAnAudit, SecuretmError
 from securetm.leakage.attack import Curve, Example
-from securetm.leakage.findings import NOT_REFUTED, REFUTED, Audit, Finding, Measured, Refusal
+from securetm.leakage.findings import Audit, Finding, Measured, Refusal
+from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 from securetm.reports.findings import MEANING, record
 from securetm.tables import into, require
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from securetm.errors import CannotWrite
-from securetm.leakage.findings import REFUTED, Audit, Finding
+from securetm.leakage.findings import Audit, Finding
+from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (
     CAUTION,
     INTERVALS,

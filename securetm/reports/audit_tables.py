@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from securetm.leakage.findings import REFUTED, Audit, Finding
+from securetm.leakage.findings import Audit, Finding
+from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (
     CAUTION,
     MARKS,
@@ -47,7 +48,9 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
 
 
 def _verdicts(title: str, several: Sequence[Numbered]) -> Table:
-    table = Table(title=f"Seen by {title}", title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD)
+    table = Table(
+        title=escape(f"Seen by {title}"), title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD
+    )
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("profile", overflow="fold", max_width=14)

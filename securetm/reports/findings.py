@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from securetm.accounting.calculator.statement import upward
-from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, Measured, Refusal
+from securetm.leakage.findings import Audit, Finding, Measured, Refusal
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
 _LEAST = 1e-6  # a share that is written out; it is never rounded to nothing
@@ -78,12 +79,13 @@ def _on_claims(audit: Audit) -> str:
         return f"Refuted: {named}."
     if not tried:
         return "No claim of any profile was tried: what was attacked here promises nothing."
-    idle = [f for f in tried if f.verdict == NOT_TESTED]
-    if len(idle) == len(tried):
+    held = {(f.profile, f.adversary, f.claim) for f in tried if f.verdict != NOT_TESTED}
+    idle = {(f.profile, f.adversary, f.claim) for f in tried} - held
+    if not held:
         return "Nothing was learned about any claim: see why below."
-    several = "One claim was" if len(tried) == 1 else f"{len(tried)} claims were"
-    untested = f" ({len(idle)} of them not tested)" if idle else ""
-    return f"{several} tried{untested} and not refuted by these attacks at this effort."
+    several = "One claim was" if len(held) == 1 else f"{len(held)} claims were"
+    untested = f" Of {len(idle)} more, nothing was learned." if idle else ""
+    return f"{several} tried and not refuted by these attacks at this effort.{untested}"
 
 
 def of_whom(finding: Finding) -> str:

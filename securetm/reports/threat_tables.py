@@ -18,8 +18,8 @@ from rich.text import Text
 
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
 from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_evidence, trials_by_hash
-from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.leakage.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
 from securetm.reports.findings import CAUTION, share
 from securetm.threats import gaps, read_threat_model, threat_model_names

@@ -98,7 +98,8 @@ def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
 
 
 def test_what_nobody_claims_cannot_be_refuted(tmp_path: Path) -> None:
-    shown = result("open", verdict="refuted", claimed=False, baseline=True)
+    figures = Figure("documents", "document", 1.0, 0.99, 1.0, 0.99, 300, 300, 0.0)
+    shown = result("open", verdict="refuted", claimed=False, baseline=True, measured=figures)
     said = threats("open", kept(tmp_path, "open", shown))
     assert said.code == 0, said.err
     accepted = {one["claim"]: one for one in said.json["threat_models"][0]["accepts"]}

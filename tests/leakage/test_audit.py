@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
 
 from securetm.aggregation import masked_opening, masked_round
-from securetm.errors import BrokenAttack, NothingToAttack, NotRecorded, UnreadableMessage
+from securetm.errors import BadSetting, BrokenAttack, DamagedStore, NothingToAttack, NotRecorded, UnreadableMessage
 from securetm.leakage import attacks
 from securetm.leakage.attack import Bounded, Claimed, Counted, Judged
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit import _Case, audit
-from securetm.leakage.findings import (
-    NOT_REFUTED,
-    NOT_TESTED,
-    REFUTED,
-    Audit,
-    judged_alone,
-    measured,
-    with_baseline,
-)
+from securetm.leakage.findings import Audit, judged_alone, measured, with_baseline
 from securetm.leakage.plans import read_audit_plan
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.threats import read_threat_model
 
 from .conftest import Recorded, write_plan
@@ -95,7 +89,7 @@ def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file
     found = audit(plan, recorded("masked", 20).path)
     assert [(finding.profile, finding.baseline) for finding in found.findings] == [("open", True), ("masked", False)]
     assert found.run == recorded("masked", 20).path.name
-    assert found.reproduce == (f"securetm audit given --run {found.run}",)
+    assert found.reproduce == (f"securetm audit given.toml --run {found.run}",)
     with pytest.raises(NotRecorded):
         audit(plan, recorded("open", 8, 1, with_content=False).path)
 
@@ -112,8 +106,31 @@ def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, 
 
 
 def test_an_unknown_measure_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
-    with pytest.raises(BrokenAttack, match="its measure 'luck' do not fit"):
+    with pytest.raises(BadSetting, match="measure = luck is none of"):
         audit(write_plan(tmp_path / "wrong.toml", documents_file, measure="luck"))
+
+
+def test_an_effort_that_no_attack_asks_for_is_the_plans_fault(tmp_path: Path, documents_file: Path) -> None:
+    plan = write_plan(tmp_path / "zeal.toml", documents_file)
+    plan.write_text(plan.read_text("utf-8").replace("rounds = 2", "rounds = 2, zeal = 4"), "utf-8")
+    with pytest.raises(BadSetting, match="zeal = 4 is not asked for"):
+        audit(plan)
+    plan.write_text(plan.read_text("utf-8").replace("zeal = 4", "shadows = 1000000000"), "utf-8")
+    with pytest.raises(BadSetting, match="must be a whole number from 1 to 1,000"):
+        audit(plan)
+
+
+@pytest.mark.parametrize("lost", ["transcript/messages.sqlite", "coordinator/vocabulary.txt", "coordinator/model.safetensors"])
+def test_a_run_that_is_not_whole_is_refused_before_anything_is_trained(
+    lost: str, tmp_path: Path, documents_file: Path, recorded: Recorded
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(recorded("open", 8, 1).path, folder)
+    (folder / lost).unlink()
+    with pytest.raises(DamagedStore, match=Path(lost).name):
+        audit(write_plan(tmp_path / "whole.toml", documents_file), folder, keep=tmp_path / "kept")
+    assert not (folder / lost).exists()
+    assert not (tmp_path / "kept").exists()
 
 
 def test_an_attack_that_measures_less_than_it_declares_is_told(

@@ -22,11 +22,12 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
-from securetm.leakage.findings import NOT_REFUTED, REFUTED, Finding
+from securetm.leakage.findings import Finding
 from securetm.leakage.parts.candidates import INSIDE, Candidates, allowed, found, ordered, pose
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
 from securetm.leakage.truth import truth_of
+from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 from securetm.leakage.views import Public, View
 from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile

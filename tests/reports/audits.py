@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 from securetm.leakage.attack import Bounded, Counted, Curve, Example
-from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, Finding, Refusal, measured
+from securetm.leakage.findings import Audit, Finding, Refusal, measured
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"
 CHANCE = measured(MEASURE, UNIT, Counted(0, 300), 0.95)

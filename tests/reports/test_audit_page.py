@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from securetm.leakage.attack import Bounded, Curve, Example
-from securetm.leakage.findings import NOT_REFUTED, NOT_TESTED, REFUTED, Audit, measured
+from securetm.leakage.findings import Audit, measured
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import planes, strip_of, strips
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
@@ -214,7 +215,9 @@ def test_the_headline_never_says_more_than_was_tried() -> None:
     assert headline(only(AUDIT, findings=(finding(),))).startswith("No claim of any profile was tried")
     idle = only(IDLE, claimed=True)
     assert headline(only(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: see why below."
-    assert "(1 of them not tested)" in headline(only(AUDIT, findings=(CLAIM, idle)))
+    assert headline(only(AUDIT, findings=(CLAIM, CLAIM, idle))).startswith("One claim was tried and not refuted")
+    elsewhere = only(idle, profile="fortress")
+    assert headline(only(AUDIT, findings=(CLAIM, elsewhere))).endswith("Of 1 more, nothing was learned.")
     broken = only(CLAIM, verdict=REFUTED)
     assert headline(only(AUDIT, findings=(broken,))).startswith("Refuted: “sees only sums” of profile masked")
     assert "promises that it does not: documents from <one> gradient (profile masked)" in headline(AUDIT)
