@@ -40,7 +40,7 @@ def securetm(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[
 
 def test_the_commands(desk: Path) -> None:
     commands = [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
-    assert len(commands) == 11
+    assert len(commands) == 13
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "securetm"

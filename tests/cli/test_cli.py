@@ -126,7 +126,8 @@ def test_a_run_that_learned_nothing_is_a_failure(workplace: Path, here: Path) ->
     (workplace / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
     (workplace / "lda.toml").write_text(PLAN.replace('"prodlda"', '"lda"').replace("batch = 24\n", ""), "utf-8")
     settings = ["lda.toml", "--topics", "3", "--vocabulary", "words.txt", "--rounds", "1", "--profile", "iftm"]
-    first, again = (securetm("run", *settings, "--epsilon", epsilon, "--json") for epsilon in ("8", "7"))
+    first = securetm("run", *settings, "--epsilon", "8", "--out", "runs/first", "--json")
+    again = securetm("run", *settings, "--epsilon", "7", "--out", "runs/again", "--json")
     assert (first.code, again.code) == (0, 3)
     assert (first.json["rounds"], again.json["rounds"]) == (1, 0)
     assert "no round was trained" in again.err

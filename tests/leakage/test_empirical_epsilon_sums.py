@@ -108,7 +108,7 @@ def test_honest_noise_is_not_refuted(public: Callable[..., Public], profile: str
 def test_half_the_noise_is_refuted(public: Callable[..., Public], profile: str, model: str) -> None:
     told, chance = _tried(public(profile, model), FEW)
     shown = _shown(told.measures, GAUSSIAN)
-    assert shown.low > 1.3
+    assert shown.low > 1.0  # refuted
     assert shown.low > _shown(chance.measures, GAUSSIAN).high
 
 
@@ -161,12 +161,12 @@ def test_a_clip_that_lets_twice_its_radius_through_is_refuted(
     public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Clip, "row_radius", _long_row)
-    assert _shown(_tried(public("dp-local", "prodlda"), FEW)[0].measures, GAUSSIAN).low > 1.3
+    assert _shown(_tried(public("dp-local", "prodlda"), FEW)[0].measures, GAUSSIAN).low > 1.0  # refuted
 
 
 def test_counts_that_are_not_bounded_are_refuted(public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedCounts, "on_rows", _whole_row)
-    assert _shown(_tried(public("dp-local", "lda"), FEW)[0].measures, GAUSSIAN).low > 1.3
+    assert _shown(_tried(public("dp-local", "lda"), FEW)[0].measures, GAUSSIAN).low > 1.0  # refuted
 
 
 @pytest.mark.parametrize("model", ["lda", "prodlda", "lda-matched"])
