@@ -98,7 +98,7 @@ def compete(path: Path, run: str, all_began: Barrier, send: Callable[[], None]) 
     ledger = Ledger.open(path, "alice", BUDGET)
     ledger.charge(run, LARGE, {"profile": "dp-local", "unit": "document"})
     send()
-    all_began.wait()
+    all_began.wait(60)  # a child that does not come is an error, and no wait for ever
     try:
         charge_for_ever(ledger, send, run, LARGE)
     except BudgetExhausted:
