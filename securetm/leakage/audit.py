@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -295,14 +296,12 @@ def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
         tried = {trial.adversary for trial in trials if trial.threat_model == name}
         idle = [adversary for adversary in threats.adversaries if adversary.name not in tried]
         sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
-        helped = {trial.adversary: trial.helpers for trial in sorted(trials, key=_helpers) if trial.threat_model == name}
+        helped = {
+            trial.adversary: trial.helpers for trial in sorted(trials, key=attrgetter("helpers")) if trial.threat_model == name
+        }
         more = [a for a in threats.adversaries if a.name in tried and helped[a.name] < a.colludes_with_parties]
         sentences += [f"{a.name} with the help of {a.colludes_with_parties} parties, as {name} fears" for a in more]
     return (*plan.not_tried, *sentences)
-
-
-def _helpers(trial: Trial) -> int:
-    return trial.helpers
 
 
 def _how(plan: AuditPlan, given: RunFolder | None) -> tuple[str, ...]:

@@ -175,7 +175,10 @@ def read_kept(path: Path) -> Evidence:
     """One file of evidence, with everything in it checked."""
     try:
         kept = json.loads(path.read_text("utf-8"))
-        findings = tuple(_read_tried(one, path.name) for one in kept.pop("findings"))
+        results = kept.pop("findings")
+        if not isinstance(results, list):
+            raise DamagedEvidence(path.name, "its findings are no list")
+        findings = tuple(_read_tried(one, path.name) for one in results)
         evidence = Evidence(findings=findings, **kept)
     except DamagedEvidence:
         raise

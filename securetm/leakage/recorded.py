@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -31,16 +32,15 @@ def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int
     granted = granted_to(attack, adversary)
     serials = serials_of(folder, attack.questions, rounds)
     seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
-    words = (folder.coordinator / WORDS).read_text("utf-8").split("\n") if VOCABULARY in granted else None
+    words = vocabulary_of(folder) if VOCABULARY in granted else None
     weights = read_arrays(folder.model, bare=True)[0] if MODEL in granted else None
-    return View(adversary, public_facts(folder), seen, tuple(words) if words is not None else None, weights)
+    return View(adversary, public_facts(folder), seen, words, weights)
 
 
 def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, Asked]:
     """What was asked in these rounds, for the judge: every request, whoever sees it."""
     seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
-    words = (folder.coordinator / WORDS).read_text("utf-8").split("\n")
-    return asked(View(_JUDGE, public_facts(folder), seen, tuple(words)))
+    return asked(View(_JUDGE, public_facts(folder), seen, vocabulary_of(folder)))
 
 
 def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, str], State]:
@@ -97,21 +97,26 @@ def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
 
 def check_recorded(folder: RunFolder) -> None:
     """Refuses a run whose messages, words or model are not all there, before anything is trained to be compared with it."""
-    if not folder.with_content:
-        raise NotRecorded(str(folder.path))
-    files = (folder.path / "transcript" / MESSAGES, folder.coordinator / WORDS, folder.model)
-    for path in files:
-        if not path.is_file() or not path.stat().st_size:
-            raise DamagedStore(str(path), "it is not there, or empty")
     if not serials_of(folder, (TRAIN,), 1):
-        raise DamagedStore(str(files[0]), "it holds no round of training")
+        raise DamagedStore(str(folder.path / "transcript" / MESSAGES), "it holds no round of training")
+    for path in (folder.coordinator / WORDS, folder.model):
+        _check_there(path)
+
+
+def vocabulary_of(folder: RunFolder) -> tuple[str, ...]:
+    """The agreed list of words."""
+    return tuple((folder.coordinator / WORDS).read_text("utf-8").split("\n"))
+
+
+def _check_there(path: Path) -> None:
+    if not path.is_file() or not path.stat().st_size:
+        raise DamagedStore(str(path), "it is not there, or empty")
 
 
 def _transcript(folder: RunFolder) -> Transcript:
     if not folder.with_content:
         raise NotRecorded(str(folder.path))
-    if not (folder.path / "transcript" / MESSAGES).is_file():  # to open it would make an empty one
-        raise DamagedStore(str(folder.path / "transcript" / MESSAGES), "it is not there")
+    _check_there(folder.path / "transcript" / MESSAGES)  # to open it would make an empty one
     return Transcript(folder.path / "transcript", with_content=True)
 
 

@@ -17,7 +17,7 @@ from securetm.leakage.attack import Canaries, Truth
 from securetm.leakage.canaries import record_of
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.reading import Asked
-from securetm.leakage.recorded import public_facts, states_of
+from securetm.leakage.recorded import public_facts, states_of, vocabulary_of
 from securetm.leakage.retelling import tables_of
 from securetm.leakage.views import Insider
 from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
@@ -25,7 +25,7 @@ from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
 
 def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
-    vocabulary = _vocabulary(folder)
+    vocabulary = vocabulary_of(folder)
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
     held = {name: sides[name].for_question(TRAIN).counts for name in folder.members}
     others = {name: sides[name].for_question(HELD_OUT).counts for name in folder.members}
@@ -56,7 +56,7 @@ def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], sides: Mapping[str
 
 def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:
     """The last parties, as they tell all they hold to somebody who attacks the others."""
-    vocabulary, names = _vocabulary(folder), folder.members[len(folder.members) - helpers :]
+    vocabulary, names = vocabulary_of(folder), folder.members[len(folder.members) - helpers :]
     return tuple(Insider(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
 
 
@@ -66,10 +66,6 @@ def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
     found = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM cupboard ORDER BY key")}
     store.close()
     return found
-
-
-def _vocabulary(folder: RunFolder) -> tuple[str, ...]:
-    return tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
 
 
 def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Documents:
