@@ -293,13 +293,11 @@ def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
     sentences = [f"the attack “{attack_called(name).title}” ({name})" for name in attacks]
     for name in dict.fromkeys(trial.threat_model for trial in trials):
         threats = read_threat_model(name)
-        tried = {trial.adversary for trial in trials if trial.threat_model == name}
-        idle = [adversary for adversary in threats.adversaries if adversary.name not in tried]
+        own = sorted((trial for trial in trials if trial.threat_model == name), key=attrgetter("helpers"))
+        helped = {trial.adversary: trial.helpers for trial in own}
+        idle = [adversary for adversary in threats.adversaries if adversary.name not in helped]
         sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
-        helped = {
-            trial.adversary: trial.helpers for trial in sorted(trials, key=attrgetter("helpers")) if trial.threat_model == name
-        }
-        more = [a for a in threats.adversaries if a.name in tried and helped[a.name] < a.colludes_with_parties]
+        more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
         sentences += [f"{a.name} with the help of {a.colludes_with_parties} parties, as {name} fears" for a in more]
     return (*plan.not_tried, *sentences)
 
