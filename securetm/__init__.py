@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.federation.simulation import federate
     from securetm.leakage.audit import audit
-    from securetm.models.lda import LDA
-    from securetm.models.lda_vi import VariationalLDA
-    from securetm.models.prodlda import ProdLDA
-    from securetm.models.sentence_lda import SentenceLDA
+    from securetm.models.gibbs.lda import LDA
+    from securetm.models.neural.prodlda import ProdLDA
+    from securetm.models.sentence.sentence_lda import SentenceLDA
+    from securetm.models.variational.lda_vi import VariationalLDA
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,11 +39,11 @@ __all__ = [
 
 _WHERE = {
     "Corpus": "securetm.corpus.corpus",
-    "LDA": "securetm.models.lda",
-    "ProdLDA": "securetm.models.prodlda",
-    "SentenceLDA": "securetm.models.sentence_lda",
+    "LDA": "securetm.models.gibbs.lda",
+    "ProdLDA": "securetm.models.neural.prodlda",
+    "SentenceLDA": "securetm.models.sentence.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
-    "VariationalLDA": "securetm.models.lda_vi",
+    "VariationalLDA": "securetm.models.variational.lda_vi",
     "audit": "securetm.leakage.audit",
     "budget": "securetm.accounting.calculator.face",
     "docstring_parties": "securetm.corpus.docstrings",

@@ -76,12 +76,12 @@ _WORDS = "word_selection"  # has noise of its own, which is no setting of the tr
 _BY_WORD = "laplace_counts"  # whose noise is as large as its epsilon says: a setting of the budget
 _NOISY = (_WORDS, _BY_WORD, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
 MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
-    "lda": "securetm.models.lda:LDA",
-    "lda-matched": "securetm.models.matched:MatchedLDA",
-    "lda-vi": "securetm.models.lda_vi:VariationalLDA",
-    "prodlda": "securetm.models.prodlda:ProdLDA",
-    "sentence-lda": "securetm.models.sentence_lda:SentenceLDA",
-    "sentence-lda-matched": "securetm.models.matched:MatchedSentenceLDA",
+    "lda": "securetm.models.gibbs.lda:LDA",
+    "lda-matched": "securetm.models.matching.matched:MatchedLDA",
+    "lda-vi": "securetm.models.variational.lda_vi:VariationalLDA",
+    "prodlda": "securetm.models.neural.prodlda:ProdLDA",
+    "sentence-lda": "securetm.models.sentence.sentence_lda:SentenceLDA",
+    "sentence-lda-matched": "securetm.models.matching.matched:MatchedSentenceLDA",
 }
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
 MATCHED = "matched"

@@ -15,7 +15,7 @@ from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.experiments.dense_prodlda import DenseTraining
 from securetm.experiments.newsgroups import most_frequent, read_newsgroups
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
 
 ADDITIVE, REFERENCE, TUNED = "additive", "batch norm", "batch norm, tuned"

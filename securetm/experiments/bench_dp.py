@@ -27,7 +27,7 @@ from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.models.estimator import BagOfWords
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.tally import SumTally, blocks_of
 
 TURNS, MEMORY_STEPS = 12, 4

@@ -23,9 +23,9 @@ from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, Missing, Peer
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.models.estimator import held_back
-from securetm.models.lda import LDA
-from securetm.models.lda_documents import Bags
-from securetm.models.lda_kernels import fold_in, said
+from securetm.models.gibbs.lda import LDA
+from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.lda_kernels import fold_in, said
 
 ALPHA, ETA = 0.1, 0.01
 WORDS, HELD_OUT = 2_000, 0.1

@@ -26,12 +26,12 @@ from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots
 from securetm.mechanisms.slot_noise import SECRET, SlotNoise
-from securetm.models.counting import Counting
 from securetm.models.document_noise import uniform
-from securetm.models.draws import Assignments, Table
-from securetm.models.lda import LDA
-from securetm.models.sentence_lda import SentenceLDA
-from securetm.models.slots import Slots, less_noise
+from securetm.models.gibbs.counting import Counting
+from securetm.models.gibbs.draws import Assignments, Table
+from securetm.models.gibbs.lda import LDA
+from securetm.models.gibbs.slots import Slots, less_noise
+from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.tally import SumTally
 
 EPSILONS, THRESHOLD = (8.0, 9.0, 10.0, 11.0), 0.2

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, normalize, softplus
 
 from securetm.contracts import Array, State
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Noise, Prior, Shape
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Noise, Prior, Shape
 
 
 class TorchProdLDA(nn.Module):

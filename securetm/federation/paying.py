@@ -102,7 +102,7 @@ def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
     if plan.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, and as large as epsilon says
         bill_of(plan, parties)
         return plan
-    from securetm.models.isolation import check_additive  # with torch, which only this needs
+    from securetm.models.neural.isolation import check_additive  # with torch, which only this needs
 
     check_additive(plan.make_model())
     if unit is not None and not plan.privacy.unit:

@@ -47,7 +47,7 @@ def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
     """
     if profile.budget is None or profile.budget.unit is Unit.WORD:
         return []
-    from securetm.models.isolation import check_additive  # with torch, which only this needs
+    from securetm.models.neural.isolation import check_additive  # with torch, which only this needs
 
     try:
         check_additive(plan.make_model())

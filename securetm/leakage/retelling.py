@@ -19,8 +19,8 @@ from securetm.federation.party import Documents, Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
 from securetm.leakage.attack import Tables
-from securetm.models.draws import Held, Table
-from securetm.models.matched import Matched
+from securetm.models.gibbs.draws import Held, Table
+from securetm.models.matching.matched import Matched
 from securetm.profiles import cohort_of
 
 

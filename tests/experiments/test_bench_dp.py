@@ -11,7 +11,7 @@ import pytest
 from securetm import experiments
 from securetm.contracts import Array
 from securetm.experiments import bench_dp
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "bench-dp.json"
 

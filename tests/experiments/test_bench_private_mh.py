@@ -12,7 +12,7 @@ from securetm import experiments
 from securetm.experiments import bench_private_mh
 from securetm.experiments.bench_private_mh import PEER
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.models.slots import less_noise
+from securetm.models.gibbs.slots import less_noise
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "bench-private-mh.json"
 

@@ -20,8 +20,8 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.sampling import batch_rows
 from securetm.models.document_noise import normals, survival
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Shape
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Shape
 from securetm.plans import Plan
 
 from .conftest import small_plan

@@ -16,7 +16,7 @@ from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import BagOfWords
-from securetm.models.lda import LDA
+from securetm.models.gibbs.lda import LDA
 from securetm.plans import Plan
 
 from .conftest import small_plan

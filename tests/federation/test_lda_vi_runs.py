@@ -19,8 +19,8 @@ from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
 from securetm.models.estimator import BagOfWords
-from securetm.models.lda import LDA
-from securetm.models.lda_vi import VariationalLDA
+from securetm.models.gibbs.lda import LDA
+from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of, read_profile
 from securetm.tally import SumTally

@@ -17,7 +17,7 @@ from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
-from securetm.models.matched import Matched, MatchedLDA, MatchedSentenceLDA
+from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA
 from securetm.plans import Plan
 
 from .conftest import SHARED, SUBJECTS, small_plan

@@ -14,7 +14,7 @@ from securetm.errors import Interrupted, NoSentences
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.models.sentence_lda import SentenceLDA
+from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.plans import Plan
 
 from .conftest import FIVE, SHARED, small_plan

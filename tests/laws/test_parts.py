@@ -10,7 +10,7 @@ import torch
 
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut
 from tests.laws.model_laws import VOCABULARY, ModelLaws, split, trained
 from tests.laws.query_laws import QueryLaws

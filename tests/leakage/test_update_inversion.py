@@ -20,7 +20,7 @@ from securetm.leakage.parts.weight_updates import gradient_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.leakage.views import View
-from securetm.models import optimisers
+from securetm.models.neural import optimisers
 from securetm.plans import plan_from_tables
 
 from .conftest import Recorded, adversary

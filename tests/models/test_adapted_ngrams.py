@@ -13,8 +13,8 @@ from securetm.contracts import Array
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.adapted_ngrams import ELSEWHERE, NGrams, _discounts, adapted, contexts, topical
 from securetm.models.estimator import as_documents
-from securetm.models.lda import LDA
-from securetm.models.matched import MatchedLDA
+from securetm.models.gibbs.lda import LDA
+from securetm.models.matching.matched import MatchedLDA
 from securetm.models.quality import perplexity
 
 A, B, C = range(3)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from securetm.models.alias_tables import build, draw, shares_of, tables_of
+from securetm.models.gibbs.alias_tables import build, draw, shares_of, tables_of
 
 
 @settings(max_examples=60, deadline=None)

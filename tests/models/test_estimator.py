@@ -10,7 +10,7 @@ from scipy import sparse
 from securetm.contracts import Answer, Block, Terms
 from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFitted, NotFound, OtherModel, OtherVocabulary
 from securetm.models.estimator import Estimator, as_documents, held_back
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)

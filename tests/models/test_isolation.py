@@ -12,8 +12,8 @@ from securetm.contracts import Block, Terms, Unit
 from securetm.errors import CouplesDocuments, NoProbe
 from securetm.experiments.dense_prodlda import DenseProdLDA
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
-from securetm.models.isolation import _made_up, check_additive, check_module
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.isolation import _made_up, check_additive, check_module
+from securetm.models.neural.prodlda import ProdLDA
 from tests.laws.toys import Mixture
 
 torch.set_num_threads(1)

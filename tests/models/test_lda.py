@@ -8,11 +8,11 @@ from scipy import sparse
 from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
-from securetm.models import lda_documents
-from securetm.models.draws import NEVER, Assignments, chunks
 from securetm.models.estimator import BagOfWords, as_documents
-from securetm.models.lda import LDA
-from securetm.models.lda_documents import Bags
+from securetm.models.gibbs import lda_documents
+from securetm.models.gibbs.draws import NEVER, Assignments, chunks
+from securetm.models.gibbs.lda import LDA
+from securetm.models.gibbs.lda_documents import Bags
 from securetm.tally import SumTally
 from tests.laws.query_laws import RowTally
 

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.lda import LDA
+from securetm.models.gibbs.lda import LDA
 from securetm.models.questions import HeldOut
 from tests.laws.model_laws import VOCABULARY, ModelLaws, split, trained
 from tests.laws.query_laws import QueryLaws

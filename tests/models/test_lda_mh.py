@@ -10,10 +10,10 @@ import pytest
 
 from securetm.contracts import Answer
 from securetm.errors import BadSetting
-from securetm.models.draws import Assignments
 from securetm.models.estimator import as_documents
-from securetm.models.lda import LDA
-from securetm.models.lda_documents import Bags
+from securetm.models.gibbs.draws import Assignments
+from securetm.models.gibbs.lda import LDA
+from securetm.models.gibbs.lda_documents import Bags
 from securetm.tally import SumTally
 
 COPIES = 40_000

@@ -14,10 +14,10 @@ from scipy.special import gammaln
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.estimator import BagOfWords, as_documents
-from securetm.models.lda_vi import Bounds, VariationalLDA
-from securetm.models.lda_vi_kernels import digamma
 from securetm.models.noisy_counts import above_noise
 from securetm.models.quality import top_words
+from securetm.models.variational.lda_vi import Bounds, VariationalLDA
+from securetm.models.variational.lda_vi_kernels import digamma
 from securetm.tally import SumTally
 
 WORDS = 60

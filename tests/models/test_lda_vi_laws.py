@@ -10,9 +10,9 @@ import pytest
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
-from securetm.models.isolation import check_additive
-from securetm.models.lda_vi import VariationalLDA
+from securetm.models.neural.isolation import check_additive
 from securetm.models.questions import HeldOut
+from securetm.models.variational.lda_vi import VariationalLDA
 from tests.laws.model_laws import VOCABULARY, ModelLaws, split, trained
 from tests.laws.query_laws import QueryLaws
 from tests.laws.toys import some_documents

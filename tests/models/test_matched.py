@@ -12,14 +12,14 @@ from scipy import sparse
 
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import BadSetting, DamagedModel, OtherModel
-from securetm.models.counting import Counting
-from securetm.models.draws import MOST_TOPICS, Assignments
 from securetm.models.estimator import as_documents
-from securetm.models.lda import LDA
-from securetm.models.lda_documents import Bags
-from securetm.models.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
-from securetm.models.matching import composed, integrated, topics_of_words
-from securetm.models.sentence_lda import SentenceLDA
+from securetm.models.gibbs.counting import Counting
+from securetm.models.gibbs.draws import MOST_TOPICS, Assignments
+from securetm.models.gibbs.lda import LDA
+from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
+from securetm.models.matching.matching import composed, integrated, topics_of_words
+from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.stored_model import write_model
 from securetm.tally import SumTally
 

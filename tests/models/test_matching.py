@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from securetm.contracts import Array
 from securetm.errors import BadSetting, NotTopics
-from securetm.models import matching
-from securetm.models.matching import NOWHERE, composed, integrated, restart, similarities, topics_of_words, weighted_jaccard
+from securetm.models.matching import matching
+from securetm.models.matching.matching import (
+    NOWHERE,
+    composed,
+    integrated,
+    restart,
+    similarities,
+    topics_of_words,
+    weighted_jaccard,
+)
 
 A = np.array([0.5, 0.3, 0.2, 0.0])
 B = np.array([0.4, 0.0, 0.2, 0.4])

@@ -12,7 +12,7 @@ from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.questions import PerPerson
 from securetm.models import priors
 from securetm.models.estimator import BagOfWords, as_documents
-from securetm.models.lda import LDA
+from securetm.models.gibbs.lda import LDA
 from securetm.tally import SumTally
 
 TRUTH = np.array([0.8, 0.4, 0.2, 0.1, 0.1])

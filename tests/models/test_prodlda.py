@@ -6,9 +6,9 @@ from torch.nn import functional
 from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import as_documents
-from securetm.models.kernels import Spelled
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Prior, Shape
+from securetm.models.neural.kernels import Spelled
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Prior, Shape
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)

@@ -9,9 +9,9 @@ from scipy import sparse
 
 from securetm.contracts import Block, Terms
 from securetm.models.estimator import BagOfWords
-from securetm.models.kernels import Spelled
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Shape
+from securetm.models.neural.kernels import Spelled
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Shape
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.models.kernels import Fused, Spelled, bags, standardise
+from securetm.models.neural.kernels import Fused, Spelled, bags, standardise
 
 torch.set_num_threads(1)
 WORDS, HIDDEN = 300, 9

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
 from securetm.models.estimator import BagOfWords
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)

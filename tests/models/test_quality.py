@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from securetm.models import agreement, quality
+from securetm.models import quality
+from securetm.models.matching import agreement
 
 # Words 0..4 in four documents: 0 and 1 always together, 2 sometimes with them, 3 never with 0, 4 nowhere.
 COUNTS = sparse.csr_array(np.array([[2, 1, 0, 0, 0], [1, 1, 3, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 2, 0]]))

@@ -13,12 +13,12 @@ from securetm.errors import BadSetting, BrokenPromise, NoSentences
 from securetm.federation.questions import PerPerson
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
-from securetm.models import sentence_proposals, sentences
-from securetm.models.draws import NEVER, Assignments
 from securetm.models.estimator import as_documents
-from securetm.models.lda import LDA
-from securetm.models.sentence_lda import SentenceLDA
-from securetm.models.sentences import Sentences
+from securetm.models.gibbs.draws import NEVER, Assignments
+from securetm.models.gibbs.lda import LDA
+from securetm.models.sentence import sentence_proposals, sentences
+from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.models.sentence.sentences import Sentences
 from securetm.tally import SumTally
 
 from .sentence_laws import ETA, chain, copies_of, distance, drawn, exact, paper_document, paper_words, posterior, spoken

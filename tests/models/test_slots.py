@@ -10,11 +10,11 @@ from scipy import sparse
 
 from securetm.contracts import Answer, Domain
 from securetm.errors import BrokenPromise
-from securetm.models import slots
-from securetm.models.alias_tables import tables_of
-from securetm.models.draws import Assignments, Table
-from securetm.models.lda import LDA
-from securetm.models.slots import Slots
+from securetm.models.gibbs import slots
+from securetm.models.gibbs.alias_tables import tables_of
+from securetm.models.gibbs.draws import Assignments, Table
+from securetm.models.gibbs.lda import LDA
+from securetm.models.gibbs.slots import Slots
 from tests.laws.query_laws import RowTally
 
 

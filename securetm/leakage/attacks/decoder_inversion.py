@@ -15,7 +15,7 @@ from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, laye
 from securetm.leakage.parts.rebuilt import EXACT, TRUE_GUESSES, judged_documents
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
-from securetm.models.prodlda import ProdLDA
+from securetm.models.neural.prodlda import ProdLDA
 
 
 def attack(view: View, effort: Effort) -> tuple[Guess, ...]:

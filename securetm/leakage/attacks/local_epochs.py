@@ -29,9 +29,9 @@ from securetm.leakage.parts.rebuilt import (
 from securetm.leakage.parts.weight_updates import Undone, groups_alike
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
-from securetm.models.optimisers import ADAM
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Shape
+from securetm.models.neural.optimisers import ADAM
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Shape
 
 _DIFFERENCE, _DOCUMENTS = "difference", "documents"
 _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, in parts of them

@@ -32,9 +32,9 @@ from securetm.leakage.parts.weight_updates import Undone, edges, gradient_behind
 from securetm.leakage.parts.word_bags import readings, settled
 from securetm.leakage.reading import REQUEST, Asked, asked
 from securetm.leakage.views import VOCABULARY, View
-from securetm.models.optimisers import ADAM
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Shape
+from securetm.models.neural.optimisers import ADAM
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Shape
 
 _SHARP = 1e-3  # where the step itself blurs numbers less than this, in parts of them, the closed form for exact sums works
 _MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it only the words themselves are named

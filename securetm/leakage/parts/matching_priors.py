@@ -17,7 +17,7 @@ from torch.nn.functional import one_hot, softplus
 
 from securetm.contracts import Array
 from securetm.leakage.parts.gradients import Layers
-from securetm.models.kernels import EPSILON
+from securetm.models.neural.kernels import EPSILON
 
 COSINE, SQUARES = "cosine", "l2"
 _STEPS, _RATE = 300, 0.1

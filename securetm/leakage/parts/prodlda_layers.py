@@ -6,8 +6,8 @@ from typing import cast
 
 from securetm.leakage.parts.gradients import Layers
 from securetm.leakage.reading import Heard
-from securetm.models.prodlda import ProdLDA
-from securetm.models.prodlda_losses import Shape
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Shape
 
 GRADIENT, DOCUMENTS = "gradient", "documents"
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from securetm.contracts import Array
-from securetm.models.optimisers import ADAM, TINY
+from securetm.models.neural.optimisers import ADAM, TINY
 
 _ARITHMETIC = 3e-7  # how much the optimiser's own rounding may change a step, in parts of it
 _NEAR = 0.98  # the cosine from which two rays are taken for one

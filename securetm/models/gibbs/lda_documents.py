@@ -14,11 +14,11 @@ from scipy import sparse
 
 from securetm.contracts import Array, Tally
 from securetm.errors import BrokenPromise, CountsNotWhole
-from securetm.models.alias_tables import build, tables_of
-from securetm.models.draws import Assignments, Table, chunks, on_ranges
-from securetm.models.lanes import LANES
-from securetm.models.lda_kernels import counts_of, draws_of, fold_in, name_documents, resample, rows_of, said
-from securetm.models.lda_mh import resample_by_proposals
+from securetm.models.gibbs.alias_tables import build, tables_of
+from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
+from securetm.models.gibbs.lanes import LANES
+from securetm.models.gibbs.lda_kernels import counts_of, draws_of, fold_in, name_documents, resample, rows_of, said
+from securetm.models.gibbs.lda_mh import resample_by_proposals
 
 _CHUNK = 1 << 20  # tokens poured at a time, so that memory does not grow with the corpus
 

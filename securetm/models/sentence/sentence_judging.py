@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
-from securetm.models.lda_kernels import move
-from securetm.models.sentence_kernels import Spoken
+from securetm.models.gibbs.lda_kernels import move
+from securetm.models.sentence.sentence_kernels import Spoken
 
 _SETTLED = 1e-4  # of a topic's sentences in a document: folding in ends where no topic moves further
 

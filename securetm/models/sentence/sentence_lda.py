@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Array, State
-from securetm.models.draws import Held, on_ranges
-from securetm.models.lda import LDA
-from securetm.models.sentence_judging import fold_in_sentences, said_by_sentences
-from securetm.models.sentences import Sentences, slots_of
+from securetm.models.gibbs.draws import Held, on_ranges
+from securetm.models.gibbs.lda import LDA
+from securetm.models.sentence.sentence_judging import fold_in_sentences, said_by_sentences
+from securetm.models.sentence.sentences import Sentences, slots_of
 
 _PASSES = 100  # of folding in, where a document's topics do not settle earlier
 _FEW_TOPICS = 2000  # up to here a draw over all topics learns more in a second than proposals do

@@ -15,10 +15,10 @@ import numpy as np
 
 from securetm.contracts import Array, Perturbed, Tally
 from securetm.errors import BrokenPromise
-from securetm.models.alias_tables import tables_of
 from securetm.models.document_noise import starts_of
-from securetm.models.draws import Assignments, Table, ranges
-from securetm.models.slot_kernels import WHOLE, Layout, Read, Shared, add_up, draw_pieces, first_topics
+from securetm.models.gibbs.alias_tables import tables_of
+from securetm.models.gibbs.draws import Assignments, Table, ranges
+from securetm.models.gibbs.slot_kernels import WHOLE, Layout, Read, Shared, add_up, draw_pieces, first_topics
 
 _PIECE = 1 << 8  # slots of one document that make all their sweeps before the next ones do
 _BLOCK = 1 << 18  # weights that are read at a time: what noise and what topics look up change places in the cache each time

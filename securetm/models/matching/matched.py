@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, Memory, Needs, State, Tally, Terms, Unit
-from securetm.models.counting import Counting, bounded
-from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
-from securetm.models.lda import LDA
-from securetm.models.matching import NOWHERE, composed, integrated, shares
-from securetm.models.sentence_lda import SentenceLDA
+from securetm.models.gibbs.counting import Counting, bounded
+from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
+from securetm.models.gibbs.lda import LDA
+from securetm.models.matching.matching import NOWHERE, composed, integrated, shares
+from securetm.models.sentence.sentence_lda import SentenceLDA
 
 _OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
 _EVEN = 1e9  # alpha at a restart: a document's other words have no say in it

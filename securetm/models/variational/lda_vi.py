@@ -17,11 +17,11 @@ from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.draws import MOST_TOPICS, on_ranges
 from securetm.models.estimator import Estimator, check_kinds
-from securetm.models.lda_documents import Bags
-from securetm.models.lda_vi_kernels import expected, lengths_of, settle
+from securetm.models.gibbs.draws import MOST_TOPICS, on_ranges
+from securetm.models.gibbs.lda_documents import Bags
 from securetm.models.noisy_counts import above_noise
+from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
 
 _START = 100.0  # shape of the random counts that set topics apart at first: about 1 each, give or take a tenth
 _MOST = 1e15  # no table counts more

@@ -15,11 +15,11 @@ import torch
 
 from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms, Unit
 from securetm.errors import BadSetting
-from securetm.models import optimisers
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
-from securetm.models.kernels import Fused, Spelled, arithmetic, bags, normalise, standardise
-from securetm.models.prodlda_losses import Network, Noise, Prior, ProdLDALosses, Shape, encode
+from securetm.models.neural import optimisers
+from securetm.models.neural.kernels import Fused, Spelled, arithmetic, bags, normalise, standardise
+from securetm.models.neural.prodlda_losses import Network, Noise, Prior, ProdLDALosses, Shape, encode
 
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time where nothing is learned, so that memory does not grow with the corpus

@@ -14,8 +14,9 @@ from scipy import sparse
 
 from securetm.contracts import Array, Tally
 from securetm.errors import BrokenPromise, NoSentences
-from securetm.models.draws import Assignments, Table, chunks, on_ranges
-from securetm.models.sentence_kernels import (
+from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
+from securetm.models.gibbs.slots import Slots
+from securetm.models.sentence.sentence_kernels import (
     Given,
     Spoken,
     counts_of_sentences,
@@ -24,8 +25,7 @@ from securetm.models.sentence_kernels import (
     resample_sentences,
     rows_of_sentences,
 )
-from securetm.models.sentence_proposals import proposals_of, resample_by_proposals
-from securetm.models.slots import Slots
+from securetm.models.sentence.sentence_proposals import proposals_of, resample_by_proposals
 
 _CHUNK = 1 << 20  # words poured at a time, so that memory does not grow with the corpus
 

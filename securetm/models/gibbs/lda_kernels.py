@@ -12,7 +12,7 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import mix, uniform
-from securetm.models.lanes import LANES, choose, lanes_for
+from securetm.models.gibbs.lanes import LANES, choose, lanes_for
 
 _SETTLED = 1e-4  # of a topic's words in a document: folding in ends where no topic moves further
 

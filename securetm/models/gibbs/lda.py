@@ -13,10 +13,10 @@ from scipy import sparse
 
 from securetm.contracts import Answer, State, Tally, Terms
 from securetm.models import priors
-from securetm.models.counting import Counting, CountsQuery
-from securetm.models.draws import Assignments, Held, Table
-from securetm.models.lda_documents import Bags
-from securetm.models.slots import Slots
+from securetm.models.gibbs.counting import Counting, CountsQuery
+from securetm.models.gibbs.draws import Assignments, Held, Table
+from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.slots import Slots
 
 SAMPLERS = ("auto", "gibbs", "mh")
 PRIORS = ("fixed", "symmetric", "learned")

@@ -20,7 +20,7 @@ from torch.nn.functional import pad, softplus
 
 from securetm.contracts import Array
 from securetm.errors import BrokenPromise
-from securetm.models.kernels import Bags, Fused, Spelled, normalise, normalise_backward, squared_lengths
+from securetm.models.neural.kernels import Bags, Fused, Spelled, normalise, normalise_backward, squared_lengths
 
 _TOO_LONG = 2.0**40  # a factor of a gradient beyond it counts as infinite: products and sums of what is left stay ordinary
 _LANES = 64  # a multiple of the numbers that any vector instruction takes at once

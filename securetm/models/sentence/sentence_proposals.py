@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
-from securetm.models.alias_tables import build, draw, tables_of
 from securetm.models.document_noise import uniform
-from securetm.models.draws import Table, on_ranges
-from securetm.models.sentence_kernels import STRETCH, Given, Spoken, widest
+from securetm.models.gibbs.alias_tables import build, draw, tables_of
+from securetm.models.gibbs.draws import Table, on_ranges
+from securetm.models.sentence.sentence_kernels import STRETCH, Given, Spoken, widest
 
 _PROPOSERS = 8  # words of a sentence that propose a topic in one sweep; of a longer one they are drawn anew each time
 

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
-from securetm.models.alias_tables import draw
 from securetm.models.document_noise import uniform
+from securetm.models.gibbs.alias_tables import draw
 
 
 @njit(cache=True, nogil=True)

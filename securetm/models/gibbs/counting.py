@@ -15,9 +15,9 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, Domain, Memory, State, Tally, Terms
 from securetm.errors import BadSetting, BrokenPromise
-from securetm.models.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.estimator import Estimator, check_kinds
-from securetm.models.lda_documents import Bags
+from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
+from securetm.models.gibbs.lda_documents import Bags
 from securetm.models.noisy_counts import above_noise
 
 MOST_COUNTED = 1e12  # what is larger came from no corpus, and products of such numbers would not be finite

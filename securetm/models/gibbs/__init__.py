@@ -1,0 +1,1 @@
+"""Models drawn from: collapsed Gibbs sampling, exact and by proposals."""

@@ -1,0 +1,1 @@
+"""One model for each party, put side by side by the coordinator."""

@@ -1,0 +1,1 @@
+"""Topic models trained by gradients."""

@@ -1,0 +1,1 @@
+"""SentenceLDA: one topic a sentence."""

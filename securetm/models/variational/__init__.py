@@ -1,0 +1,1 @@
+"""LDA by mean-field updates, which draws nothing."""
