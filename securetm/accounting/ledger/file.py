@@ -199,7 +199,7 @@ def _row(number: int, head: bytes, content: Content) -> tuple[int, bytes, str, b
 
 def _create(path: Path, first: Content) -> None:
     """Writes a whole ledger beside the name and then links it there: never half of one, never over another's."""
-    if path.with_name(path.name + "-wal").exists():
+    if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both since
         raise LedgerDamaged(str(path), f"the file is gone, and entries in {path.name}-wal are left of it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
@@ -41,15 +42,18 @@ def in_child(work: Callable[[Callable[[], None]], None]) -> tuple[int, int]:
         return ours, child
     try:
         work(lambda: os.write(theirs, b".") and None)
-    finally:
-        os._exit(0)
+    except BaseException:  # noqa: BLE001 - said and ended: whatever it was, it must not run on as its parent would
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def sent_by(ours: int, child: int) -> int:
     """Waits for the child; how many answers it sent."""
     with os.fdopen(ours, "rb") as pipe:
         sent = len(pipe.read())
-    os.waitpid(child, 0)
+    if (code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])) > 0:  # below 0 it was killed, as it should be
+        raise ChildProcessError(f"a child ended with {code}; standard error says why")
     return sent
 
 
