@@ -1,110 +1,39 @@
-"""An active coordinator tries what it may not: each forbidden request ends in its named refusal, at the party.
-
-So do false messages of a party at the coordinator: a wrong share names who sent it, and there is never a wrong sum.
-"""
+"""An active coordinator tries what it may not: each forbidden request ends in its named refusal, at the party."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from securetm.aggregation import shamir
-from securetm.aggregation.identities import SIGNATURE, Register, identity_of
+from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import (
-    COMMIT_SIZE,
-    HEADER_SIZE,
-    PLACE_SIZE,
-    Kind,
-    Outcome,
-    Place,
-    Reader,
-    places_bytes,
-    read_outcome,
-    reveal_size,
-)
+from securetm.aggregation.masked_messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
 from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body
 from securetm.contracts import Exchange
-from securetm.entropy import OperatingSystem
 from securetm.errors import (
     AlreadyUnmasked,
     BadSignature,
-    BadVector,
-    BrokenCommitment,
     CalledDropped,
-    ChangedMessage,
     CohortTooSmall,
-    Duplicate,
-    FalseSecret,
-    FalseShare,
     Malformed,
-    NoIdentity,
     NotInCohort,
     OtherSurvivors,
     OutOfStep,
     Refused,
     SetsIncomplete,
     SetsOverlap,
-    SharesDisagree,
     TooFewSignatures,
     TooFewSurvivors,
     UnexpectedMessage,
-    UnknownIdentity,
     UnknownRound,
-    UnreadableShares,
     WrongSetup,
 )
 from securetm.tally import blocks_of
-from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_cupboard, roster_of, vectors_of
+from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_cupboard, vectors_of
 
-N = 5  # threshold 3
-ROUNDS = 2
-TERMS32 = replace(TERMS, bits=32)
-
-
-@pytest.fixture
-def played() -> Played:
-    return Played(MaskedSum(), names(N)).prepare(ROUNDS)
-
-
-@pytest.fixture
-def careful() -> Played:
-    return Played(MaskedSum(consistency=True), names(N)).prepare(ROUNDS)
-
-
-def masked(played: Played, number: int = 0) -> dict[str, Exchange]:
-    """Every party has sent its masked vector, and waits."""
-    _, parties = played.begin(played.cohort(number), vectors_of(played.members), MaskedSum().admit(TERMS, played.cohort()))
-    for party in parties.values():
-        party.begin()
-    return parties
-
-
-def place_of(played: Played, number: int = 0) -> Place:
-    party = masked(played, number)[played.members[0]]
-    message = party.begin()[0][1]
-    return Place(message[4:36], message[36:68], int.from_bytes(message[68:72], "big"))
-
-
-def unmask(outcome: Outcome, signatures: dict[int, bytes] | None = None) -> bytes:
-    given = signatures or {}
-    return outcome.body(Kind.UNMASK) + places_bytes(sorted(given)) + b"".join(given[place] for place in sorted(given))
-
-
-def asked(played: Played, survivors: tuple[int, ...], dropped: tuple[int, ...], number: int = 0) -> tuple[Exchange, bytes]:
-    """The first party, and a request to open the round with these lists."""
-    return masked(played, number)[played.members[0]], unmask(Outcome(place_of(played, number), survivors, dropped))
-
-
-def refused(exchange: Exchange, message: bytes, refusal: type[Refused], sender: str = COORDINATOR) -> None:
-    with pytest.raises(refusal) as caught:
-        exchange.receive(sender, message)
-    assert str(caught.value)
-    assert caught.value.advice()
-
+from .tampering import ROUNDS, TERMS32, N, asked, masked, place_of, refused, unmask
 
 # ---- survivors -------------------------------------------------------------------------------------------------------
 
@@ -266,228 +195,6 @@ def test_too_few_or_false_signatures_open_nothing(careful: Played) -> None:
 def test_without_consistency_nothing_is_signed(played: Played) -> None:
     outcome = Outcome(place_of(played), (0, 1, 2, 3, 4), ())
     refused(masked(played)[played.members[0]], outcome.body(Kind.SURVIVORS), UnexpectedMessage)
-
-
-# ---- set-up ----------------------------------------------------------------------------------------------------------
-
-
-def setting_up(change: Callable[[str, bytes], bytes], n: int = N) -> Played:
-    """A set-up whose coordinator alters what it passes on to the first party."""
-    first = names(n)[0]
-    return Played(MaskedSum(), names(n), change=lambda name, message: change(name, message) if name == first else message)
-
-
-def altered(kind: Kind, change: Callable[[bytes], bytes]) -> Callable[[str, bytes], bytes]:
-    return lambda _, message: change(message) if message[1] == kind else message
-
-
-def flip(message: bytes, at: int) -> bytes:
-    return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
-
-
-def only(message: bytes, size: int, keep: tuple[int, ...]) -> bytes:
-    parts = [message[4 + size * n : 4 + size * (n + 1)] for n in keep]
-    return message[:2] + len(parts).to_bytes(2, "big") + b"".join(parts)
-
-
-REVEAL = reveal_size(ROUNDS)
-
-
-@pytest.mark.parametrize(
-    ("change", "refusal"),
-    [
-        (altered(Kind.COMMITS, lambda m: flip(m, 4 + COMMIT_SIZE + 10)), BadSignature),  # a number of its own for party 1
-        (altered(Kind.COMMITS, lambda m: flip(m, 4 + 10)), BadSignature),
-        (altered(Kind.COMMITS, lambda m: only(m, COMMIT_SIZE, (1, 2, 3, 4))), ChangedMessage),  # without this party
-        (altered(Kind.COMMITS, lambda m: only(m, COMMIT_SIZE, (0, 1))), CohortTooSmall),
-        (altered(Kind.COMMITS, lambda m: only(m, COMMIT_SIZE, (0, 1, 1, 2))), Malformed),  # one party twice
-        (altered(Kind.COMMITS, lambda m: only(m, COMMIT_SIZE, (0, 1, 2, 3))), None),  # a shorter list to one: refused later
-        (altered(Kind.REVEALS, lambda m: flip(m, 4 + REVEAL + 40)), BadSignature),  # a key of its own for party 1
-        (altered(Kind.REVEALS, lambda m: only(m, REVEAL, (1, 2, 3, 4))), ChangedMessage),
-        (altered(Kind.REVEALS, lambda m: only(m, REVEAL, (0, 1))), CohortTooSmall),
-        (altered(Kind.DELIVERY, lambda m: m[:-1] + bytes([m[-1] ^ 1])), UnreadableShares),
-        (altered(Kind.DELIVERY, lambda m: flip(m, 5)), WrongSetup),
-        (altered(Kind.DELIVERY, lambda m: m[:34] + places_bytes((1, 2, 3, 4)) + m[46:]), ChangedMessage),
-        (altered(Kind.DELIVERY, lambda m: m[:34] + places_bytes((0, 1)) + m[46:]), CohortTooSmall),
-        (altered(Kind.DELIVERY, lambda m: m + b"\0"), Malformed),
-    ],
-)
-def test_a_set_up_that_was_tampered_with_is_refused(
-    change: Callable[[str, bytes], bytes], refusal: type[Refused] | None
-) -> None:
-    with pytest.raises(refusal or BadSignature):
-        setting_up(change).prepare(ROUNDS)
-
-
-def test_shares_for_somebody_else_are_not_opened() -> None:
-    def swap(message: bytes) -> bytes:  # the sealed bundles of two dealers change places
-        size = (len(message) - 46) // (N - 1)
-        return message[:46] + message[46 + size : 46 + 2 * size] + message[46 : 46 + size] + message[46 + 2 * size :]
-
-    with pytest.raises(UnreadableShares):
-        setting_up(altered(Kind.DELIVERY, swap)).prepare(ROUNDS)
-
-
-def test_a_different_list_of_dealers_for_one_party_shows_at_once() -> None:
-    def shorter(message: bytes) -> bytes:
-        size = (len(message) - 46) // (N - 1)
-        return message[:34] + places_bytes((0, 1, 2, 3)) + message[46 : 46 + 3 * size]
-
-    with pytest.raises(WrongSetup):
-        setting_up(altered(Kind.DELIVERY, shorter)).prepare(ROUNDS)
-
-
-def test_messages_of_an_earlier_set_up_cannot_be_passed_on_again() -> None:
-    """Their keys may have been opened since; a reveal holds only beside the commitments that its reader made."""
-    old = Played(MaskedSum(), names(N)).prepare(ROUNDS)
-    reveals = next(message for name, message in old.sent if message[1] == Kind.REVEALS)
-
-    def mixed(message: bytes) -> bytes:
-        return message[: 4 + REVEAL] + reveals[4 + REVEAL :]
-
-    with pytest.raises(BadSignature):
-        setting_up(altered(Kind.REVEALS, mixed)).prepare(ROUNDS)
-
-
-def test_set_ups_under_another_profile_session_or_roster_do_not_mix() -> None:
-    members = names(N)
-    theirs = Played(MaskedSum(), members)
-    theirs.roster = replace(theirs.roster, profile=b"q" * 32)
-    theirs.parties[members[1]] = theirs.seat(members[1])
-    with pytest.raises(BadSignature):
-        theirs.prepare(ROUNDS)
-
-
-def test_other_settings_make_another_set_up() -> None:
-    played = Played(MaskedSum(), names(N))
-    played.parties[played.members[1]] = MaskedSum(consistency=True).party(
-        played.members[1], played.roster, OperatingSystem(), played.cupboards[played.members[1]]
-    )
-    with pytest.raises(WrongSetup):
-        played.prepare(ROUNDS)
-
-
-def test_unknown_and_foreign_identities_are_refused() -> None:
-    members = names(3)
-    whole = roster_of(members)
-    unpinned = replace(whole, keys={m: key for m, key in whole.keys.items() if m != members[1]})
-    with pytest.raises(UnknownIdentity):
-        MaskedSum().party(members[1], unpinned, OperatingSystem(), own_cupboard(members[1]))
-    with pytest.raises(NoIdentity):
-        MaskedSum().party(members[1], whole, OperatingSystem(), own_cupboard(members[2]))
-    with pytest.raises(UnknownIdentity):
-        Register(unpinned).verify(1, b"message", bytes(64), b"", "commitment")
-
-
-# ---- false messages of a party, at the coordinator ------------------------------------------------------------------------
-
-
-def changing(played: Played, kind: Kind, change: Callable[[bytes], bytes], resign: bool = True) -> Played:
-    """The second party sends something else; signed again with its own key, unless the network did it."""
-    liar = played.members[1]
-    identity = identity_of(liar, played.roster, own_cupboard(liar))
-
-    def change_up(name: str, message: bytes) -> bytes:
-        if name != liar or message[1] != kind:
-            return message
-        return identity.sign(change(message[:-SIGNATURE])) if resign else change(message)
-
-    played.change_up = change_up
-    return played
-
-
-def test_a_false_share_names_who_sent_it(played: Played) -> None:
-    first_share = 4 + PLACE_SIZE + shamir.SHARE - 1
-    with pytest.raises(FalseShare) as caught:
-        changing(played, Kind.UNMASKED, lambda m: flip(m, first_share)).play(played.cohort(), vectors_of(played.members))
-    assert (caught.value.sender, caught.value.owner) == (played.members[1], played.members[0])
-
-
-def test_the_share_of_the_other_secret_is_a_false_share(played: Played) -> None:
-    """The holder says that party 0 left although it stayed."""
-    bundle = played.parties[played.members[1]]._prekeys.prepared().bundles[0]
-    start = 4 + PLACE_SIZE
-    lie = changing(played, Kind.UNMASKED, lambda m: m[:start] + bundle[: shamir.SHARE] + m[start + shamir.SHARE :])
-    with pytest.raises(FalseShare):
-        lie.play(played.cohort(), vectors_of(played.members))
-
-
-def test_a_dealer_that_deals_another_secret_is_named() -> None:
-    played = Played(MaskedSum(), names(N))
-    setup = played.parties[played.members[1]].prepare(ROUNDS)
-    commits = setup._seeds
-    parties = {name: seat.prepare(ROUNDS) for name, seat in played.parties.items() if name != played.members[1]}
-
-    def deals_others(message: bytes, honest=setup._deal) -> bytes:
-        setup._seeds = tuple(bytes([seed[0] ^ 1]) + seed[1:] for seed in commits)
-        return honest(message)
-
-    setup._deal = deals_others
-    played.run(played.middle.prepare(ROUNDS), {**parties, played.members[1]: setup})
-    with pytest.raises(FalseSecret) as caught:
-        played.play(played.cohort(), vectors_of(played.members))
-    assert caught.value.sender == played.members[1]
-
-
-def test_a_receipt_for_other_shares_names_both() -> None:
-    with pytest.raises(SharesDisagree):
-        changing(Played(MaskedSum(), names(N)), Kind.STORED, lambda m: flip(m, 40)).prepare(ROUNDS)
-
-
-def test_a_reveal_of_another_number_is_refused() -> None:
-    played = Played(MaskedSum(), names(N))
-
-    def other(name: str, message: bytes) -> bytes:
-        return flip(message, 10) if name == played.members[1] and message[1] == Kind.REVEAL else message
-
-    played.change_up = other
-    with pytest.raises(BadSignature):
-        played.prepare(ROUNDS)
-
-
-def test_a_broken_commitment_is_refused() -> None:
-    played = Played(MaskedSum(), names(N))
-    setup = played.parties[played.members[1]].prepare(ROUNDS)
-    setup._nonce = bytes(32)
-    parties = {name: seat.prepare(ROUNDS) for name, seat in played.parties.items() if name != played.members[1]}
-    with pytest.raises(BrokenCommitment):
-        played.run(played.middle.prepare(ROUNDS), {**parties, played.members[1]: setup})
-
-
-@pytest.mark.parametrize(
-    ("change", "refusal"),
-    [
-        (lambda m: m[:-4], BadVector),
-        (lambda m: m + m[-4:], BadVector),
-        (lambda m: flip(m, 3), Malformed),  # in another party's name
-        (lambda m: flip(m, 80), BadSignature),
-        (lambda m: m[: HEADER_SIZE - 1], BadSignature),
-        (lambda m: b"", Malformed),
-    ],
-)
-def test_masked_vectors_that_are_not_as_promised_are_refused(
-    played: Played, change: Callable[[bytes], bytes], refusal: type[Refused]
-) -> None:
-    with pytest.raises(refusal):
-        changing(played, Kind.MASKED, change, resign=False).play(played.cohort(), vectors_of(played.members))
-
-
-def test_a_refused_message_leaves_the_sum_as_it_was(played: Played) -> None:
-    cohort, vectors = played.cohort(), vectors_of(played.members)
-    middle, parties = played.begin(cohort, vectors, MaskedSum().admit(TERMS, cohort))
-    sent = {name: party.begin()[0][1] for name, party in parties.items()}
-    for name, message in sent.items():
-        with pytest.raises(Refused):
-            middle.receive(name, flip(message, 80))
-        middle.receive(name, message)
-        with pytest.raises(Duplicate):
-            middle.receive(name, message)
-    for name, request in middle.expire(()):
-        middle.receive(name, parties[name].receive(COORDINATOR, request)[0][1])
-    middle.expire(())
-    total = played.middle.answer(cohort.round_id).total
-    assert total is not None
-    assert np.array_equal(np.concatenate([p.ravel() for p in total.values()]), sum(vectors.values()))
 
 
 def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> None:

@@ -1,9 +1,8 @@
-"""`securetm budget`: the figures of the literature, sentences that can be quoted, and a letter for every nonsense argument."""
+"""`securetm budget`: the figures of the literature, and sentences that can be quoted."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,31 +12,16 @@ import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.composition import by_accountant, total
-from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import billed
-from securetm.contracts import Budget, Unit
 
-from .conftest import Said, securetm
+from .calculated import budget, by, found, write_ledger
+from .conftest import Said
 
 COMMANDS = ("dp-sgd", "solve", "laplace", "distributed", "compare", "profile", "ledger")
 KNOWN = "--documents 100000 --batch 1000 --epochs 10 --noise 1 --delta 1e-5"  # rate 0.01, 1,000 steps
 KEYS = {"epsilon", "delta", "unit", "neighbours", "sampling", "accountant", "statement", "by_accountant"}
 MORE = {"true_positive_rate", "warnings", "settings", "plots", "notes"}
-
-
-def budget(arguments: str) -> Said:
-    return securetm("budget", *shlex.split(arguments))
-
-
-def found(arguments: str) -> Any:
-    said = budget(f"{arguments} --json")
-    assert said.code == 0, said.err
-    return said.json
-
-
-def by(result: Any) -> dict[str, float]:
-    return {row["accountant"]: row["epsilon"] for row in result["by_accountant"]}
 
 
 @pytest.fixture(scope="module")
@@ -330,152 +314,3 @@ def test_a_profile_without_noise_has_no_budget() -> None:
     said = budget("profile open")
     assert (said.code, said.out) == (2, "")
     assert "open spends no privacy budget" in said.err
-
-
-# ---- ledgers -------------------------------------------------------------------------------------------------------
-
-
-def write_ledger(path: Path, *runs: str) -> None:
-    with Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5), "news") as ledger:
-        for run in runs:
-            for serial in range(6):
-                spend = Spend(PoissonSampledDpEvent(0.05, GaussianDpEvent(2.0)))
-                about = {"profile": "dp-local", "digest": "ab", "unit": "document", "question": "train", "serial": serial}
-                ledger.charge(run, spend, about)
-
-
-def test_a_ledger_says_what_was_spent_run_by_run(tmp_path: Path) -> None:
-    path = tmp_path / "north.ledger"
-    write_ledger(path, "first", "second")
-    before = path.read_bytes()
-    result = found(f"ledger {path}")
-    with Ledger.read(path) as ledger:
-        assert result["epsilon"] == ledger.spent().epsilon
-        assert result["ledger"]["head"] == ledger.head[1].hex()
-    assert path.read_bytes() == before
-    assert [run["run"] for run in result["runs"]] == ["first", "second"]
-    assert result["ledger"]["budget"] == 3
-    assert (result["unit"], result["delta"], result["sampling"]) == ("document", 1e-5, "poisson")
-    spent, limit = result["plots"][0]["lines"]
-    assert spent["points"][-1] == [12, pytest.approx(result["epsilon"])]
-    assert {y for _, y in limit["points"]} == {3}
-
-
-def test_an_empty_ledger_has_spent_nothing(tmp_path: Path) -> None:
-    write_ledger(tmp_path / "north.ledger")
-    result = found(f"ledger {tmp_path / 'north.ledger'}")
-    assert (result["epsilon"], result["runs"]) == (0, [])
-    assert result["true_positive_rate"]["rate"] == pytest.approx(0.01, abs=1e-4)
-
-
-@pytest.mark.parametrize("content", [None, b"", b"no ledger at all"])
-def test_what_is_no_ledger_is_refused(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "north.ledger"
-    if content is not None:
-        path.write_bytes(content)
-    said = budget(f"ledger {path} --json")
-    assert said.code in (2, 3)
-    assert said.out == ""
-    assert "securetm: error: " in said.err
-    assert "securetm: hint: " in said.err
-
-
-# ---- nonsense ------------------------------------------------------------------------------------------------------
-
-SGD = {"--documents": "1000", "--batch": "10", "--epochs": "1", "--noise": "1", "--delta": "1e-5"}
-
-
-def sgd(**changed: str) -> str:
-    settings = SGD | {f"--{name}": value for name, value in changed.items()}
-    return "dp-sgd " + " ".join(f"{name}={value}" for name, value in settings.items())
-
-
-SHARES = "distributed --noise 1 --rounds 5 --delta 1e-6"
-SOLVE = "solve --documents 1000 --delta 1e-5"
-NONSENSE = {
-    sgd(noise="-1"): "--noise = -1 is negative",
-    sgd(noise="0"): "--noise = 0 is zero",
-    sgd(noise="nan"): "--noise = NaN is not a number",
-    sgd(noise="inf"): "--noise = inf is not finite",
-    sgd(noise="much"): "Invalid value for '--noise'",
-    sgd(noise="1e-9"): "--noise = 1e-09 is below",
-    sgd(noise="1e9"): "--noise = 1e+09 is beyond",
-    sgd(batch="1001"): "--batch = 1,001 is more than the 1,000 documents",
-    sgd(batch="0"): "--batch = 0 is no number of documents",
-    sgd(batch="-5"): "--batch = -5 is no number of documents",
-    sgd(batch="1.5"): "Invalid value for '--batch'",
-    sgd(documents="0"): "--documents = 0 is no number of documents",
-    sgd(documents="99999999999999"): "is beyond",
-    sgd(epochs="0"): "--epochs = 0 is zero",
-    sgd(epochs="-2"): "--epochs = -2 is negative",
-    sgd(epochs="nan"): "--epochs = NaN is not a number",
-    sgd(epochs="1e9"): "more than 100,000,000",
-    sgd(delta="1"): "--delta = 1 is not below 1",
-    sgd(delta="2"): "--delta = 2 is not below 1",
-    sgd(delta="0"): "--delta = 0 has no finite epsilon",
-    sgd(delta="-1e-5"): "--delta = -1e-05 is negative",
-    sgd(delta="nan"): "--delta = NaN is not a number",
-    sgd(delta="1e-310"): "is too small to compute with",
-    sgd(sampling="fair"): "--sampling = fair is not known",
-    sgd(tokens="0"): "--tokens = 0 is no number of tokens",
-    "dp-sgd": "Missing option",
-    f"{SOLVE} --for joy --epsilon 1": "--for = joy is not known",
-    f"{SOLVE} --for noise --epsilon 1 --batch 10": "--epochs = (nothing) is needed",
-    f"{SOLVE} --for noise --epsilon 1 --batch 10 --epochs 1 --noise 1": "is what is sought",
-    f"{SOLVE} --for noise --epsilon nan --batch 10 --epochs 1": "--epsilon = NaN is not a number",
-    f"{SOLVE} --for noise --epsilon -1 --batch 10 --epochs 1": "--epsilon = -1 is negative",
-    f"{SOLVE} --for noise --epsilon 1e-9 --batch 1000 --epochs 1000": "no noise stays within",
-    f"{SOLVE} --for epochs --epsilon 1e-3 --batch 1000 --noise 1": "no epochs stays within",
-    f"{SOLVE} --for batch --epsilon 1 --epochs 1 --noise 1 --sampling shuffled": "cannot be solved for shuffled",
-    "laplace": "--epsilon-per-word and --scale = neither was given",
-    "laplace --scale 1 --epsilon-per-word 1": "--epsilon-per-word and --scale = both was given",
-    "laplace --scale 0": "--scale = 0 is zero",
-    "laplace --scale nan": "--scale = NaN is not a number",
-    "laplace --epsilon-per-word inf": "--epsilon-per-word = inf is not finite",
-    "laplace --scale 1 --releases 0": "--releases = 0 is no number of releases",
-    "laplace --scale 1 --words 0": "--words = 0 is no number of words",
-    "laplace --scale 1 --delta 1": "--delta = 1 is not below 1",
-    f"{SHARES} --parties 5 --threshold 6": "--threshold = 6 is more than the 5 parties",
-    f"{SHARES} --parties 5 --colluding 5": "leaves no honest party",
-    f"{SHARES} --parties 5 --colluding -1": "--colluding = -1 is negative",
-    f"{SHARES} --parties 0": "--parties = 0 is no number of parties",
-    f"{SHARES} --parties 5 --rate 1.5": "--rate = 1.5 is above 1",
-    f"{SHARES} --parties 5 --rate nan": "--rate = NaN is not a number",
-    f"{SHARES} --parties 5 --l2 -1": "--l2 = -1 is negative",
-    f"{SHARES} --parties 5 --l2 1e300": "--l2 = 1e+300 is beyond 2^52 steps",
-    "laplace --scale 1e300": "drowns every count in noise",
-    "laplace --scale 1e-310": "is not finite",
-    f"{SHARES} --parties 5 --dimension 0": "--dimension = 0 is no number of coordinates",
-    f"{SHARES} --parties 5 --distribution cauchy": "--distribution = cauchy is not known",
-    "profile nowhere": "there is no profile called 'nowhere'",
-    "profile dp-local --rounds 0": "--rounds = 0 is no number of rounds",
-    "profile dp-local --vocabulary-size 0": "--vocabulary-size = 0 is no number of words",
-}
-
-
-@pytest.mark.parametrize("arguments", NONSENSE)
-def test_nonsense_gets_a_sentence_and_a_hint(arguments: str) -> None:
-    said = budget(arguments)
-    error, hint = said.err.strip().splitlines()
-    assert said.code == 2
-    assert said.out == ""
-    assert error.startswith("securetm: error: ")
-    assert NONSENSE[arguments] in error
-    assert len(hint) > len("securetm: hint: ")
-
-
-def test_a_page_that_cannot_be_written_is_a_misuse(tmp_path: Path) -> None:
-    said = budget(f"laplace --scale 1 --html {tmp_path / 'nowhere' / 'page.html'}")
-    assert said.code == 2
-    assert "cannot be written" in said.err
-
-
-def test_a_party_allows_more_by_an_entry_in_its_ledger(tmp_path: Path) -> None:
-    path = tmp_path / "north.ledger"
-    Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5)).close()
-    assert found(f"ledger {path} --allow 5")["ledger"]["budget"] == 5.0
-    with Ledger.read(path) as ledger:
-        assert [entry.content["kind"] for entry in ledger.entries()] == ["opened", "budget"]
-    assert budget(f"ledger {path} --allow -1").code == 2
-    assert budget(f"ledger {tmp_path / 'absent.ledger'} --allow 5").code in (2, 3)
-    assert not (tmp_path / "absent.ledger").exists()

@@ -1,15 +1,13 @@
-"""Whole runs: in workers or not, stopped by every measure, over every vocabulary, and with parties of almost nothing."""
+"""Whole runs: in workers or not, over every vocabulary, and with parties of almost nothing."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,28 +15,17 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import (
-    BadSetting,
-    CannotWrite,
-    DamagedStore,
-    Misuse,
-    NotFound,
-    SecuretmError,
-    TooFewToTakePart,
-    UnknownSetting,
-    WorkerDied,
-)
+from securetm.errors import Misuse, SecuretmError, TooFewToTakePart, WorkerDied
 from securetm.federation import wire
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.parties import Workers
 from securetm.federation.party import Party
 from securetm.federation.simulation import execute, make_party
-from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.transcript import Transcript
 from securetm.models.quality import perplexity
 from securetm.models.questions import choose_vocabulary
-from securetm.plans import Plan, TrainingChoice, plan_from_tables, read_plan
+from securetm.plans import Plan
 
 from .conftest import SHARED, SUBJECTS, small_plan
 
@@ -115,69 +102,6 @@ def test_a_worker_that_dies_is_named_with_its_parties() -> None:
 
 
 # ---- stopping ------------------------------------------------------------------------------------------------------
-
-
-def stopping(history: list[float], **choice: Any) -> Stopping:
-    return Stopping(TrainingChoice(**{"stop": "held_out", "patience": 2, "tolerance": 0.1, **choice}), history)
-
-
-@pytest.mark.parametrize(
-    ("history", "settled"),
-    [
-        ([], False),
-        ([100.0], False),
-        ([100.0, 100.0], False),  # too short to judge
-        ([100.0, 100.0, 100.0], True),
-        ([100.0, 99.0, 95.0], True),  # less than a tenth better
-        ([100.0, 99.0, 89.0], False),
-        ([100.0, 89.0, 99.0], False),  # one of the last two was better
-        ([50.0, 60.0, 70.0], True),
-        ([70.0, 60.0, 50.0, 49.0, 48.0], True),
-        ([0.0, 0.0, 0.0], True),  # nothing moves any more
-    ],
-)
-def test_settled(history: list[float], settled: bool) -> None:
-    assert stopping(history).settled() is settled
-
-
-def test_without_tolerance_standing_still_is_settled() -> None:
-    assert stopping([5.0, 5.0, 5.0], tolerance=0.0).settled()
-    assert not stopping([5.0, 5.0, 4.999], tolerance=0.0).settled()
-
-
-@pytest.mark.parametrize("stop", ["weights", "held_out"])
-def test_measures_are_taken_every_so_many_rounds(stop: str) -> None:
-    assert [n for n in range(1, 13) if stopping([], stop=stop, every=5).due(n)] == [5, 10]
-
-
-def test_a_number_of_rounds_needs_no_measure() -> None:
-    assert not any(stopping([], stop="rounds", every=1).due(n) for n in range(1, 9))
-
-
-def test_the_best_so_far_is_noted() -> None:
-    judged = stopping([])
-    assert [judged.note(value) for value in (3.0, 4.0, 2.0, 2.0)] == [True, False, True, True]
-    assert judged.history == [3.0, 4.0, 2.0, 2.0]
-
-
-def test_what_is_not_a_number_is_never_the_best() -> None:
-    judged = stopping([])
-    assert [judged.note(value) for value in (float("nan"), 3.0, float("nan"), 2.0)] == [False, True, False, True]
-
-
-def test_relative_change_looks_at_weights_only() -> None:
-    before = {"weights": np.array([3.0, 4.0]), "step": np.array([1])}
-    after = {"weights": np.array([3.0, 4.5]), "step": np.array([900])}
-    assert relative_change(before, after) == pytest.approx(0.1)
-    assert relative_change(before, before) == 0.0
-
-
-@pytest.mark.parametrize("stop", ["weights", "held_out"])
-def test_a_run_ends_when_its_measure_has_settled(stop: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    plan = small_plan(
-        training__stop=stop, training__rounds=200, training__every=2, training__patience=1, training__tolerance=0.99
-    )
-    assert ran(tmp_path / "run", plan, corpora)["rounds"] == 4  # the first two measures differ by less than 99 per cent
 
 
 # ---- learning ------------------------------------------------------------------------------------------------------
@@ -318,113 +242,6 @@ def test_steps_that_are_far_too_long_end_in_a_letter(corpora: Mapping[str, Corpu
     with pytest.raises(SecuretmError) as failure, np.errstate(all="ignore"):
         ran(tmp_path / "run", plan, corpora)
     assert "learning_rate" in failure.value.advice()
-
-
-# ---- plans that are refused ----------------------------------------------------------------------------------------
-
-UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
-    "model": ({"model.name": "magic"}, NotFound, "magic"),
-    "one topic": ({"model.n_topics": 1}, BadSetting, "n_topics"),
-    "learning rate": ({"model.learning_rate": -0.1}, BadSetting, "learning_rate"),
-    "learning rate in words": ({"model.learning_rate": "slow"}, BadSetting, "learning_rate"),
-    "no rounds": ({"training.rounds": 0}, BadSetting, "rounds"),
-    "held out": ({"training.held_out": 1.5}, BadSetting, "held_out"),
-    "nothing held out": ({"training.held_out": 0}, BadSetting, "held_out"),
-    "stop": ({"training.stop": "now"}, BadSetting, "stop"),
-    "every": ({"training.every": 0}, BadSetting, "every"),
-    "patience": ({"training.patience": 0}, BadSetting, "patience"),
-    "tolerance": ({"training.tolerance": -1}, BadSetting, "tolerance"),
-    "section": ({"trainings.rounds": 5}, UnknownSetting, "trainings"),
-    "setting": ({"training.round": 5}, UnknownSetting, "round"),
-    "setting of a model": ({"model.topics": 5}, UnknownSetting, "topics"),
-    "type": ({"training.rounds": 2.5}, BadSetting, "rounds"),
-    "truth": ({"tokeniser.lower": "maybe"}, BadSetting, "lower"),
-    "a number for a section": ({"training": 5}, BadSetting, "training"),
-    "a number for a model": ({"model": 5}, BadSetting, "model"),
-    "a section for a number": ({"seed.x": 5}, BadSetting, "seed"),
-    "seed": ({"seed": -1}, BadSetting, "seed"),
-    "huge seed": ({"seed": 2**63}, BadSetting, "seed"),
-    "vocabulary file": ({"vocabulary.source": "file", "vocabulary.file": "absent.txt"}, BadSetting, "absent.txt"),
-    "no vocabulary file": ({"vocabulary.source": "file"}, BadSetting, "file"),
-    "vocabulary source": ({"vocabulary.source": "guess"}, BadSetting, "source"),
-    "max_words": ({"vocabulary.max_words": 1}, BadSetting, "max_words"),
-    "max_share": ({"vocabulary.max_share": 0}, BadSetting, "max_share"),
-    "stop words": ({"tokeniser.stop_words": "absent.txt"}, BadSetting, "absent.txt"),
-    "pattern": ({"tokeniser.pattern": "("}, BadSetting, "pattern"),
-    "min_length": ({"tokeniser.min_length": 0}, BadSetting, "min_length"),
-    "partition": ({"corpus.partition": "half"}, BadSetting, "partition"),
-    "parties": ({"corpus.parties": 0}, BadSetting, "parties"),
-    "alpha": ({"corpus.alpha": 0}, BadSetting, "alpha"),
-    "no epsilon at all": ({"profile": "dp-local", "privacy.epsilon": 0}, BadSetting, "epsilon = 0"),
-    "no noise at all": ({"profile": "dp-local", "privacy.noise": "0.0"}, BadSetting, "noise = 0"),
-    "an epsilon without end": ({"profile": "dp-local", "privacy.epsilon": float("inf")}, BadSetting, "epsilon"),
-    "a budget under no budget": ({"privacy.epsilon": 3.0}, BadSetting, "epsilon"),
-    "profile": ({"profile": "magic"}, NotFound, "magic"),
-    "profile file": ({"profile": "absent.toml"}, NotFound, "absent.toml"),
-}
-
-
-@pytest.mark.parametrize("what", UNSOUND)
-def test_an_unsound_plan_is_refused_before_any_document_is_read(what: str) -> None:
-    overrides, kind, named = UNSOUND[what]
-    with pytest.raises(kind) as refusal:
-        read_plan(None, overrides)
-    assert isinstance(refusal.value, Misuse)
-    assert refusal.value.exit_code == 2
-    assert named in str(refusal.value)
-    assert refusal.value.advice()
-
-
-@pytest.mark.parametrize("override", ["seed.x", "model.name.x", "model.x.y"])
-def test_a_setting_inside_a_number_of_the_file(override: str, tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text('seed = 1\n[model]\nname = "prodlda"\nx = 1\n', encoding="utf-8")
-    with pytest.raises(Misuse) as refusal:
-        read_plan(tmp_path / "plan.toml", {override: "5"})
-    assert refusal.value.advice()
-
-
-def test_a_plan_as_kept_is_the_plan(tmp_path: Path) -> None:
-    plan = small_plan(training__rounds=7)
-    again = plan_from_tables(json.loads(json.dumps(plan.tables())), "run.json")
-    assert again == plan
-    assert again.agreement() == plan.agreement()
-    assert replace(plan, seed=1).agreement() != plan.agreement()
-    assert replace(plan, corpus=replace(plan.corpus, source="elsewhere")).agreement() == plan.agreement()
-
-
-def test_one_party_is_no_federation(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match="fewer than the 2"):
-        begin(tmp_path / "run", small_plan(), {"north": corpora["north"]})
-    assert not (tmp_path / "run" / "parties").exists()
-
-
-# ---- folders -------------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(CannotWrite, match="file") as refusal:
-            begin(path, small_plan(), corpora)
-        assert "--out" in refusal.value.advice()
-
-
-@pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"plan": {}}', '{"plan": {}, "members": 3, "with_content": true}', "null"]
-)
-def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(content, encoding="utf-8")
-    with pytest.raises(DamagedStore, match=r"run\.json"):
-        reopen(tmp_path)
-
-
-def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
-    names = ["North & South", "north/south", "../../etc", "ß" * 5, "x" * 300, "X" * 300, " ", "."]
-    corpora = {name: Corpus.from_strings([f"river boat {n}"], name=name) for n, name in enumerate(names)}
-    folder = begin(tmp_path / "run", small_plan(), corpora)
-    places = [folder.party(name).resolve() for name in names]
-    assert len(set(places)) == len(names)
-    assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)
 
 
 def test_a_model_without_torch_does_not_wait_for_it() -> None:

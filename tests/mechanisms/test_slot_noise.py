@@ -1,67 +1,18 @@
-"""Sparse Laplace noise on slots: the law it states, by bounds and by draws, and the same noise however it is asked for."""
+"""Sparse Laplace noise on slots: its draws follow the law it states, and are the same noise however they are asked for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from decimal import Decimal, localcontext
-from functools import reduce
 from itertools import pairwise, permutations
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import stats
 
-from securetm.contracts import Array
 from securetm.mechanisms import slot_noise
-from securetm.mechanisms.slot_noise import BOUND_BITS, GAP_BITS, LOW_BITS, ORDER, REACH_BITS, SlotNoise, keystream, shuffled
-from securetm.mechanisms.slot_noise_kernels import EVEN_BITS, GAPS, HIGH, LAWS, LOW, MORE_WORDS, PAGE, SIGNS, Ladders
-
-SECRET, OTHER = bytes(range(32)), bytes(32)
-CHANCE = 1e-7  # that an honest sampler fails one test
-LAWS_TRIED = [
-    SlotNoise(11, 8.0, 0.2, whole=True),
-    SlotNoise(11, 1.0, 0.2, whole=True),
-    SlotNoise(7, 0.1, 1.5, whole=True),
-    SlotNoise(11, 1.3, 0.0, whole=True),
-    SlotNoise(11, 8.0, 0.2, whole=False),
-    SlotNoise(11, 11.0, 0.0, whole=False),
-    SlotNoise(7, 0.1, 0.2, whole=False),
-    SlotNoise(11, 3.0, 1.5, whole=False),
-]
-
-
-def dense(law: SlotNoise, words: Array, secret: bytes = SECRET, first: int = 0) -> Array:
-    """Slots as rows of counts."""
-    ends, ids, weights = law.draw(secret, words, first)
-    return np.asarray(sparse.csr_array((weights, ids, ends), shape=(len(words), law.size)).toarray())
-
-
-def tail(law: SlotNoise, k: Any) -> Any:
-    """P(Y >= k steps), as the law is written down: P(Y = k) proportional to r^|k|."""
-    rate = law.epsilon / law.steps
-    k = np.asarray(k, dtype=float)
-    above = np.exp(-rate * np.maximum(k, 1)) / (1 + math.exp(-rate))
-    below = np.exp(-rate * np.maximum(1 - k, 1)) / (1 + math.exp(-rate))
-    return np.where(k >= 1, above, 1 - below)
-
-
-def misfit(law: SlotNoise, values: Array, shift: int) -> float:
-    """The p-value of counts that should be `shift` steps plus noise, thresholded, by a chi-square over about 60 classes."""
-    steps = np.rint(values * law.steps).astype(np.int64)
-    ladder = np.linspace(tail(law, law.least - shift), 0, 61)[1:-1]
-    rate = law.epsilon / law.steps
-    cuts = np.unique([law.least, *(shift + np.floor(-np.log(ladder * (1 + math.exp(-rate))) / rate)).astype(np.int64)])
-    cuts = cuts[cuts >= law.least]
-    chances = -np.diff(np.concatenate([[1.0], tail(law, cuts - shift), [0.0]]))
-    found = np.bincount(np.searchsorted(cuts, steps, side="right"), minlength=len(cuts) + 1)
-    kept = chances * len(values) >= 5
-    rest = (found[~kept].sum(), chances[~kept].sum() * len(values))
-    found, wanted = np.append(found[kept], rest[0]), np.append(chances[kept] * len(values), rest[1])
-    found, wanted = (found, wanted) if rest[1] >= 1 else (found[:-1], wanted[:-1] * found[:-1].sum() / wanted[:-1].sum())
-    return float(stats.chisquare(found, wanted * found.sum() / wanted.sum()).pvalue)
-
+from securetm.mechanisms.slot_noise import ORDER, SlotNoise, keystream, shuffled
+from securetm.mechanisms.slot_noise_kernels import GAPS, PAGE, Ladders
+from tests.mechanisms.slot_laws import CHANCE, LAWS_TRIED, OTHER, SECRET, dense, misfit
 
 # ---- the law -----------------------------------------------------------------------------------------------------------
 
@@ -133,118 +84,6 @@ def test_density_at_epsilon_eight() -> None:
     assert len(continuous.draw(SECRET, words, 0)[1]) / 400 == pytest.approx(continuous.expected + 1, abs=6 * 21.3 / 20)
     own = dense(discrete, words)[np.arange(400), words]
     assert (own == 1).mean() > 0.99
-
-
-# ---- bound by bound ------------------------------------------------------------------------------------------------
-
-
-PRECISE = 150  # decimal digits
-
-
-def bounds_of(law: SlotNoise, one: int) -> list[Decimal]:
-    """The cumulative chances that the kernel really compares with."""
-    book = law.ladders.book
-    more = (len(book) - LAWS * PAGE) // MORE_WORDS
-    guide = book[one * PAGE : (one + 1) * PAGE].astype(np.int64)
-    cells = np.repeat(np.arange(PAGE - 1), np.diff(guide))
-    found = []
-    for place, cell in enumerate(cells.tolist(), int(guide[0])):
-        words = [int(book[place + i * more]) for i in range(MORE_WORDS)]
-        whole = reduce(lambda high, word: (high << 64) + word, words, cell)
-        found.append(Decimal(whole) / (1 << BOUND_BITS))
-    return found
-
-
-def ratio_of(law: SlotNoise) -> Decimal:
-    return (-Decimal(law.rate.numerator) / Decimal(law.rate.denominator)).exp()
-
-
-@pytest.mark.parametrize(
-    "law", [*LAWS_TRIED, SlotNoise(300, 50.0, 1.5, whole=True), SlotNoise(300, 50.0, 0.2, whole=False)], ids=str
-)
-def test_every_bound_is_the_law_to_the_last_bit(law: SlotNoise) -> None:
-    with localcontext(prec=PRECISE):
-        near = Decimal(2) ** (1 - BOUND_BITS)
-        ratio = ratio_of(law)
-        above = ratio**law.least / (1 + ratio)
-        bits = 0 if law.whole else LOW_BITS
-        gaps, high, low, signs = (bounds_of(law, one) for one in (GAPS, HIGH, LOW, SIGNS))
-        assert len(gaps) == law.size or (1 - above) ** len(gaps) > Decimal(2) ** -GAP_BITS > (1 - above) ** (len(gaps) + 1)
-        assert ratio ** (len(high) << bits) > Decimal(2) ** -REACH_BITS > ratio ** ((len(high) + 1) << bits)
-        assert all(abs(one - (1 - (1 - above) ** (i + 1))) < near for i, one in enumerate(gaps))
-        assert all(abs(one - (1 - ratio ** ((i + 1) << bits))) < near for i, one in enumerate(high))
-        assert abs(signs[0] - ratio / (1 + ratio)) < near
-        assert len(low) == (1 << bits) - 1
-        assert low == sorted(low)
-        wanted = [(1 - ratio ** (i + 1)) / (1 - ratio ** (1 << bits)) for i in range(len(low))]
-        assert all(abs(one - other) < near for one, other in zip(mixed(low), wanted, strict=True))
-
-
-def mixed(low: list[Decimal]) -> list[Decimal]:
-    """Last bits: even chances mostly, and now and then from their ladder."""
-    fine = Decimal(1) / (1 << EVEN_BITS)
-    return [(1 - fine) * (i + 1) / (len(low) + 1) + fine * one for i, one in enumerate(low)]
-
-
-def reaching(law: SlotNoise) -> Callable[[int], Decimal]:
-    """The chance, as it is really drawn, that noise is at least so many steps above the least."""
-    high, low = [Decimal(0), *bounds_of(law, HIGH), Decimal(1)], [Decimal(0), *mixed(bounds_of(law, LOW)), Decimal(1)]
-    bits = 0 if law.whole else LOW_BITS
-
-    def at(far: int) -> Decimal:
-        block, rest = max(far, 0) >> bits, max(far, 0) & ((1 << bits) - 1)
-        if block >= len(high) - 1:
-            return Decimal(0)
-        return (1 - high[block + 1]) + (high[block + 1] - high[block]) * (1 - low[rest])
-
-    return at
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        SlotNoise(2, 1.0, 0.2, whole=True),
-        SlotNoise(2, 2.0**-10, 0.2, whole=True),
-        SlotNoise(2, 100.0, 0.2, whole=True),
-        SlotNoise(2, 8.0, 3.7, whole=True),
-        SlotNoise(2, 8.0, 0.2, whole=False),
-        SlotNoise(2, 2.0**-10, 0.0, whole=False),
-        SlotNoise(2, 100.0, 0.2, whole=False),
-        SlotNoise(2, 8.0, 3.7, whole=False),
-    ],
-    ids=str,
-)
-def test_what_is_drawn_keeps_to_epsilon_with_nothing_left_over(law: SlotNoise) -> None:
-    """From the very bounds that the kernel compares with: every outcome for two words, with word 0 there and without it.
-
-    Without: gaps decide which of the two are left, and how far above the least they are. With: word 0 has its own noise, and
-    what the gaps say of it counts for nothing. Nothing is drawn to more than `most`, where all that lies beyond is put.
-    """
-    with localcontext(prec=PRECISE):
-        reach, negative = reaching(law), bounds_of(law, SIGNS)[0]
-        first, second = bounds_of(law, GAPS)
-        gaps = [first, second - first, 1 - second]
-        left = {(0, 0): gaps[2], (1, 0): gaps[0] * (1 - gaps[0]), (0, 1): gaps[1], (1, 1): gaps[0] ** 2}
-
-        def own(k: int) -> Decimal:
-            """P(1 + noise >= k)."""
-            below = 1 - reach(law.steps - k) if law.steps - k >= 0 else Decimal(0)
-            return (1 - negative) * reach(k - law.steps) + negative * below
-
-        edges = {law.least, law.steps - 1, law.steps, law.steps + 1, law.most - 1, law.most}
-        tried = sorted(
-            {*edges, *np.linspace(law.least, law.most, 400).astype(int).tolist()} & set(range(law.least, law.most + 1))
-        )
-        for other in (0, 1):
-            without, with_word = left[1, other], left[0, other] + left[1, other]
-            odds = [(1 - own(law.least)) * with_word / left[0, other]]
-            for k in tried:
-                end = k == law.most
-                there = own(k) - (0 if end else own(k + 1))
-                noise = reach(k - law.least) - (0 if end else reach(k + 1 - law.least))
-                odds.append(there * with_word / (noise * without))
-            assert max(map(abs, (one.ln() for one in odds))) <= Decimal(law.epsilon)
-            assert max(one.ln() for one in odds) > Decimal(law.epsilon) * Decimal("0.99999")
 
 
 def test_the_drawn_likelihoods_stay_within_epsilon() -> None:
@@ -355,11 +194,7 @@ def test_a_fixed_secret_gives_these_numbers() -> None:
 
 
 VECTOR_WHOLE = ([0, 3, 5, 7], [2, 5, 6, 1, 2, 1, 2], [3.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0])
-VECTOR_FINE = (
-    [0, 2, 5, 7],
-    [5, 7, 0, 5, 6, 4, 6],
-    [249085.0, 89992.0, 279801.0, 82167.0, 61981.0, 98983.0, 111710.0],
-)
+VECTOR_FINE = ([0, 2, 5, 7], [5, 7, 0, 5, 6, 4, 6], [249085.0, 89992.0, 279801.0, 82167.0, 61981.0, 98983.0, 111710.0])
 
 
 # ---- edges ---------------------------------------------------------------------------------------------------------

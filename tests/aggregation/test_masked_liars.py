@@ -1,0 +1,135 @@
+"""False messages of a party, at the coordinator: a wrong share names who sent it, and there is never a wrong sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from securetm.aggregation import shamir
+from securetm.aggregation.identities import SIGNATURE, identity_of
+from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked_messages import HEADER_SIZE, PLACE_SIZE, Kind
+from securetm.errors import (
+    BadSignature,
+    BadVector,
+    BrokenCommitment,
+    Duplicate,
+    FalseSecret,
+    FalseShare,
+    Malformed,
+    Refused,
+    SharesDisagree,
+)
+from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_cupboard, vectors_of
+
+from .tampering import ROUNDS, N, flip
+
+
+def changing(played: Played, kind: Kind, change: Callable[[bytes], bytes], resign: bool = True) -> Played:
+    """The second party sends something else; signed again with its own key, unless the network did it."""
+    liar = played.members[1]
+    identity = identity_of(liar, played.roster, own_cupboard(liar))
+
+    def change_up(name: str, message: bytes) -> bytes:
+        if name != liar or message[1] != kind:
+            return message
+        return identity.sign(change(message[:-SIGNATURE])) if resign else change(message)
+
+    played.change_up = change_up
+    return played
+
+
+def test_a_false_share_names_who_sent_it(played: Played) -> None:
+    first_share = 4 + PLACE_SIZE + shamir.SHARE - 1
+    with pytest.raises(FalseShare) as caught:
+        changing(played, Kind.UNMASKED, lambda m: flip(m, first_share)).play(played.cohort(), vectors_of(played.members))
+    assert (caught.value.sender, caught.value.owner) == (played.members[1], played.members[0])
+
+
+def test_the_share_of_the_other_secret_is_a_false_share(played: Played) -> None:
+    """The holder says that party 0 left although it stayed."""
+    bundle = played.parties[played.members[1]]._prekeys.prepared().bundles[0]
+    start = 4 + PLACE_SIZE
+    lie = changing(played, Kind.UNMASKED, lambda m: m[:start] + bundle[: shamir.SHARE] + m[start + shamir.SHARE :])
+    with pytest.raises(FalseShare):
+        lie.play(played.cohort(), vectors_of(played.members))
+
+
+def test_a_dealer_that_deals_another_secret_is_named() -> None:
+    played = Played(MaskedSum(), names(N))
+    setup = played.parties[played.members[1]].prepare(ROUNDS)
+    commits = setup._seeds
+    parties = {name: seat.prepare(ROUNDS) for name, seat in played.parties.items() if name != played.members[1]}
+
+    def deals_others(message: bytes, honest=setup._deal) -> bytes:
+        setup._seeds = tuple(bytes([seed[0] ^ 1]) + seed[1:] for seed in commits)
+        return honest(message)
+
+    setup._deal = deals_others
+    played.run(played.middle.prepare(ROUNDS), {**parties, played.members[1]: setup})
+    with pytest.raises(FalseSecret) as caught:
+        played.play(played.cohort(), vectors_of(played.members))
+    assert caught.value.sender == played.members[1]
+
+
+def test_a_receipt_for_other_shares_names_both() -> None:
+    with pytest.raises(SharesDisagree):
+        changing(Played(MaskedSum(), names(N)), Kind.STORED, lambda m: flip(m, 40)).prepare(ROUNDS)
+
+
+def test_a_reveal_of_another_number_is_refused() -> None:
+    played = Played(MaskedSum(), names(N))
+
+    def other(name: str, message: bytes) -> bytes:
+        return flip(message, 10) if name == played.members[1] and message[1] == Kind.REVEAL else message
+
+    played.change_up = other
+    with pytest.raises(BadSignature):
+        played.prepare(ROUNDS)
+
+
+def test_a_broken_commitment_is_refused() -> None:
+    played = Played(MaskedSum(), names(N))
+    setup = played.parties[played.members[1]].prepare(ROUNDS)
+    setup._nonce = bytes(32)
+    parties = {name: seat.prepare(ROUNDS) for name, seat in played.parties.items() if name != played.members[1]}
+    with pytest.raises(BrokenCommitment):
+        played.run(played.middle.prepare(ROUNDS), {**parties, played.members[1]: setup})
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        (lambda m: m[:-4], BadVector),
+        (lambda m: m + m[-4:], BadVector),
+        (lambda m: flip(m, 3), Malformed),  # in another party's name
+        (lambda m: flip(m, 80), BadSignature),
+        (lambda m: m[: HEADER_SIZE - 1], BadSignature),
+        (lambda m: b"", Malformed),
+    ],
+)
+def test_masked_vectors_that_are_not_as_promised_are_refused(
+    played: Played, change: Callable[[bytes], bytes], refusal: type[Refused]
+) -> None:
+    with pytest.raises(refusal):
+        changing(played, Kind.MASKED, change, resign=False).play(played.cohort(), vectors_of(played.members))
+
+
+def test_a_refused_message_leaves_the_sum_as_it_was(played: Played) -> None:
+    cohort, vectors = played.cohort(), vectors_of(played.members)
+    middle, parties = played.begin(cohort, vectors, MaskedSum().admit(TERMS, cohort))
+    sent = {name: party.begin()[0][1] for name, party in parties.items()}
+    for name, message in sent.items():
+        with pytest.raises(Refused):
+            middle.receive(name, flip(message, 80))
+        middle.receive(name, message)
+        with pytest.raises(Duplicate):
+            middle.receive(name, message)
+    for name, request in middle.expire(()):
+        middle.receive(name, parties[name].receive(COORDINATOR, request)[0][1])
+    middle.expire(())
+    total = played.middle.answer(cohort.round_id).total
+    assert total is not None
+    assert np.array_equal(np.concatenate([p.ravel() for p in total.values()]), sum(vectors.values()))

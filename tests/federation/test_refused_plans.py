@@ -1,0 +1,121 @@
+"""Plans and folders that no run can be made of are refused before any document is read, with what to do instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting, CannotWrite, DamagedStore, Misuse, NotFound, SecuretmError, UnknownSetting
+from securetm.federation.folder import begin, reopen
+from securetm.plans import plan_from_tables, read_plan
+
+from .conftest import small_plan
+
+UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
+    "model": ({"model.name": "magic"}, NotFound, "magic"),
+    "one topic": ({"model.n_topics": 1}, BadSetting, "n_topics"),
+    "learning rate": ({"model.learning_rate": -0.1}, BadSetting, "learning_rate"),
+    "learning rate in words": ({"model.learning_rate": "slow"}, BadSetting, "learning_rate"),
+    "no rounds": ({"training.rounds": 0}, BadSetting, "rounds"),
+    "held out": ({"training.held_out": 1.5}, BadSetting, "held_out"),
+    "nothing held out": ({"training.held_out": 0}, BadSetting, "held_out"),
+    "stop": ({"training.stop": "now"}, BadSetting, "stop"),
+    "every": ({"training.every": 0}, BadSetting, "every"),
+    "patience": ({"training.patience": 0}, BadSetting, "patience"),
+    "tolerance": ({"training.tolerance": -1}, BadSetting, "tolerance"),
+    "section": ({"trainings.rounds": 5}, UnknownSetting, "trainings"),
+    "setting": ({"training.round": 5}, UnknownSetting, "round"),
+    "setting of a model": ({"model.topics": 5}, UnknownSetting, "topics"),
+    "type": ({"training.rounds": 2.5}, BadSetting, "rounds"),
+    "truth": ({"tokeniser.lower": "maybe"}, BadSetting, "lower"),
+    "a number for a section": ({"training": 5}, BadSetting, "training"),
+    "a number for a model": ({"model": 5}, BadSetting, "model"),
+    "a section for a number": ({"seed.x": 5}, BadSetting, "seed"),
+    "seed": ({"seed": -1}, BadSetting, "seed"),
+    "huge seed": ({"seed": 2**63}, BadSetting, "seed"),
+    "vocabulary file": ({"vocabulary.source": "file", "vocabulary.file": "absent.txt"}, BadSetting, "absent.txt"),
+    "no vocabulary file": ({"vocabulary.source": "file"}, BadSetting, "file"),
+    "vocabulary source": ({"vocabulary.source": "guess"}, BadSetting, "source"),
+    "max_words": ({"vocabulary.max_words": 1}, BadSetting, "max_words"),
+    "max_share": ({"vocabulary.max_share": 0}, BadSetting, "max_share"),
+    "stop words": ({"tokeniser.stop_words": "absent.txt"}, BadSetting, "absent.txt"),
+    "pattern": ({"tokeniser.pattern": "("}, BadSetting, "pattern"),
+    "min_length": ({"tokeniser.min_length": 0}, BadSetting, "min_length"),
+    "partition": ({"corpus.partition": "half"}, BadSetting, "partition"),
+    "parties": ({"corpus.parties": 0}, BadSetting, "parties"),
+    "alpha": ({"corpus.alpha": 0}, BadSetting, "alpha"),
+    "no epsilon at all": ({"profile": "dp-local", "privacy.epsilon": 0}, BadSetting, "epsilon = 0"),
+    "no noise at all": ({"profile": "dp-local", "privacy.noise": "0.0"}, BadSetting, "noise = 0"),
+    "an epsilon without end": ({"profile": "dp-local", "privacy.epsilon": float("inf")}, BadSetting, "epsilon"),
+    "a budget under no budget": ({"privacy.epsilon": 3.0}, BadSetting, "epsilon"),
+    "profile": ({"profile": "magic"}, NotFound, "magic"),
+    "profile file": ({"profile": "absent.toml"}, NotFound, "absent.toml"),
+}
+
+
+@pytest.mark.parametrize("what", UNSOUND)
+def test_an_unsound_plan_is_refused_before_any_document_is_read(what: str) -> None:
+    overrides, kind, named = UNSOUND[what]
+    with pytest.raises(kind) as refusal:
+        read_plan(None, overrides)
+    assert isinstance(refusal.value, Misuse)
+    assert refusal.value.exit_code == 2
+    assert named in str(refusal.value)
+    assert refusal.value.advice()
+
+
+@pytest.mark.parametrize("override", ["seed.x", "model.name.x", "model.x.y"])
+def test_a_setting_inside_a_number_of_the_file(override: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('seed = 1\n[model]\nname = "prodlda"\nx = 1\n', encoding="utf-8")
+    with pytest.raises(Misuse) as refusal:
+        read_plan(tmp_path / "plan.toml", {override: "5"})
+    assert refusal.value.advice()
+
+
+def test_a_plan_as_kept_is_the_plan(tmp_path: Path) -> None:
+    plan = small_plan(training__rounds=7)
+    again = plan_from_tables(json.loads(json.dumps(plan.tables())), "run.json")
+    assert again == plan
+    assert again.agreement() == plan.agreement()
+    assert replace(plan, seed=1).agreement() != plan.agreement()
+    assert replace(plan, corpus=replace(plan.corpus, source="elsewhere")).agreement() == plan.agreement()
+
+
+def test_one_party_is_no_federation(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match="fewer than the 2"):
+        begin(tmp_path / "run", small_plan(), {"north": corpora["north"]})
+    assert not (tmp_path / "run" / "parties").exists()
+
+
+# ---- folders -------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(CannotWrite, match="file") as refusal:
+            begin(path, small_plan(), corpora)
+        assert "--out" in refusal.value.advice()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"plan": {}}', '{"plan": {}, "members": 3, "with_content": true}', "null"]
+)
+def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DamagedStore, match=r"run\.json"):
+        reopen(tmp_path)
+
+
+def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
+    names = ["North & South", "north/south", "../../etc", "ß" * 5, "x" * 300, "X" * 300, " ", "."]
+    corpora = {name: Corpus.from_strings([f"river boat {n}"], name=name) for n, name in enumerate(names)}
+    folder = begin(tmp_path / "run", small_plan(), corpora)
+    places = [folder.party(name).resolve() for name in names]
+    assert len(set(places)) == len(names)
+    assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)

@@ -1,0 +1,82 @@
+"""When training ends: after so many rounds, or when what is measured has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import Unwatched, begin
+from securetm.federation.simulation import execute
+from securetm.federation.stopping import Stopping, relative_change
+from securetm.plans import TrainingChoice
+
+from .conftest import small_plan
+
+
+def stopping(history: list[float], **choice: Any) -> Stopping:
+    return Stopping(TrainingChoice(**{"stop": "held_out", "patience": 2, "tolerance": 0.1, **choice}), history)
+
+
+@pytest.mark.parametrize(
+    ("history", "settled"),
+    [
+        ([], False),
+        ([100.0], False),
+        ([100.0, 100.0], False),  # too short to judge
+        ([100.0, 100.0, 100.0], True),
+        ([100.0, 99.0, 95.0], True),  # less than a tenth better
+        ([100.0, 99.0, 89.0], False),
+        ([100.0, 89.0, 99.0], False),  # one of the last two was better
+        ([50.0, 60.0, 70.0], True),
+        ([70.0, 60.0, 50.0, 49.0, 48.0], True),
+        ([0.0, 0.0, 0.0], True),  # nothing moves any more
+    ],
+)
+def test_settled(history: list[float], settled: bool) -> None:
+    assert stopping(history).settled() is settled
+
+
+def test_without_tolerance_standing_still_is_settled() -> None:
+    assert stopping([5.0, 5.0, 5.0], tolerance=0.0).settled()
+    assert not stopping([5.0, 5.0, 4.999], tolerance=0.0).settled()
+
+
+@pytest.mark.parametrize("stop", ["weights", "held_out"])
+def test_measures_are_taken_every_so_many_rounds(stop: str) -> None:
+    assert [n for n in range(1, 13) if stopping([], stop=stop, every=5).due(n)] == [5, 10]
+
+
+def test_a_number_of_rounds_needs_no_measure() -> None:
+    assert not any(stopping([], stop="rounds", every=1).due(n) for n in range(1, 9))
+
+
+def test_the_best_so_far_is_noted() -> None:
+    judged = stopping([])
+    assert [judged.note(value) for value in (3.0, 4.0, 2.0, 2.0)] == [True, False, True, True]
+    assert judged.history == [3.0, 4.0, 2.0, 2.0]
+
+
+def test_what_is_not_a_number_is_never_the_best() -> None:
+    judged = stopping([])
+    assert [judged.note(value) for value in (float("nan"), 3.0, float("nan"), 2.0)] == [False, True, False, True]
+
+
+def test_relative_change_looks_at_weights_only() -> None:
+    before = {"weights": np.array([3.0, 4.0]), "step": np.array([1])}
+    after = {"weights": np.array([3.0, 4.5]), "step": np.array([900])}
+    assert relative_change(before, after) == pytest.approx(0.1)
+    assert relative_change(before, before) == 0.0
+
+
+@pytest.mark.parametrize("stop", ["weights", "held_out"])
+def test_a_run_ends_when_its_measure_has_settled(stop: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(
+        training__stop=stop, training__rounds=200, training__every=2, training__patience=1, training__tolerance=0.99
+    )
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
+    assert result["rounds"] == 4  # the first two measures differ by less than 99 per cent

@@ -1,0 +1,163 @@
+"""Topics of sentences are drawn from the exact posterior, and every word is counted once, whoever works on it."""
+
+import inspect
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Unit
+from securetm.corpus.corpus import Corpus
+from securetm.federation.questions import PerPerson
+from securetm.models.gibbs.draws import Assignments
+from securetm.models.sentence import sentence_proposals, sentences
+from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.tally import SumTally
+
+from .planted import SAMPLERS, SWEEPS, WORDS, counts_of, planted, rounds
+from .sentence_laws import ETA, chain, distance, drawn, exact, paper_document, paper_words, posterior, spoken
+
+SMALL = {
+    "two topics": (2, [[0, 0, 1], [3], [0, 2, 2, 2]], [0.4, 0.4], 20_000),
+    "uneven alpha": (3, [[0, 0, 1], [3, 0]], [0.2, 1.5, 0.6], 20_000),
+    "one sentence": (17, [[2, 2, 0]], [0.3] * 17, 20_000),
+    "many topics": (7, [[0, 3], [1]], list(np.linspace(0.1, 0.9, 7)), 60_000),
+    "a long sentence": (3, [[0, 1, 2, 3] * 5 + [1, 1], [0]], [0.5, 0.2, 0.9], 20_000),
+}
+
+
+def case(name):
+    k, document, alpha, copies = SMALL[name]
+    return document, np.random.default_rng(k).integers(0, 6, (k, 4)).astype(float), alpha, copies
+
+
+@SAMPLERS
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("name", SMALL)
+def test_a_document_draws_from_its_exact_posterior(name, counted, sampler):
+    document, others, alpha, copies = case(name)
+    model = SentenceLDA(n_topics=len(others), eta=ETA, sweeps=SWEEPS[sampler], sampler=sampler)
+    old = [s % len(others) for s in range(len(document))] if counted else None
+    found = drawn(model, document, others, alpha, copies, old)
+    assert distance(found, posterior(document, others, alpha)) < 0.02
+
+
+@SAMPLERS
+def test_no_topic_is_lost_on_the_way_through_a_long_sentence(sampler):
+    """Halfway the first topic is e^4600 times as likely; at the end both are equally so, and alpha decides."""
+    others = np.array([[500.0, 5.0], [5.0, 500.0]])
+    model = SentenceLDA(n_topics=2, eta=ETA, sweeps=SWEEPS[sampler], sampler=sampler)
+    found = drawn(model, [[0] * 1000 + [1] * 1000], others, [0.3, 0.6], 400)
+    assert abs(found.mean() - 2 / 3) < 0.12
+
+
+@pytest.mark.parametrize("name", ["two topics", "uneven alpha", "many topics"])
+def test_the_ratio_that_was_derived_keeps_the_posterior_and_the_papers_do_not(name):
+    document, others, alpha, _ = case(name)
+    expected = posterior(document, others, alpha)
+    law = np.array(list(expected.values()))
+    states, sweep = chain(document, others, alpha, exact)
+    assert states == list(expected)
+    np.testing.assert_allclose(law @ sweep, law, atol=1e-12)
+    for wrong in (paper_document, paper_words):
+        _, sweep = chain(document, others, alpha, wrong)
+        assert 0.5 * np.abs(np.linalg.matrix_power(sweep, 200)[0] - law).sum() > 0.03
+
+
+_THEN = "            moves = then.chance *"
+_ONE_WORD = """            now = State(now.z, _proposed(w, now.z, given, proposals), 0)
+            then = State(new, _proposed(w, new, given, proposals), 0)
+"""
+_LEAVES = "uniform(given.noise[d], drawn + 2) * now.chance"
+_OWN = " * (diary.here[now.z] + given.alpha[now.z]) / (diary.here[now.z] + 1 + given.alpha[now.z])"
+MUTANTS = {
+    "equation 27": (_LEAVES, _LEAVES + _OWN),
+    "equation 28": (_THEN, _ONE_WORD + _THEN),
+    "no proposal in the ratio": ("* _proposed(w, now.z, given, proposals)", "* 1.0"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTANTS)
+def test_another_ratio_would_be_seen(name, monkeypatch):
+    right, wrong = MUTANTS[name]
+    source = inspect.getsource(sentence_proposals)
+    assert source.count(right) == 1
+    mutant = types.ModuleType("mutant")
+    monkeypatch.setitem(sys.modules, "mutant", mutant)
+    exec(source.replace(right, wrong).replace("cache=True, ", ""), mutant.__dict__)
+    monkeypatch.setattr(sentences, "resample_by_proposals", mutant.resample_by_proposals)
+    with pytest.raises(AssertionError):
+        test_a_document_draws_from_its_exact_posterior("uneven alpha", False, "mh")
+
+
+@SAMPLERS
+@pytest.mark.parametrize("which", range(4))
+def test_a_counted_document_takes_its_old_topics_out_of_the_table(which, sampler):
+    documents, _ = planted(8)
+    model, memory = SentenceLDA(n_topics=4, sampler=sampler), {}
+    start = model.start(documents.vocabulary, np.random.default_rng(which))
+    one = documents.select(np.array([which]))
+    own = counts_of(model, start, one, memory)
+    others = np.random.default_rng(which).poisson(0.05, own.shape)
+    if sampler == "mh":  # its proposals may look at the whole table; where the posterior leaves no choice, they do not matter
+        others[:, :] = 0
+        others[np.arange(WORDS) % 4, np.arange(WORDS)] = 10_000
+        model = SentenceLDA(n_topics=4, sampler=sampler, sweeps=200)
+    with_own = {**start, "counts": others + own, "step": np.array([1])}
+    counted = counts_of(model, with_own, one, dict(memory))
+    late = {**memory, "draws/steps": memory["draws/steps"] - 1}
+    without = counts_of(model, {**with_own, "counts": others}, one, late)
+    np.testing.assert_array_equal(counted, without)
+
+
+@SAMPLERS
+def test_every_word_is_counted_once(sampler):
+    documents, _ = planted(50)
+    model, memory = SentenceLDA(n_topics=5, sweeps=1, sampler=sampler), {}
+    state = rounds(model, model.start(documents.vocabulary, np.random.default_rng(0)), documents, memory, 4)
+    np.testing.assert_array_equal(state["counts"].sum(axis=0), documents.counts.sum(axis=0))
+    assert len(memory["draws/topics"]) == len(documents.sentence_ends)
+    held = model.read(documents, WORDS)
+    kept = Assignments.remembered(memory).recall(held.draw_ends, held.names(documents.keys))
+    np.testing.assert_array_equal(held.counted(kept.topics, model.table(state)), state["counts"])
+
+
+def test_no_row_names_a_place_twice():
+    """Or its length would be told too short, and a clip would let it through."""
+    poured = []
+    tally = types.SimpleNamespace(add=lambda rows, owners: poured.append(rows))
+    model = SentenceLDA(n_topics=2)
+    state = model.start(tuple("abcd"), np.random.default_rng(0))
+    documents = spoken([[[0, 1, 0], [1, 0], [0, 0, 3], [3]]], 4)
+    model.query(state).answer(documents, tally, {}, np.random.default_rng(0))
+    (row,) = poured
+    assert len(np.unique(row.indices)) == row.nnz <= 6
+    assert row.sum() == 9
+
+
+@SAMPLERS
+def test_threads_change_nothing(sampler):
+    documents, _ = planted(41)
+    fits = [SentenceLDA(n_topics=3, threads=n, sampler=sampler).fit(documents, epochs=3) for n in (1, 2, 5)]
+    for fitted in fits[1:]:
+        np.testing.assert_array_equal(fitted.learned.state["counts"], fits[0].learned.state["counts"])
+        np.testing.assert_array_equal(fitted.transform(documents), fits[0].transform(documents))
+
+
+def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
+    documents, _ = planted(30)
+    model = SentenceLDA(n_topics=3)
+    state = model.start(documents.vocabulary, np.random.default_rng(0))
+    whole = counts_of(model, state, documents, {})
+    monkeypatch.setattr(sentences, "_CHUNK", 30)
+    np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
+    query = PerPerson(model.query(state))
+    persons = np.random.default_rng(1).integers(0, 9, 30)
+    ends = {"sentence_ends": documents.sentence_ends, "keys": documents.keys}
+    owned = Corpus.from_tokens(documents.tokens, documents.token_ends, documents.vocabulary, persons=persons, **ends)
+    tally = SumTally(query.terms, persons=persons)
+    query.answer(owned, tally, {}, np.random.default_rng(0))
+    assert query.terms.unit is Unit.PERSON
+    np.testing.assert_array_equal(tally.blocks()["counts"], whole)

@@ -1,0 +1,75 @@
+"""Sentences are read as they stand: long ones are cut evenly, and whose they are stays with them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from securetm.errors import NoSentences
+from securetm.models.estimator import as_documents
+from securetm.models.gibbs.draws import NEVER, Assignments
+from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.models.sentence.sentences import Sentences
+
+from .planted import WORDS, planted, rounds
+from .sentence_laws import copies_of, spoken
+
+
+def as_lists(held):
+    """Back to sentences, each as its words in order of number."""
+    s = held.spoken
+    found = []
+    for d in range(len(held)):
+        words = s.kinds[s.kind_ends[d] : s.kind_ends[d + 1]]
+        assert len(set(words)) == len(words)
+        own = range(s.draw_ends[d], s.draw_ends[d + 1])
+        parts = [slice(s.word_ends[i], s.word_ends[i + 1]) for i in own]
+        found.append([sorted(np.repeat(words[s.places[p]], s.counts[p]).tolist()) for p in parts])
+    return found
+
+
+def test_sentences_are_read_as_they_stand():
+    given = [[[3, 1, 3], [1], [2, 2]], [], [[1, 0]], [[0], [0], [3, 0]]]
+    held = Sentences.of(spoken(given, 4), 4)
+    assert as_lists(held) == [[sorted(sentence) for sentence in document] for document in given]
+    np.testing.assert_array_equal(held.lengths, [0, 6, 6, 8, 12])
+    empty = Sentences.of(spoken([], 4), 4)
+    assert len(empty) == 0
+    assert empty.draw_ends.tolist() == [0]
+
+
+def test_long_sentences_are_cut_into_even_parts():
+    given = [[list(range(7)), [1, 2, 3]], [[5]], [list(range(6))]]
+    held = Sentences.of(spoken(given, 7), 7, longest=3)
+    expected = [[[0, 1], [2, 3], [4, 5, 6], [1, 2, 3]], [[5]], [[0, 1, 2], [3, 4, 5]]]
+    assert as_lists(held) == expected
+    assert len(SentenceLDA(longest=3).read(spoken(given, 7), 7).spoken.word_ends) == 8
+
+
+def test_bare_counts_have_no_sentences_and_that_is_said():
+    counts = as_documents(np.ones((3, 4), dtype=np.int64))
+    with pytest.raises(NoSentences) as refusal:
+        SentenceLDA(n_topics=2).fit(counts)
+    assert "sentence_ends" in refusal.value.hint
+    fitted = SentenceLDA(n_topics=2).fit(copies_of([[0, 1], [2, 3]], 4, 5), epochs=2)
+    with pytest.raises(NoSentences):
+        fitted.transform(sparse.csr_array(np.ones((3, 4), dtype=np.int64)))
+
+
+def test_topics_follow_their_documents_and_where_sentences_end_is_part_of_them():
+    documents, _ = planted(20)
+    model, memory = SentenceLDA(n_topics=3), {}
+    state = rounds(model, model.start(documents.vocabulary, np.random.default_rng(0)), documents, memory, 2)
+    held = model.read(documents, WORDS)
+    before = Assignments.remembered(memory).recall(held.draw_ends, held.names(documents.keys))
+    order = np.random.default_rng(4).permutation(20)[:12]
+    moved = documents.select(order)
+    some = model.read(moved, WORDS)
+    after = Assignments.remembered(memory).recall(some.draw_ends, some.names(moved.keys))
+    for here, there in enumerate(order):
+        expected = before.topics[before.draw_ends[there] : before.draw_ends[there + 1]]
+        np.testing.assert_array_equal(after.topics[after.draw_ends[here] : after.draw_ends[here + 1]], expected)
+    assert (after.steps == state["step"][0] - 1).all()
+    joined = model.read(spoken([[[0, 1, 2, 3]]], 4, keys=[5]), 4).names(np.array([5]))
+    parted = model.read(spoken([[[0, 1], [2, 3]]], 4, keys=[5]), 4).names(np.array([5]))
+    assert joined != parted
+    assert Assignments.remembered(memory).recall(np.array([0, 1]), joined).steps == [NEVER]
