@@ -41,7 +41,7 @@ class Watch(Protocol):
         ...
 
     def opened(self, serial: int, answer: Answer) -> None:
-        """When the coordinator has learned an answer."""
+        """When the coordinator has learned an answer: as it sees it, before it adds noise of its own where it is to."""
         ...
 
     def trained(self, done: int, total: int) -> None:
@@ -241,10 +241,19 @@ class Coordinator:
         cohort = replace(unnamed, round_id=round_identity(*marks))
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._witnesses() if self.questions.paid else {})
-        answer, traffic = self._exchange(cohort, terms, requests)
+        opened, traffic = self._exchange(cohort, terms, requests)
+        desk = Desk(cohort, self.entropy, self.store)
+        answer = as_opened(opened, self.profile, terms, desk)
         self._record(ask, answer, traffic, time.perf_counter() - begun)
-        self.watch.opened(self._serial, answer)
+        self.watch.opened(self._serial, self._seen(opened, answer, terms, desk))
         return answer
+
+    def _seen(self, opened: Answer, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        """What it knows of a sum: whoever adds the noise has had the sum without it in its hands."""
+        others = tuple(m for m in self.profile.mechanisms if not getattr(m, "by_opener", False))
+        if others == self.profile.mechanisms:
+            return answer
+        return as_opened(opened, replace(self.profile, mechanisms=others), terms, desk)
 
     def _cohort(self, question: str) -> Cohort:
         return cohort_of(self.profile, self.members, number=self._number(question), seed=self.plan.seed)
@@ -272,8 +281,7 @@ class Coordinator:
     def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
         traffic = self._carry(self._seat.round(cohort, terms, None), cohort.round_id, requests)
-        desk = Desk(cohort, self.entropy, self.store)
-        return as_opened(self._opened(cohort), self.profile, terms, desk), traffic
+        return self._opened(cohort), traffic
 
     def _opened(self, cohort: Cohort) -> Answer:
         """What the seat opens; where too few are left because their messages were refused, the first refusal says why."""

@@ -15,13 +15,14 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import ClosedCiphertext, SecuretmError, UnreadableMessage
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
+from securetm.federation.store import read_arrays
 from securetm.leakage.attack import Attack, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, parcels, said_by_parties, totals
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
-from securetm.leakage.views import VOCABULARY, View
+from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.plans import plan_from_tables
 from securetm.profiles import profile_names
 
@@ -128,6 +129,20 @@ def test_plain_answers_add_up_to_the_total_also_on_a_grid(made: Made) -> None:
     for total in totals(seen(folder, TOTAL)):
         np.testing.assert_allclose(summed[total.asked.serial], total.blocks["counts"], atol=1e-9)
         assert np.abs(total.blocks["counts"]).max() < 1000
+
+
+def test_a_coordinator_that_adds_the_noise_is_recorded_with_the_sum_before_it(made: Made) -> None:
+    """Under dp-central it has every exact sum in its hands; whoever reads the finished model has none of them."""
+    folder = made("dp-central", "lda")
+    exact = [total.blocks["counts"] for total in totals(seen(folder, TOTAL))]
+    assert len(exact) == 2
+    assert all(table.min() == 0 and table.sum() > 0 for table in exact)  # with noise, counts of nothing are below 0 too
+    released = read_arrays(folder.model, bare=True)[0]["counts"]
+    assert np.abs(released - exact[-1]).max() > 3
+    reader = view_of(
+        folder, Adversary("model reader", "honest-but-curious", (MODEL, VOCABULARY)), attack_called("membership"), 2
+    )
+    assert reader.seen == {}
 
 
 def test_the_control_keeps_counts_counts(made: Made) -> None:

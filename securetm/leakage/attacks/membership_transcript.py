@@ -94,7 +94,6 @@ ATTACK = Attack(
         "intervals are over the documents of one run: another training of the same documents may tell more or fewer",
         "the threshold is set so that surely no more than the share of others lies above it, which costs some members",
         "what a document's own draws of topics give away, which follow from public numbers for whoever knows its key",
-        "noise that the coordinator adds itself: a run records totals with it, and whoever adds it knows them without",
     ),
     remark="as many candidates are members as were trained on, and the rest were held out; in the world there are far more "
     "others, so a found member is less sure than it looks here",
