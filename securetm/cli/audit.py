@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.output import Json
 from securetm.cli.report import Examples, Html, Markdown, check_places, hand_out
+from securetm.errors import AuditInterrupted, KeepsAlready
+
+if TYPE_CHECKING:
+    from securetm.federation.folder import Stages
+    from securetm.leakage.findings import Audit
+    from securetm.leakage.plans import AuditPlan
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +29,9 @@ def audit(
     run: Annotated[Path | None, typer.Option(help="The folder of a run made with --record, to be tried too.")] = None,
     html: Html = None,
     markdown: Markdown = None,
-    keep: Annotated[Path | None, typer.Option(help="Keep the runs that the audit makes in this folder.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the runs that the audit makes in this folder, which must be empty or new.")
+    ] = None,
     evidence: Annotated[
         Path | None, typer.Option(help="Keep results in this folder, and carry out only what is missing there or stale.")
     ] = None,
@@ -35,29 +44,80 @@ def audit(
     """
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
-    from securetm.leakage.audit import audit as carried_out
-    from securetm.leakage.evidence import renewed
-    from securetm.leakage.plans import read_audit_plan
-    from securetm.reports.audit_reading import write_record
-    from securetm.reports.audit_tables import show_audit
-    from securetm.reports.progress import Bars
-    from securetm.reports.terminal import screen
-
     check_places(html, markdown)
-    to = screen()
-    with Bars(to) as bars:
-        whole, carry_out = read_audit_plan(plan), partial(carried_out, keep=keep, stages=bars)
-        found = renewed(whole, evidence, partial(carry_out, whole=whole)) if evidence is not None else carry_out(whole, run)
-    if found is None:
-        to.print(f"Nothing of {plan} is missing or stale in {evidence}.", markup=False)
-        if json:
-            print_json({"plan": whole.name, "run": "", "findings": []})
-        return
+    _check_empty(keep)
+    with _told_if_interrupted(evidence, keep):
+        from securetm.reports.audit_reading import write_record
+        from securetm.reports.audit_tables import show_audit
+        from securetm.reports.progress import Bars
+        from securetm.reports.terminal import screen
+
+        to = screen()
+        with Bars(to) as bars:
+            found = _carried_out(plan, run, evidence, keep, bars)
     if evidence is not None:
-        to.print(f"This is what was carried out now; {evidence} has all that was kept.", markup=False)
+        to.print(_how_many_kept(found, plan, evidence), markup=False)
     show_audit(found, examples, to)
     if run is not None:
         to.print(f"Kept: {write_record(found, run, examples)}; show it again with securetm report {run}", markup=False)
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims:
         raise typer.Exit(1)
+
+
+def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages) -> Audit:
+    """The audit; with a folder of evidence what is missing there, in pieces, beside what was kept of the plan."""
+    from securetm.leakage.audit import audit as carried_out
+    from securetm.leakage.audit import check_plan
+    from securetm.leakage.evidence import read_evidence, renewed
+    from securetm.leakage.plans import read_audit_plan
+    from securetm.reports.audit_kept import whole_audit
+
+    plan = read_audit_plan(name)
+    if evidence is None:
+        return carried_out(plan, run, keep=keep, stages=bars)
+    check_plan(plan)
+    made: list[tuple[AuditPlan, Audit]] = []
+
+    def carry_out(piece: AuditPlan) -> Audit:
+        own = None if keep is None else keep / f"part-{len(made) + 1}"  # pieces may have runs of one name
+        made.append((piece, carried_out(piece, keep=own, stages=bars, whole=plan)))
+        return made[-1][1]
+
+    renewed(plan, evidence, carry_out)
+    return whole_audit(plan, made, read_evidence(evidence))
+
+
+def _check_empty(keep: Path | None) -> None:
+    """The runs of two audits in one folder could not be told apart, nor by which version they were made."""
+    from securetm.reports.writing import private_folder
+
+    if keep is None:
+        return
+    private_folder(keep)
+    if any(keep.iterdir()):
+        raise KeepsAlready(str(keep))
+
+
+def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
+    from securetm.reports.letters import counted
+
+    before = sum(bool(finding.kept) for finding in found.findings)
+    if before == len(found.findings):
+        return f"Nothing of {plan} is missing or stale in {evidence}: all that follows was kept there."
+    now = counted(len(found.findings) - before, "result was", "results were")
+    return f"{now} made now, and {counted(before, 'result')} of the same plan kept in {evidence} before."
+
+
+@contextmanager
+def _told_if_interrupted(evidence: Path | None, keep: Path | None) -> Iterator[None]:
+    """Says what is left of an audit that somebody ends, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        emptied = "" if keep is None else "; empty the folder of --keep before"
+        if evidence is not None:
+            again = f"repeat the command: it goes on with what is missing{emptied}"
+            raise AuditInterrupted(f"every part of it that was over is kept in {evidence}", again) from stop
+        again = f"begin it again{emptied}; with --evidence FOLDER an audit keeps its results and goes on where it was"
+        raise AuditInterrupted("no result was kept", again) from stop

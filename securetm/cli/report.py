@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from securetm.cli.output import Json, print_json
-from securetm.errors import CannotWrite
+from securetm.errors import CannotWriteReport
 
 if TYPE_CHECKING:
     from securetm.leakage.findings import Audit
@@ -46,7 +46,7 @@ def check_places(*wanted: Path | None) -> None:
     """Refuses a file that cannot be written before anything is carried out for it."""
     for path in wanted:
         if path is not None and (path.is_dir() or not path.resolve().parent.is_dir()):
-            raise CannotWrite(str(path), "it is a folder" if path.is_dir() else "its folder is not there")
+            raise CannotWriteReport(str(path), "it is a folder" if path.is_dir() else "its folder is not there")
 
 
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int, json: bool) -> None:

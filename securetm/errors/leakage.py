@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from securetm.errors.running import CannotWrite
 from securetm.errors.tree import Misuse, SecuretmError
 
 
@@ -89,3 +90,46 @@ class EndedEarly(UnreadableMessage):
     """the training ended before the last round of its plan, so totals of {sender} are missing that shadow models have"""
 
     hint = "repeat the run with as many rounds as it takes, or with a budget that lasts for all of them (--epsilon)"
+
+
+@dataclass(eq=False)
+class AuditInterrupted(SecuretmError):
+    """the audit was interrupted; {kept}"""
+
+    kept: str
+    advised: str
+    hint = "{advised}"
+
+
+@dataclass(eq=False)
+class KeepsAlready(Misuse):
+    """--keep {path} holds files already, and runs of two audits would be mixed there"""
+
+    path: str
+    hint = "name a folder that is empty or not there yet"
+
+
+@dataclass(eq=False)
+class CannotWriteReport(CannotWrite):
+    """{path} cannot be written: {problem}"""
+
+    hint = "name another place, in a folder that is there and that you may write to"
+
+
+@dataclass(eq=False)
+class RunNotPossible(Misuse):
+    """{where}: the runs that it asks for cannot be made: {problem}"""
+
+    where: str
+    problem: str
+    advised: str
+    hint = "{advised}"
+
+
+@dataclass(eq=False)
+class SmallerUnit(Misuse):
+    """the attack {attack!r} guesses at whole documents, and a claim about a {unit} says nothing of those"""
+
+    attack: str
+    unit: str
+    hint = "try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is"

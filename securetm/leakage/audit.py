@@ -26,11 +26,12 @@ from securetm.federation.folder import RunFolder, Stages, Unwatched, reopen
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.controls import of_chance
-from securetm.leakage.demonstration import Demonstrations, claimed_by, claims
+from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_by, claims
 from securetm.leakage.findings import Audit, Finding, Measured, judged_alone, measured, with_baseline
 from securetm.leakage.lying import Lies
+from securetm.leakage.meddling import Meddling
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
-from securetm.leakage.recorded import check_recorded, granted_to, questions_of, view_of
+from securetm.leakage.recorded import check_recorded, granted_to, questions_of, rounds_read, view_of
 from securetm.leakage.refusals import tried_below_minimum
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.verdicts import NOT_TESTED
@@ -63,8 +64,8 @@ def audit(
         if not trials:
             raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
         check_recorded(given)
-    for trial in trials:
-        _check(trial)
+    if whole is None:
+        check_plan(plan, given)
     with _place(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
@@ -75,7 +76,7 @@ def audit(
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    said = (_left_out(plan, trials), seconds, securetm.__version__, _how(plan, given), refused, today)
+    said = (left_out(plan, trials, given), seconds, securetm.__version__, how_again(plan, given), refused, today)
     return Audit(plan.name, plan.title, name, found, *said)
 
 
@@ -89,8 +90,8 @@ def _place(keep: Path | None) -> Iterator[Path]:
 
 
 def _is_for(trial: Trial, given: RunFolder) -> bool:
-    """A run that somebody brings is one run, without canaries, of parties that lie no more than they do."""
-    alone = not trial.without and not trial.canaries and not trial.liars
+    """A run that somebody brings is one run, without canaries, of roles that lie no more than they do."""
+    alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
     return alone and given.plan.model.name in attack_called(trial.attack).models
 
 
@@ -155,8 +156,17 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
     return with_baseline(tuple(found))
 
 
+def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
+    """What a plan says of its attacks and of the runs that they need, before anything is trained."""
+    for number, trial in enumerate(plan.trials, start=1):
+        if given is None or _is_for(trial, given):
+            _check(trial)
+            needed = trial if given is None else replace(trial, run=_like(trial, given), profiles=(trial.expect_fail,))
+            check_runs(needed, f"{plan.name}.toml, [[trial]] number {number}")
+
+
 def _check(trial: Trial) -> None:
-    """What a plan says of an attack, before anything is trained."""
+    """What a trial says of its attack."""
     attack, where = attack_called(trial.attack), f"the trial of {trial.attack}"
     problem = f"is none of {'; '.join(attack.measures)}"
     require(trial.measure in attack.measures, where, "measure", trial.measure, problem)
@@ -179,6 +189,9 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
     """The run that is attacked, and the one to compare it with."""
     if trial.liars:
         return runs.run(profile, trial.run, lies=Lies(trial.liars, trial.attack, attack_called(trial.attack).lie)), None
+    if trial.meddled:
+        meddle = attack_called(trial.attack).meddle
+        return runs.run(profile, trial.run, lies=Meddling(trial.meddled, trial.attack, meddle, trial.effort)), None
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
     return runs.run(profile, trial.run, canaries=trial.canaries), again
 
@@ -218,6 +231,11 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
         run=folder.path.resolve().name,
         setting=_setting(folder),
         effort=", ".join(_amount(amount, name) for name, amount in trial.effort.items()),
+        spent="nothing" if why else _spent(case, whole[trial.measure]),
+        helpers=trial.helpers,
+        liars=trial.liars,
+        canaries=trial.canaries,
+        without=trial.without,
         citation=attack.citation,
         cost=attack.cost,
         given=attack.given,
@@ -283,14 +301,23 @@ def _setting(folder: RunFolder) -> str:
     return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}"
 
 
+def _spent(case: _Case, found: Measured) -> str:
+    """What of the effort could be spent: a run may have fewer rounds, or documents, than are asked for."""
+    effort, attack = case.trial.effort, case.attack
+    known = {ROUNDS: rounds_read(case.folder, attack.questions, effort[ROUNDS])}
+    if found.of is not None and f"{found.unit}s" in effort:
+        known[f"{found.unit}s"] = found.of
+    return ", ".join(_amount(known.get(name, amount), name) for name, amount in effort.items())
+
+
 def _amount(amount: int, of: str) -> str:
     return f"{amount:,} {of if amount != 1 else of.removesuffix('s')}"
 
 
-def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
-    """What was not tried, as far as the audit knows by itself, after what the plan's author says."""
+def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None = None) -> tuple[str, ...]:
+    """What was not tried, as far as the audit knows by itself, after what the plan's author says of the plan's own runs."""
     attacks = sorted(set(attack_names()) - {trial.attack for trial in trials})
-    sentences = [f"the attack “{attack_called(name).title}” ({name})" for name in attacks]
+    sentences = [f"the attack “{attack_called(name).title}” ({name}){_why_not(name, plan, given)}" for name in attacks]
     for name in dict.fromkeys(trial.threat_model for trial in trials):
         threats = read_threat_model(name)
         own = sorted((trial for trial in trials if trial.threat_model == name), key=attrgetter("helpers"))
@@ -299,10 +326,27 @@ def _left_out(plan: AuditPlan, trials: tuple[Trial, ...]) -> tuple[str, ...]:
         sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
         more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
         sentences += [f"{a.name} with the help of {a.colludes_with_parties} parties, as {name} fears" for a in more]
-    return (*plan.not_tried, *sentences)
+    return (*(plan.not_tried if given is None else _left_out_of(plan, given)), *sentences)
 
 
-def _how(plan: AuditPlan, given: RunFolder | None) -> tuple[str, ...]:
+def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
+    """What was not tried on a run that somebody brings; what the plan's author left out speaks of the plan's own runs."""
+    profile, model = given.plan.make_profile().name, given.plan.model.name
+    others = f"profiles other than {profile}, but for the baselines; models other than {model}; settings other than this run's"
+    refused = "whether the parties of this run refuse a sum below the least number of documents"
+    return (others, *([refused] if plan.refusals else []))
+
+
+def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
+    """Why an attack of the plan was not tried on a run that somebody brings."""
+    if given is None or attack not in {trial.attack for trial in plan.trials}:
+        return ""
+    if given.plan.model.name not in attack_called(attack).models:
+        return f": not made for the model {given.plan.model.name}"
+    return ": needs a second run, made documents or lying parties, which this run has not"
+
+
+def how_again(plan: AuditPlan, given: RunFolder | None = None) -> tuple[str, ...]:
     """What to type to have the same again, where the plan's file and the run lie."""
     run = f" --run {given.path.resolve().name}" if given is not None else ""
     shelf = plan.name if plan.name in audit_plan_names() else f"{plan.name}.toml"

@@ -6,6 +6,8 @@ They lie in a folder that is thrown away, unless somebody wants to keep it.
 from __future__ import annotations
 
 import json
+import math
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,15 +18,19 @@ import torch
 from securetm.contracts import Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
+from securetm.errors import RunNotPossible, SecuretmError
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.simulation import spent_by, train
+from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import corpora_of
 from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
-from securetm.leakage.lying import Lies, lying_parties
+from securetm.leakage.lying import Lies
+from securetm.leakage.meddling import Meddling
+from securetm.leakage.plans import Trial
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of, read_profile
-from securetm.tables import digest
+from securetm.tables import digest, require
 
 
 @dataclass
@@ -37,14 +43,14 @@ class Demonstrations:
     _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
 
     def run(
-        self, profile: str, settings: Mapping[str, Any], without: int = 0, canaries: int = 0, lies: Lies | None = None
+        self, profile: str, settings: Mapping[str, Any], without: int = 0, canaries: int = 0, lies: Lies | Meddling | None = None
     ) -> RunFolder:
         """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
 
         With `canaries`, so many made documents are drawn for each party, and a fair coin puts each among its own or not.
         """
         whole, told = fitting(settings, profile), lies or Lies()
-        changes = {"without": without, "canaries": canaries, "liars": told.liars, "lie": told.name}
+        changes = {"without": without, "canaries": canaries, **told.named()}
         name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
             self.made[name] = self._trained(name, self._planned(whole), without, canaries, told)
@@ -63,7 +69,7 @@ class Demonstrations:
         path.write_text("\n".join(words), "utf-8")
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
-    def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Lies) -> RunFolder:
+    def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Lies | Meddling) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
         documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
         record = None
@@ -72,7 +78,7 @@ class Demonstrations:
         folder = begin(self.place / name, plan, documents, with_content=True, ledgers=self.place / "ledgers" / name)
         if record is not None:
             keep_record(record, folder.path)
-        train(folder, self.stages, parties=lying_parties(folder, lies) if lies.liars else None)
+        train(folder, self.stages, **lies.roles(folder))
         return folder
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
@@ -81,6 +87,31 @@ class Demonstrations:
         if source not in self._corpora:
             self._corpora[source] = corpora_of(plan, self.stages)
         return self._corpora[source]
+
+
+def check_runs(trial: Trial, where: str) -> None:
+    """Refuses settings of a trial's runs that no plan of a run could have, before any of them is made.
+
+    A public list of words that is yet to be made counts as one of two words: what matters is that it may be there.
+    """
+    for name, value in trial.run.items():
+        plain = isinstance(value, int | float | str | bool) and not (isinstance(value, float) and not math.isfinite(value))
+        require(plain, f"{where}, run", name, value, "must be a number, a text, or true or false")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as words:
+        words.write("one\ntwo")
+        words.flush()
+        listed = trial.run.get("vocabulary.source") == "file" and "vocabulary.file" not in trial.run
+        settings = {**trial.run, **({"vocabulary.file": words.name} if listed else {})}
+        for profile in trial.profiles:
+            _check_run(settings, profile, f"{where}, run under {profile}")
+
+
+def _check_run(settings: Mapping[str, Any], profile: str, where: str) -> None:
+    try:
+        plan = read_plan(None, fitting(settings, profile))
+        check_answerable(plan, max(plan.corpus.parties, plan.make_profile().minimum_parties))
+    except SecuretmError as problem:
+        raise RunNotPossible(where, str(problem), problem.advice()) from problem
 
 
 def fitting(settings: Mapping[str, Any], profile: str) -> dict[str, Any]:

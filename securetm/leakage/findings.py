@@ -60,7 +60,13 @@ class Finding:
     tests: int = 1  # of a claimed epsilon in this audit, for which the confidence is corrected
     run: str = ""
     setting: str = ""  # of the run, in words: documents per answer, parties
-    effort: str = ""
+    effort: str = ""  # as the plan asks for it
+    spent: str = ""  # what of it the run had room for
+    helpers: int = 0  # parties that told the adversary all they hold
+    liars: int = 0  # parties that sent what the attack had them send
+    canaries: int = 0  # made documents that were drawn for each party
+    without: int = 0  # parties that a second run, to compare with, was made without
+    kept: str = ""  # the day on which it was found, where it was kept and not made again
     citation: str = ""
     cost: str = ""
     given: str = ""

@@ -83,6 +83,13 @@ def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tu
     return tuple(sorted(found))
 
 
+def rounds_read(folder: RunFolder, questions: Collection[str], rounds: int) -> int:
+    """How many rounds of the training an attack has before it, where it asks for so many: a run may have fewer."""
+    if TRAIN not in questions:
+        return 0
+    return len(serials_of(folder, (TRAIN,), rounds))
+
+
 def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
     """Which question each round put, in the order of the rounds."""
     transcript = _transcript(folder)

@@ -27,6 +27,7 @@ from securetm.reports.findings import (
     figure,
     headline,
     of_whom,
+    quotes,
     refusal_in_words,
     tally,
     unit_of,
@@ -40,7 +41,7 @@ _FEW = 5  # profiles that stand side by side in letters of the usual size
 
 def write_audit(audit: Audit, path: Path, examples: int) -> None:
     """Writes the page."""
-    write_html(path, audit.title, _parts(audit, examples), STYLE)
+    write_html(path, audit.title, _parts(audit, examples), STYLE, private=quotes(audit, examples))
 
 
 def audit_page(audit: Audit, examples: int) -> str:
@@ -102,7 +103,6 @@ def _head(audit: Audit) -> str:
 
 
 def _summary(audit: Audit, examples: int) -> Sequence[str]:
-    quoted = any(finding.examples for finding in audit.findings) and examples > 0
     rows = [(name, *map(str, counts)) for name, *counts in tally(audit)]
     columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in MEANING))
     caption = (
@@ -112,7 +112,7 @@ def _summary(audit: Audit, examples: int) -> Sequence[str]:
     return (
         f"<blockquote>{escape(headline(audit))}</blockquote>\n<p>{CAUTION}</p>",
         grid(columns, rows, caption, "tally"),
-        *([f'<p class=warning role="note"><b>Warning:</b> {QUOTES}</p>'] if quoted else []),
+        *([f'<p class=warning role="note"><b>Warning:</b> {QUOTES}</p>'] if quotes(audit, examples) else []),
     )
 
 

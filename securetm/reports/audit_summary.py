@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from securetm.errors import CannotWrite
 from securetm.leakage.findings import Audit, Finding
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (
@@ -25,22 +24,21 @@ from securetm.reports.findings import (
     figure,
     headline,
     of_whom,
+    quotes,
     refusal_in_words,
     tally,
     tries,
     unit_of,
     verdict,
 )
+from securetm.reports.writing import write_report
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")
 
 
 def write_summary(audit: Audit, path: Path, examples: int) -> None:
     """Writes the summary."""
-    try:
-        path.write_text(summary(audit, examples), encoding="utf-8")
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+    write_report(path, summary(audit, examples), private=quotes(audit, examples))
 
 
 def summary(audit: Audit, examples: int) -> str:

@@ -29,8 +29,6 @@ from securetm.reports.findings import (
     verdict,
 )
 
-_SHOWN = 2  # examples of a finding
-
 
 def show_audit(audit: Audit, examples: int, to: Console) -> None:
     """All of it, in the order in which people ask."""
@@ -40,7 +38,7 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
     _say_why(audit, to)
     for number, finding in enumerate(audit.findings, start=1):
         if finding.examples and examples and (finding.verdict == REFUTED or finding.measured.hits):
-            to.print(_recovered(number, finding, min(examples, _SHOWN)))
+            to.print(_recovered(number, finding, examples))
     _sum_up(audit, to)
     _list("Refused below the least number of documents", [_refusal(audit, n) for n in range(len(audit.refusals))], to)
     _list("Not tried", audit.not_tried, to)

@@ -63,6 +63,11 @@ def _finite(plain: Any) -> Any:
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
+def quotes(audit: Audit, examples: int) -> bool:
+    """Whether a report with so many examples of each finding holds words of documents."""
+    return examples > 0 and any(finding.examples for finding in audit.findings)
+
+
 def headline(audit: Audit) -> str:
     """The first sentences of every report: they never say more than what was tried."""
     shown = [f for f in audit.findings if f.verdict == REFUTED and not f.claimed and not f.baseline]

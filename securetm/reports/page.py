@@ -10,9 +10,9 @@ from html import escape
 from pathlib import Path
 
 from securetm.accounting.calculator.statement import Plot, Table
-from securetm.errors import CannotWrite
 from securetm.reports.budget_tables import cell
 from securetm.reports.plots import in_svg
+from securetm.reports.writing import write_report
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --soft: #5b5b5b; --rule: #c9c9c9; --paper: #fff;
@@ -46,12 +46,9 @@ section, figure, tr, .warning { break-inside: avoid } footer, .note { color: var
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write_html(path: Path, title: str, parts: Sequence[str], style: str = "") -> None:
-    """Writes the page; a folder that is not there, or may not be written to, is said so."""
-    try:
-        path.write_text(framed(title, parts, style), encoding="utf-8")
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
+def write_html(path: Path, title: str, parts: Sequence[str], style: str = "", *, private: bool = False) -> None:
+    """Writes the page; `private` where it quotes documents."""
+    write_report(path, framed(title, parts, style), private=private)
 
 
 def framed(title: str, parts: Sequence[str], style: str = "") -> str:

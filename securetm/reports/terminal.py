@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from securetm.accounting.calculator.statement import named
 from securetm.contracts import Unit
+from securetm.reports.letters import without_commands
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
@@ -19,9 +21,18 @@ BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of
 PER_PARTY = 3  # topics shown of each party's own model
 
 
+class Screen(Console):
+    """A terminal that obeys this program and no text that it shows: words come from files, and these from anywhere."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As any terminal does, without commands that stand among the words."""
+        for part in super().render(renderable, options):
+            yield part if part.control else part._replace(text=without_commands(part.text))
+
+
 def screen() -> Console:
     """The terminal: stderr, so that stdout stays free for --json."""
-    return Console(stderr=True, highlight=False)
+    return Screen(stderr=True, highlight=False)
 
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
