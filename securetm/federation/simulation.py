@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -123,8 +123,14 @@ class _Eyes:
         self.stages.step(done)
 
 
-def train(folder: RunFolder, stages: Stages, workers: int = 1, parties: Parties | None = None) -> Trained:
-    """The federation itself, from invitation to the finished model; an audit may bring parties that do not all keep to it."""
+def train(
+    folder: RunFolder,
+    stages: Stages,
+    workers: int = 1,
+    parties: Parties | None = None,
+    coordinating: Callable[..., Coordinator] = Coordinator,
+) -> Trained:
+    """The federation itself, from invitation to the finished model; an audit may bring roles that do not keep to it."""
     profile = folder.plan.make_profile()
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     recorded = Recorded(parties or _parties(folder, workers), transcript, profile.aggregation.channel)
@@ -133,7 +139,7 @@ def train(folder: RunFolder, stages: Stages, workers: int = 1, parties: Parties 
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
     stages.stage(f"training {folder.plan.model.name} with {len(folder.members)} parties", folder.plan.training.rounds)
     eyes = _Eyes(recorded, stages)
-    coordinator = Coordinator(folder.members, folder.plan, profile, recorded, store, OperatingSystem(), eyes, folder.keys)
+    coordinator = coordinating(folder.members, folder.plan, profile, recorded, store, OperatingSystem(), eyes, folder.keys)
     try:
         trained = coordinator.run()
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Terms
+from securetm.contracts import Array, State, Terms, TopicModel
 from securetm.federation.questions import TRAIN
 from securetm.leakage.views import Public, View
 
@@ -152,6 +152,7 @@ class Attack:
     prepare: Callable[[View, Effort], Any] | None = None
     allowed: Callable[[str, Claimed], float] | None = None
     lie: Callable[[Array, Terms], Array] | None = None  # what a lying party sends in place of its own flat vector
+    meddle: Callable[[State, TopicModel, Effort], State] | None = None  # what a lying coordinator shows in place of its state
     limits: tuple[str, ...] = ()  # what it cannot do, said in the report
     remark: str = ""  # what a reader should know beside the figures
 

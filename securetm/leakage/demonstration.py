@@ -43,7 +43,12 @@ class Demonstrations:
     _corpora: dict[str, Mapping[str, Corpus]] = field(default_factory=dict)
 
     def run(
-        self, profile: str, settings: Mapping[str, Any], without: int = 0, canaries: int = 0, lies: Lies | Meddling | None = None
+        self,
+        profile: str,
+        settings: Mapping[str, Any],
+        without: int = 0,
+        canaries: int = 0,
+        lies: Lies | Meddling | None = None,
     ) -> RunFolder:
         """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
 

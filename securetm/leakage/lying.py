@@ -5,8 +5,9 @@ A lying party keeps to the protocol in all but the numbers: nobody could tell, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from securetm.contracts import Array, Desk, Mechanism, Terms
 from securetm.errors import BrokenAttack
@@ -23,6 +24,14 @@ class Lies:
     liars: int = 0
     name: str = ""
     lie: Callable[[Array, Terms], Array] | None = None
+
+    def named(self) -> Mapping[str, Any]:
+        """What sets a run with these lies apart from others."""
+        return {"liars": self.liars, "lie": self.name}
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
+        """Who takes part in the run in place of those who keep to their word."""
+        return {"parties": lying_parties(folder, self)} if self.liars else {}
 
 
 @dataclass(frozen=True)

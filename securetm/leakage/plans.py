@@ -42,6 +42,7 @@ class Trial:
     canaries: int = 0  # made documents put among each party's own, each of them with chance 1/2
     without: int = 0  # a second run is made without so many parties: the first ones
     liars: int = 0  # parties that send what the attack has them send, in place of their answers: the first ones
+    meddled: int = 0  # rounds of the training in which the coordinator shows what the attack has it show: the first ones
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatM
         raise NotFound("attack", trial.attack, attack_names())
     _check_threat(trial, threats(trial.threat_model), where)
     _check_profiles(trial, where)
-    for name in ("helpers", "canaries", "without", "liars"):
+    for name in ("helpers", "canaries", "without", "liars", "meddled"):
         require(0 <= getattr(trial, name) <= MOST_MADE, where, name, getattr(trial, name), f"must be 0 to {MOST_MADE:,}")
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
     require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")

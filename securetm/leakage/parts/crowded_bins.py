@@ -1,0 +1,68 @@
+"""One or two documents out of the sum of what a network was given of them: whole counts, checked by their lengths.
+
+Each input is log1p of counts at length one, so every word that stands once in a document has the same number. Two numbers that
+explain all words are two documents. That two come apart this way is our own; it knows no gradient and no trap.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.parts.word_bags import readings
+
+_LENGTH = 0.01  # how far from one, in parts of it, lengths may come out
+_LEVELS = np.log1p(np.arange(13))  # counts that are tried where two documents are taken apart
+_MOST_WORDS = 200  # of two documents together
+_MOST_VALUES = 24  # different numbers that may stand for a word that occurs once
+_LEAST = 0.2  # what the smaller of two documents has of both together
+
+
+def one_document(inputs: Array, error: float) -> list[Array]:
+    """The counts of the single document that these inputs are, as one row, if they are one's: then their length is one."""
+    if abs(float(np.linalg.norm(inputs)) - 1.0) > _LENGTH or inputs.min(initial=0.0) < -6 * error:
+        return []
+    return [counts[None, :] for counts in readings(np.where(inputs > 4 * error, inputs, 0.0))[:1]]
+
+
+def two_documents(inputs: Array, error: float) -> list[Array]:
+    """Every pair of documents whose inputs, in whatever parts, add up to these: two rows of counts each, the best pair first.
+
+    The parts add up to one; `error` is how far each number may be off.
+    """
+    there = np.flatnonzero(inputs > 4 * error)
+    if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
+        return []
+    said, found = inputs[there], list[tuple[float, Array]]()
+    for one, two in combinations(_values(said, error), 2):
+        fit = _explained(said, one / _LEVELS[1], two / _LEVELS[1], error)
+        if fit is not None:
+            found.append(fit)
+    pairs = [np.zeros((2, len(inputs)), dtype=np.int64) for _ in found]
+    for pair, (_, counts) in zip(pairs, sorted(found, key=lambda fit: fit[0]), strict=True):
+        pair[:, there] = counts
+    return pairs
+
+
+def _values(said: Array, error: float) -> list[float]:
+    """The different numbers among these, the most frequent first."""
+    order = np.sort(said)
+    groups = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
+    return [float(group.mean()) for group in sorted(groups, key=len, reverse=True)[:_MOST_VALUES]]
+
+
+def _explained(said: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
+    """How badly two scales explain all numbers, and the counts; nothing where they do not, or the lengths do not fit."""
+    if abs(one - two) * _LEVELS[1] <= 2 * error:  # nothing would say which word is whose
+        return None
+    sums = (one * _LEVELS[:, None] + two * _LEVELS[None, :]).ravel()
+    misses = np.abs(said[:, None] - sums)
+    nearest = misses.argmin(axis=1)
+    worst = float(misses[np.arange(len(said)), nearest].max())
+    counts = np.array(np.divmod(nearest, len(_LEVELS)))
+    parts = np.array([one, two]) * np.linalg.norm(_LEVELS[counts], axis=1)
+    if worst > 3 * error or parts.min() < _LEAST or abs(parts.sum() - 1.0) > _LENGTH:
+        return None
+    return worst, counts
