@@ -86,6 +86,7 @@ class Counted:
 
     hits: int
     of: int
+    doubt: float = 1.0  # the part of all doubt (1 - confidence) that is left for it, where a judge spent some already
 
 
 @dataclass(frozen=True)

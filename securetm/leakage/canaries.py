@@ -1,6 +1,7 @@
 """Made documents that a judge puts among the parties' own by fair coins before a run, and his record of where the coins fell.
 
-They are made of words that the parties use anyway. Who was put in is written beside the run for the judge; no attack reads it.
+They are made of words that the parties use anyway. The coins follow from nothing that anybody sees, least of all from the plan's
+seed: they are the operating system's, and lie beside the run for the judge alone. No attack reads them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from securetm.contracts import Array
+from securetm.contracts import Array, Entropy
 from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
 from securetm.leakage.attack import Canaries
 
 LENGTH = 30  # words of one canary, all different: as many as a bounded row of counts may hold
@@ -22,15 +24,20 @@ _IN, _OUT = "in", "out"
 
 
 def with_canaries(
-    documents: Mapping[str, Corpus], each: int, seed: int, words: Sequence[str] | None = None
+    documents: Mapping[str, Corpus],
+    each: int,
+    seed: int,
+    words: Sequence[str] | None = None,
+    entropy: Entropy | None = None,
 ) -> tuple[Mapping[str, Corpus], Corpus]:
     """Every party's documents with those of its `each` canaries whose coin fell for it, and the record of all canaries.
 
-    They are made of the rarer half of the words that the parties use; of a public list, where there is one.
+    They are made of the rarer half of the words that the parties use; of a public list, where there is one. What is in them
+    follows from the seed, for an attacker knows it anyway; coins are of `entropy`, the operating system's where none is given.
     """
-    rng = np.random.default_rng([seed, each])
+    rng, fair = np.random.default_rng([seed, each]), entropy or OperatingSystem()
     listed = _rare_words(documents, words)
-    made = {name: _made(name, each, listed, rng) for name in documents}
+    made = {name: _made(name, _thrown(each, fair), listed, rng) for name in documents}
     put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
     return put, Corpus.concat(list(made.values()), name="canaries")
 
@@ -49,11 +56,16 @@ def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
     return Canaries(_plain(record), tuple(str(name) for name in record.parties), _coins(record))
 
 
-def _made(party: str, each: int, words: tuple[str, ...], rng: np.random.Generator) -> Corpus:
-    """Words drawn for each canary from the whole list: hardly two of them share many."""
-    long = min(LENGTH, len(words))
+def _thrown(coins: int, entropy: Entropy) -> Array:
+    """So many fair coins: bits as they come."""
+    return np.unpackbits(np.frombuffer(entropy.bytes(-(-coins // 8)), dtype=np.uint8), count=coins).astype(bool)
+
+
+def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator) -> Corpus:
+    """Words drawn for each canary from the whole list: hardly two of them share many. `put` says which go in."""
+    each, long = len(put), min(LENGTH, len(words))
     tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
-    coins = np.where(rng.integers(0, 2, each) == 1, _IN, _OUT)
+    coins = np.where(put, _IN, _OUT)
     names = np.full(each, party)
     ends = np.arange(1, each + 1) * long
     return Corpus.from_tokens(tokens, ends, words, name=f"canaries of {party}", labels=coins, parties=names)

@@ -121,6 +121,7 @@ def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float, 
     if isinstance(worth, Bounded):
         found = None if math.isnan(worth.value) else worth.value
         return Measured(name, unit, found, worth.low, worth.high, worth.ceiling)
+    confidence = 1.0 - (1.0 - confidence) * worth.doubt
     low, high = clopper_pearson(worth.hits, worth.of, confidence)
     most = round(worth.of * reachable) if unit == DOCUMENT else worth.of
     ceiling = clopper_pearson(most, worth.of, confidence)[0]

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched
-from securetm.leakage.attack import Bounded, Judged, Posed, Truth
+from securetm.entropy import Seeded
+from securetm.errors import SmallerUnit
+from securetm.federation.folder import RunFolder, Unwatched, reopen
+from securetm.leakage.attack import Bounded, Claimed, Judged, Posed, Truth
 from securetm.leakage.attacks import one_run_epsilon
 from securetm.leakage.attacks.one_run_epsilon import ATTACK, SHOWN
 from securetm.leakage.canaries import LENGTH, RECORD, record_of, with_canaries
@@ -50,13 +52,27 @@ def test_about_half_are_put_in_and_the_record_says_which(parties: Mapping[str, C
         assert set(mine.keys) <= set(corpus.keys)
 
 
-def test_coins_are_those_of_the_seed_and_are_nobody_else_s(parties: Mapping[str, Corpus]) -> None:
-    first, again, other = (with_canaries(parties, 100, seed)[1].labels for seed in (1, 1, 2))
-    assert first is not None
-    assert again is not None
-    assert other is not None
+def _coins(record: Corpus) -> np.ndarray:
+    assert record.labels is not None
+    return np.asarray(record.labels == "in")
+
+
+def test_coins_follow_from_nothing_that_an_attacker_knows(parties: Mapping[str, Corpus]) -> None:
+    """The same documents, plan and seed twice: the canaries are the same, and the coins are others."""
+    first, again = (with_canaries(parties, 100, 1)[1] for _ in range(2))
+    np.testing.assert_array_equal(first.keys, again.keys)
+    assert 150 < (_coins(first) == _coins(again)).sum() < 350  # of 500: outside once in 10^18
+
+
+def test_with_entropy_of_a_test_coins_can_be_repeated_whatever_the_seed(parties: Mapping[str, Corpus]) -> None:
+    first, again, other = (
+        _coins(with_canaries(parties, 101, seed, entropy=Seeded(bytes([key] * 32), unsafe=True))[1])
+        for seed, key in ((1, 1), (2, 1), (1, 2))
+    )
     np.testing.assert_array_equal(first, again)
     assert 150 < (first == other).sum() < 350
+    assert all(30 < part.sum() < 71 for part in np.split(first, len(PARTIES)))  # every party has coins of its own
+    assert len({part.tobytes() for part in np.split(first, len(PARTIES))}) == len(PARTIES)
 
 
 def test_they_are_made_of_the_parties_own_rarer_words(parties: Mapping[str, Corpus]) -> None:
@@ -152,6 +168,15 @@ def test_no_attack_sees_who_is_in(runs: Demonstrations, plain: Mapping[str, Any]
     assert (folder.path / RECORD).is_file()
 
 
+def test_the_judge_finds_his_coins_again_in_a_run_that_was_kept(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
+    folder = runs.run("open", plain, canaries=EACH)
+    kept = reopen(folder.path)
+    inside = np.concatenate([Corpus.load(kept.party(name) / "corpus.npz").keys for name in kept.members])
+    for found in (truth_of(folder, ()).canaries, truth_of(kept, ()).canaries):
+        assert found is not None
+        np.testing.assert_array_equal(found.coins, np.isin(Corpus.load(folder.path / RECORD).keys, inside))
+
+
 def test_a_run_without_canaries_has_none(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
     folder = runs.run("open", plain)
     assert record_of(folder.path, ("word",)) is None
@@ -183,8 +208,9 @@ def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
     found = whole.measures[SHOWN]
     assert isinstance(found, Bounded)
     assert truth.claimed is not None
-    assert found.low < found.ceiling + 1.0 < truth.claimed.epsilon
+    assert found.low < found.ceiling < truth.claimed.epsilon
     ideal, shown = whole.curves
+    assert ideal.label.endswith("on average")  # and no more than that: luck may lift anybody above it
     assert shown.across == (truth.claimed.epsilon,)
     assert shown.up == (found.low,)
     assert list(ideal.up) == sorted(ideal.up)
@@ -218,3 +244,48 @@ def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
     claimed = replace(_played(runs.run("dp-local", plain, canaries=EACH))[1].claimed, epsilon=1.0)  # type: ignore[type-var]
     found = _judged(view, replace(truth, claimed=claimed))
     assert _verdict(found, 1.0)[0] == "refuted"
+
+
+# ---- the ceiling, by itself ----------------------------------------------------------------------------------------
+
+
+def _guessed(right: int, made: int, canaries: int = 200, claimed: Claimed | None = None) -> Judged:
+    """So many guesses, of which so many are right."""
+    coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
+    said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
+    said[made:] = 0
+    return one_run_epsilon.judge(one_run_epsilon.Guesses(said), Truth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
+def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
+    """Whatever is claimed, and however many guesses he dares: there is one ceiling, reached by never being wrong."""
+    claimed = Claimed(epsilon, 1e-5, "document")
+    told = [_guessed(right, made, claimed=claimed) for made in (0, 1, 20, 100, 200) for right in {0, made // 2, made}]
+    found = [one for judged in told for one in judged.measures.values() if isinstance(one, Bounded)]
+    assert len(found) == len(told)
+    assert all(0 <= one.low <= one.value <= one.high <= one.ceiling < 50 for one in found)
+    assert {one.ceiling for one in found} == {max(one.low for one in found)}
+    assert all(np.isfinite(point) for judged in told for drawn in judged.curves for point in (*drawn.across, *drawn.up))
+
+
+def test_with_luck_an_attacker_shows_more_than_an_ideal_one_on_average() -> None:
+    """Why the line of the ideal attacker is no ceiling: 40 right guesses of 40 are not unlikely behind this epsilon."""
+    lucky = _guessed(40, 40, claimed=Claimed(4.4, 1e-5, "document"))
+    ideal, shown = lucky.curves
+    found = lucky.measures[SHOWN]
+    assert isinstance(found, Bounded)
+    assert shown.up[0] > ideal.up[ideal.across.index(4.4)]
+    assert shown.up[0] == found.low <= found.ceiling
+
+
+@pytest.mark.parametrize(
+    ("unit", "says"), [("document", 2.0), ("person", 2.0), ("party", 2.0), ("word", None), ("sentence", None)]
+)
+def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float | None) -> None:
+    claimed = Claimed(2.0, 1e-5, unit)
+    if says is not None:
+        assert one_run_epsilon.allowed(SHOWN, claimed) == says
+        return
+    with pytest.raises(SmallerUnit, match="says nothing of those"):
+        one_run_epsilon.allowed(SHOWN, claimed)

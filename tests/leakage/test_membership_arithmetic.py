@@ -5,11 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.stats import beta, norm
+from scipy.stats import beta, binom, norm
 
 from securetm.errors import BadSetting
 from securetm.leakage.attack import Bounded, Claimed, Counted, Truth
-from securetm.leakage.parts.candidates import BOTH, INSIDE, OUTSIDE, Candidates, allowed, found, judged, measures, ordered, pose
+from securetm.leakage.findings import measured
+from securetm.leakage.intervals import clopper_pearson
+from securetm.leakage.parts.candidates import (
+    BOTH,
+    INSIDE,
+    MEMBER,
+    OUTSIDE,
+    Candidates,
+    allowed,
+    found,
+    judged,
+    measures,
+    ordered,
+    pose,
+)
 from securetm.leakage.parts.document_fits import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios
 from securetm.leakage.parts.roc import bounded_order, curve, found_at, in_order, let_through, rates
@@ -94,11 +108,23 @@ def test_what_is_known_of_nobody_stays_below_the_share() -> None:
 
 def test_members_above_the_threshold_are_counted() -> None:
     others = np.arange(1000) / 1000
-    most = let_through(1000, 0.01, 0.95)
+    most = let_through(1000, 0.01, 0.975)
     threshold = (999 - most) / 1000
-    assert found_at(np.array([threshold, threshold + 1e-9, 2.0, 0.1]), others, 0.01, 0.95) == Counted(2, 4)
-    assert found_at(np.ones(10), np.ones(1000), 0.01, 0.95) == Counted(0, 10)  # all alike: nobody is told apart
+    assert found_at(np.array([threshold, threshold + 1e-9, 2.0, 0.1]), others, 0.01, 0.95) == Counted(2, 4, 0.5)
+    assert found_at(np.ones(10), np.ones(1000), 0.01, 0.95) == Counted(0, 10, 0.5)  # all alike: nobody is told apart
     assert found_at(np.ones(10), np.zeros(50), 0.01, 0.95) == Counted(0, 0)  # too few others to say so
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8])
+def test_threshold_and_interval_together_are_wrong_as_rarely_as_one_of_them(confidence: float) -> None:
+    """Members drawn like others: above a threshold that lets 20 % through lie 20 % of them, and not surely more."""
+    rng, wrong, tries = np.random.default_rng(9), 0, 2000
+    for _ in range(tries):
+        told = found_at(rng.random(200), rng.random(40), 0.2, confidence)
+        wrong += measured("m", MEMBER, told, confidence).low > 0.2
+    assert wrong <= binom.ppf(0.9999, tries, 1 - confidence)
+    both = found_at(np.ones(400), np.zeros(400), 0.01, 0.95)
+    assert measured("m", MEMBER, both, 0.95).low == pytest.approx(clopper_pearson(400, 400, 0.975)[0])
 
 
 def test_the_interval_of_the_area_holds_whatever_the_law() -> None:
@@ -160,7 +186,7 @@ def test_documents_on_both_sides_count_for_nobody() -> None:
     answer = np.array([INSIDE] * 400 + [OUTSIDE] * 400 + [BOTH] * 100, dtype=np.int8)
     scores = np.concatenate([np.ones(400), np.zeros(400), np.full(100, 9.0)])
     worth = judged({"any": scores}, Truth((), {}, {}, answer=answer))
-    assert worth.measures[found(0.01, "any")] == Counted(400, 400)
+    assert worth.measures[found(0.01, "any")] == Counted(400, 400, 0.5)
     assert worth.measures[found(0.001, "any")] == Counted(0, 0)
     assert [drawn.label for drawn in worth.curves] == ["any", "chance"]
     assert all(drawn.kind == "roc" for drawn in worth.curves)

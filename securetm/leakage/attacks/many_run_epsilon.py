@@ -12,6 +12,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Curve, Effort, Judged, Posed, Truth
+from securetm.leakage.intervals import of_each
 from securetm.leakage.parts.empirical_epsilon import (
     Errors,
     best_threshold,
@@ -34,6 +35,7 @@ RUNS = "runs"
 DIRECT = "share of one sum's epsilon that is shown, nothing assumed"
 GAUSSIAN = "share of one sum's epsilon that is shown, if the noise is Gaussian"
 NOBODY = 1.0  # the epsilon that is compared with where a profile claims none
+NOTHING = 1e-6  # and where one claims that nothing is shown, a share of which would be infinite
 _CHOSEN_AT = 0.999  # confidence for which a test is made sharpest; it is then judged at the plan's own
 _ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
@@ -89,18 +91,22 @@ def judge(guess: Test, truth: Truth) -> Judged:
     if not one.pure:
         shown[GAUSSIAN] = _by_shift(gaussian, one.delta, truth.confidence)
     untried = {} if GAUSSIAN in shown else {GAUSSIAN: Counted(0, 0)}
-    measures = {name: _share(found, one.epsilon or NOBODY) for name, found in shown.items()}
+    measures = {name: _share(found, one.epsilon) for name, found in shown.items()}
     runs = min(len(present), len(absent))
     return Judged({**measures, **untried}, curves=_curves(shown, one, runs, truth.confidence))
 
 
 def _by_ratio(errors: Errors, delta: float, confidence: float) -> Bounded:
+    """Each end from an interval of either share, at half the doubt: so both ends together hold at the whole of it."""
+    confidence = of_each(confidence)
     most = direct_epsilon(Errors(errors.present, errors.present, 0, errors.absent), delta, confidence)
     middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(*errors.at_best(confidence), delta)
     return _bounded(middle, direct_epsilon(errors, delta, confidence), high, most)
 
 
 def _by_shift(errors: Errors, delta: float, confidence: float) -> Bounded:
+    """The same, if the noise is Gaussian."""
+    confidence = of_each(confidence)
     most = gaussian_shift(Errors(errors.present, errors.present, 0, errors.absent), confidence)
     high = min(shift(*errors.at_best(confidence)), most)
     mus = (shift(*errors.smoothed()), gaussian_shift(errors, confidence), high, most)
@@ -112,7 +118,8 @@ def _bounded(value: float, low: float, high: float, most: float) -> Bounded:
     return Bounded(min(max(value, low), most), low, max(min(high, most), low), most)
 
 
-def _share(found: Bounded, claimed: float) -> Bounded:
+def _share(found: Bounded, epsilon: float | None) -> Bounded:
+    claimed = NOBODY if epsilon is None else max(epsilon, NOTHING)
     return Bounded(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
 
 
@@ -127,9 +134,9 @@ def _curves(shown: dict[str, Bounded], one: One, runs: int, confidence: float) -
         for curve in (
             Curve(
                 "epsilon",
-                f"an ideal attacker, so many sums, {_short(name)}",
+                f"an ideal attacker, so many sums, {_short(name)}, on average",
                 points,
-                _ideal(name, points, one, runs, confidence),
+                _ideal(name, points, one, runs, of_each(confidence)),
             ),
             Curve("epsilon", f"shown, {_short(name)}", (one.epsilon,), (found.low,)),
         )

@@ -1,7 +1,7 @@
 """How much epsilon one whole run shows: made documents were put in by fair coins, and the attack guesses where the coins fell.
 
-One run is enough for a bound, but for a low one: what an ideal attacker would reach lies far below what is true. So it sees a
-run that protects nothing, and cannot see noise that is half of what it should be.
+One run is enough for a bound, but for a low one: even what somebody shows who is never wrong grows with the number of made
+documents alone. So it sees a run that protects nothing, and cannot see noise that is half of what it should be.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Memory, Tally
+from securetm.contracts import Array, Memory, Tally, Unit
+from securetm.errors import SmallerUnit
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
-from securetm.leakage.parts.empirical_epsilon import ideal_one_run, one_run_epsilon, right_guesses
+from securetm.leakage.intervals import of_each
+from securetm.leakage.parts.empirical_epsilon import ideal_one_run, never_wrong_one_run, one_run_epsilon, right_guesses
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
 from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.profiles import cohort_of
@@ -27,6 +29,7 @@ COUNTS = "counts"
 _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where none is claimed
 _CHOSEN_AT = 0.999
 _ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+_WHOLE = (Unit.DOCUMENT, Unit.PERSON, Unit.PARTY)  # what hides these hides a whole made document
 
 
 @dataclass(frozen=True)
@@ -141,16 +144,18 @@ class _Rows:
 
 
 def judge(guesses: Guesses, truth: Truth) -> Judged:
-    """Run by the judge: what so many right guesses show, beside what an ideal attacker would show of the claimed epsilon."""
+    """Run by the judge: what so many right guesses show, beside what as many canaries show to somebody who is never wrong.
+
+    Each end of the interval has half of the doubt.
+    """
     coins = np.where(truth.answer, 1, -1)
     made, right = int((guesses.said != 0).sum()), int((guesses.said == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
-    low, most = (one_run_epsilon(len(coins), made, correct, delta, truth.confidence) for correct in (right, made))
+    sure = of_each(truth.confidence)
+    low, most = (one_run_epsilon(len(coins), made, correct, delta, sure) for correct in (right, made))
     value, high = (min(max(_odds(share), low), most) for share in right_guesses(right, made, truth.confidence))
-    ceiling, curves = most, tuple[Curve, ...]()
-    if truth.claimed is not None:
-        ceiling = max(low, ideal_one_run(len(coins), truth.claimed.epsilon, delta, truth.confidence)[1])
-        curves = _curves(len(coins), truth.claimed, low, truth.confidence)
+    ceiling = never_wrong_one_run(len(coins), made, delta, sure)
+    curves = _curves(len(coins), truth.claimed, low, sure) if truth.claimed is not None else ()
     return Judged({SHOWN: Bounded(value, low, high, ceiling)}, curves=curves)
 
 
@@ -163,13 +168,15 @@ def _curves(canaries: int, claimed: Claimed, low: float, confidence: float) -> t
     points = tuple(sorted({*_ACROSS, claimed.epsilon}))
     ideal = tuple(ideal_one_run(canaries, epsilon, claimed.delta, confidence)[1] for epsilon in points)
     return (
-        Curve("epsilon", "an ideal attacker of one run", points, ideal),
+        Curve("epsilon", "an ideal attacker of one run, on average", points, ideal),
         Curve("epsilon", "shown in one run", (claimed.epsilon,), (low,)),
     )
 
 
 def allowed(measure: str, claimed: Claimed) -> float:  # noqa: ARG001 - there is one
-    """The run's whole epsilon."""
+    """The run's whole epsilon, where it is that of a whole document: of a smaller unit it says nothing about one."""
+    if claimed.unit not in {unit.value for unit in _WHOLE}:
+        raise SmallerUnit("one_run_epsilon", claimed.unit)
     return claimed.epsilon
 
 
@@ -194,12 +201,14 @@ ATTACK = Attack(
     pose=pose,
     allowed=allowed,
     limits=(
-        "noise that is half of what it should be: an ideal attacker's bound lies below the claim even then, so it sees none",
+        "noise that is half of what it should be: on average an ideal attacker's bound lies below the claim even then",
+        "claims about words: whoever hides each word of a document does not hide that it is there",
         "documents that are not made to be found",
         "models other than LDA",
     ),
     remark=(
-        "One run shows only a part of its epsilon, however good the attacker (of 4.4 about 2 at most). So a bound below the "
-        "claim says little; how near it comes to an ideal attacker's says how good this one is."
+        "One run shows only a part of its epsilon: of 4.4 even an ideal attacker about 1 on average at 99.9 % (the line drawn), "
+        "and more only by luck. The ceiling is what somebody would show who is never wrong, whatever the noise. So a bound "
+        "below the claim says little; how near it comes to the line says how good this attacker is."
     ),
 )

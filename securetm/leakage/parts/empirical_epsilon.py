@@ -13,8 +13,10 @@ from functools import lru_cache
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.leakage.intervals import clopper_pearson
 
-_MOST_EPSILON = 1000.0
+_MOST_EPSILON = 1000.0  # no more is ever stated, of a Gaussian law or where there is no epsilon at all
+_MOST_OF_ONE_RUN = 50.0
 _HALVINGS = 50
 
 
@@ -29,24 +31,15 @@ class Errors:
 
     def surely(self, confidence: float) -> tuple[float, float]:
         """So many true positives at least, and so many false ones at most: both together, at this confidence."""
-        tail = (1 - confidence) / 2
-        return _from(self.hits, self.present, tail), 1 - _from(self.absent - self.false, self.absent, tail)
+        return clopper_pearson(self.hits, self.present, confidence)[0], clopper_pearson(self.false, self.absent, confidence)[1]
 
     def at_best(self, confidence: float) -> tuple[float, float]:
         """The other ends: so many true positives at most, and so many false ones at least."""
-        true, false = Errors(self.present - self.hits, self.present, self.absent - self.false, self.absent).surely(confidence)
-        return 1 - true, 1 - false
+        return clopper_pearson(self.hits, self.present, confidence)[1], clopper_pearson(self.false, self.absent, confidence)[0]
 
     def smoothed(self) -> tuple[float, float]:
         """Both shares as a middle estimate that is never 0 or 1 (Jeffreys)."""
         return (self.hits + 0.5) / (self.present + 1), (self.false + 0.5) / (self.absent + 1)
-
-
-def _from(hits: int, of: int, tail: float) -> float:
-    """The lower end of the exact interval of a share (Clopper and Pearson 1934), as `intervals` has it; quick, for many."""
-    from scipy.special import betaincinv
-
-    return float(betaincinv(hits, of - hits + 1, tail)) if hits else 0.0
 
 
 # ---- many runs: the direct bound -----------------------------------------------------------------------------------
@@ -69,21 +62,25 @@ def direct_epsilon(errors: Errors, delta: float, confidence: float) -> float:
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """The delta of Gaussian noise of deviation 1 on a sum that moves by mu (Balle and Wang 2018)."""
-    from scipy.special import log_ndtr, ndtr
+    from scipy.special import log_ndtr
 
-    if mu <= 0:
+    if mu <= 0 or math.isinf(away := epsilon / mu):
         return 0.0
-    second = math.exp(min(700.0, epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))))
-    return max(0.0, float(ndtr(mu / 2 - epsilon / mu)) - second)
+    first, second = (float(log_ndtr(middle - away)) for middle in (mu / 2, -mu / 2))
+    return -math.exp(first) * math.expm1(min(0.0, epsilon + second - first))  # a difference of two that may be nearly equal
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The epsilon of such noise at this delta."""
+    """The epsilon of such noise at this delta. At delta 0 it has none: whatever moves the sum, the most is stated."""
+    if delta <= 0:
+        return _MOST_EPSILON if mu > 0 else 0.0
     return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _MOST_EPSILON)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """How far a sum may move at noise of deviation 1 under this epsilon and delta."""
+    """How far a sum may move at noise of deviation 1 under this epsilon and delta: at delta 0 not at all."""
+    if delta <= 0:
+        return 0.0
     return _least(lambda mu: gaussian_delta(mu, epsilon) > delta, 100.0)
 
 
@@ -91,7 +88,7 @@ def shift(true: float, false: float) -> float:
     """How far apart two normal laws of deviation 1 lie if one test has such shares."""
     from scipy.special import ndtri
 
-    return max(0.0, float(ndtri(true) - ndtri(false)))
+    return float(ndtri(true) - ndtri(false)) if true > false else 0.0
 
 
 def gaussian_shift(errors: Errors, confidence: float) -> float:
@@ -129,7 +126,7 @@ def _thresholds(mu: float) -> Array:
 
 
 def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    """How likely an (epsilon, delta) mechanism lets at least so many guesses be right (Steinke, Nasr and Jagielski 2023).
+    """How likely, at most, an (epsilon, delta) mechanism lets so many guesses be right (Steinke, Nasr and Jagielski 2023).
 
     Every canary was in with a fair coin of its own, and one guess about each of `guesses` of them. Under pure epsilon the right
     ones are at most a binomial of e^epsilon / (1 + e^epsilon); delta adds, for each canary, what it may move that tail by.
@@ -140,15 +137,15 @@ def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, de
         return 1.0
     right = 1 / (1 + math.exp(-epsilon))
     tail = float(bdtrc(correct - 1, guesses, right))
-    below = np.cumsum(_binomial(guesses, right)[correct - 1 :: -1])
+    below = np.cumsum(_binomial(guesses, epsilon)[correct - 1 :: -1])
     steepest = float((below / np.arange(1, correct + 1)).max())
     return min(1.0, tail + 2 * canaries * delta * steepest)
 
 
-def _binomial(tries: int, chance: float) -> Array:
-    """The chances of 0, 1, ... successes."""
-    hits = np.arange(tries + 1)
-    found: Array = np.exp(_log_choices(tries) + hits * math.log(chance) + hits[::-1] * math.log1p(-chance))
+def _binomial(tries: int, epsilon: float) -> Array:
+    """The chances of 0, 1, ... successes of e^epsilon / (1 + e^epsilon): by logarithms, for it may be 1 but for rounding."""
+    hits, right = np.arange(tries + 1), -math.log1p(math.exp(-epsilon))
+    found: Array = np.exp(_log_choices(tries) + hits * right + hits[::-1] * (right - min(epsilon, 700.0)))
     return found
 
 
@@ -168,12 +165,17 @@ def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, con
     def possible(epsilon: float) -> bool:
         return one_run_chance(canaries, guesses, correct, epsilon, delta) > doubt
 
-    return 0.0 if guesses == 0 else _least(possible, 50.0)
+    return 0.0 if guesses == 0 else _least(possible, _MOST_OF_ONE_RUN)
+
+
+def never_wrong_one_run(canaries: int, guesses: int, delta: float, confidence: float) -> float:
+    """The most that anybody shows with so many canaries: of an attacker who is never wrong, on these guesses or on all."""
+    return max(one_run_epsilon(canaries, made, made, delta, confidence) for made in (guesses, canaries))
 
 
 def right_guesses(correct: int, guesses: int, confidence: float) -> tuple[float, float]:
     """The share of guesses that are right: a middle estimate, and the upper end of its exact interval."""
-    return (correct + 0.5) / (guesses + 1), 1 - _from(guesses - correct, guesses, (1 - confidence) / 2)
+    return (correct + 0.5) / (guesses + 1), clopper_pearson(correct, guesses, confidence)[1]
 
 
 def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
@@ -183,13 +185,20 @@ def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
     """
     from scipy.special import ndtr
 
+    if mu <= 0:
+        return guesses // 2
     share = guesses / (2 * canaries)
     at = _least(lambda x: (ndtr(-x) + ndtr(mu - x)) / 2 <= share, mu + 40.0, -40.0)
     return math.floor(guesses * float(ndtr(mu - at)) / (2 * share))
 
 
 def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float) -> tuple[int, float]:
-    """How many guesses are best, and the bound that an ideal attacker then reaches on a mechanism of exactly this epsilon."""
+    """How many guesses are best, and what an ideal attacker then shows of a mechanism of exactly this epsilon, on average.
+
+    That is the bound from as many right guesses as he has on average: with luck, the same attacker shows more.
+    """
+    if canaries < 2:
+        return 0, 0.0
     mu = gaussian_mu(epsilon, delta)
     tried = sorted({max(2, 2 * round(canaries * share / 2)) for share in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)})
     bounds = {

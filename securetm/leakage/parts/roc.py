@@ -11,6 +11,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Bounded, Counted, Curve
+from securetm.leakage.intervals import of_each
 
 _POINTS = 400  # of a curve that is drawn
 
@@ -71,9 +72,12 @@ def let_through(others: int, share: float, confidence: float) -> int:
 
 
 def found_at(members: Array, others: Array, share: float, confidence: float) -> Counted:
-    """Members above a threshold that surely lets at most that share of others through; nothing, where others are too few."""
-    allowed = let_through(len(others), share, confidence)
+    """Members above a threshold that surely lets at most that share of others through; nothing, where others are too few.
+
+    The threshold spends one half of the doubt, and leaves the other to the interval of what lies above it.
+    """
+    allowed = let_through(len(others), share, of_each(confidence))
     if allowed < 0:
         return Counted(0, 0)
     threshold = np.sort(others)[len(others) - 1 - allowed]
-    return Counted(int((members > threshold).sum()), len(members))
+    return Counted(int((members > threshold).sum()), len(members), doubt=0.5)

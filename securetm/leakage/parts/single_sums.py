@@ -111,10 +111,13 @@ class OneSum:
         if budget is None or spend is None:
             return One(None, DELTA)
         pure = basic_epsilon(leaves_of([spend])) < INF
-        return One(total([spend], budget.delta).epsilon, budget.delta, pure)
+        epsilon = total([spend], budget.delta).epsilon
+        return One(epsilon if epsilon < INF else None, budget.delta, pure)
 
     def opened(self, n: int, *, present: bool) -> Array:
         """So many independent openings, one a row."""
+        if n == 0:
+            return np.zeros((0, self.width), dtype=np.float32)
         if self.terms.unit is Unit.WORD:
             return np.concatenate(list(self._slots(n, present)))
         return np.concatenate(list(self._sums(n, present)))
