@@ -94,7 +94,7 @@ def _check_empty(keep: Path | None) -> None:
 
     if keep is None:
         return
-    private_folder(keep)
+    private_folder(keep, parents=True)
     if any(keep.iterdir()):
         raise KeepsAlready(str(keep))
 

@@ -24,10 +24,9 @@ def write_report(path: Path, text: str, *, private: bool = False) -> None:
         raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
 
 
-def private_folder(path: Path) -> None:
+def private_folder(path: Path, *, parents: bool = False) -> None:
     """Makes a folder that nobody else can look into; one that is there keeps its rights."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(mode=0o700, parents=parents, exist_ok=True)
     except OSError as problem:
         raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem

@@ -53,7 +53,7 @@ def test_a_claimed_epsilon_stands_beside_what_was_shown_with_the_correction_for_
         "99.975 %: 4 claimed epsilons are tested here",
         "hold together at no less than 99.9 % (Bonferroni)",
         "from 0.27 % on, which is the most that the claimed epsilon allows",
-        "epsilon shown for certain: 1.42 (0.62 to 2.31)", "7.1 (5.2 to no bound)", "could show 2.2 at most",
+        "epsilon shown for certain: 1.42 (0.62 to 2.31)", "7.1 (5.2 to no bound)", "could show 4.6 at most",
     ):  # fmt: skip
         assert wanted in text, wanted
 

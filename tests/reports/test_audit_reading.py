@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 
 from securetm.errors import CannotWrite, NotAnAudit
 from securetm.leakage.findings import Audit
-from securetm.reports.audit_page import audit_page
+from securetm.reports.audit_page import audit_page, write_audit
 from securetm.reports.audit_reading import read_record, write_record
+from securetm.reports.audit_summary import write_summary
 from securetm.reports.findings import record
 
 from .audits import AUDIT, FULL, large
@@ -80,6 +82,31 @@ DAMAGED: dict[str, tuple[Change, str]] = {
     "another count": (lambda a: a.update(refuted_claims=3), "refuted_claims = 3 does not follow"),
     "a lame curve": (lambda a: a["findings"][4]["curves"][0]["up"].pop(), "has not as many points as across"),
     "a curve of words": (lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(0, "x"), "must be a number"),
+    "a verdict taken back": (
+        lambda a: a["findings"][0].update(verdict="not tested"),
+        "finding 1: verdict = not tested does not follow from an interval from 0.948",
+    ),
+    "a baseline that held": (
+        lambda a: a["findings"][0].update(value=0.0, hits=0, low=0.0, high=0.013, verdict="not refuted"),
+        "finding 2: verdict = not refuted does not follow .* a baseline that was not broken",
+    ),
+    "a control that is gone": (lambda a: a["findings"][1].pop("chance"), "finding 2: chance = .* is missing"),
+    "a number without end": (lambda a: a["findings"][1].update(low=float("nan")), "finding 2: low = nan is no number"),
+    "a number too large": (lambda a: a["findings"][5].update(seconds=1e308), "finding 6: seconds = 1e.308 is no number"),
+    "a whole number too long": (lambda a: a["findings"][5].update(tests=10**400), "finding 6: tests = inf is no number"),
+    "a number deep inside": (
+        lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(2, 1e308),
+        "finding 5, curve 1: up 3 = 1e.308 is no number",
+    ),
+    "a rate that is none": (lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(2, 7), "up = 7.0 cannot lie on"),
+    "an interval that stands on its head": (lambda a: a["findings"][7].update(low=2.4), "finding 8: low = 2.4 lies above"),
+    "more hits than tries": (lambda a: a["findings"][0].update(hits=301), "finding 1: hits = 301 cannot be, of 300"),
+    "hits that are not the value": (lambda a: a["findings"][0].update(hits=290), "is not 290 of 300"),
+    "an interval too narrow": (lambda a: a["findings"][1].update(high=0.001), "finding 2: interval = .* is narrower"),
+    "a confidence of all": (lambda a: a["findings"][0].update(confidence=1.0), "confidence = 1.0 must be below 1"),
+    "helpers below none": (lambda a: a["findings"][0].update(helpers=-1), "helpers = -1 must be 0 at least"),
+    "a day that is none": (lambda a: a.update(made="yesterday"), "made = yesterday is no day"),
+    "a refusal of nobody": (lambda a: a["refusals"][0].update(by=""), "refusal 1: by = .* is missing"),
     "a refusal without a reason": (lambda a: a["refusals"][0].pop("reason"), "reason = .* is missing"),
 }
 
@@ -91,6 +118,40 @@ def test_what_is_damaged_is_refused_by_name(name: str, tmp_path: Path) -> None:
     change(plain)
     with pytest.raises(NotAnAudit, match=message):
         read_record(written(tmp_path, plain))
+
+
+@pytest.mark.parametrize("command", ["\x1b[2J", "\x9b2J", "\r", "\u202e", "\ud800", "\x00"])
+def test_what_a_terminal_would_obey_is_spelt_out(command: str, tmp_path: Path) -> None:
+    plain = json.loads(json.dumps(record(FULL, 2)).replace("river", f"ri{json.dumps(command)[1:-1]}ver"))
+    plain["title"] = plain["not_tried"][0] = plain["findings"][0]["why"] = plain["refusals"][0]["by"] = f"a{command}b"
+    read = read_record(written(tmp_path, plain))
+    for text in (
+        read.title,
+        read.not_tried[0],
+        read.findings[0].why,
+        read.refusals[0].by,
+        read.findings[0].examples[0].original,
+    ):
+        assert command not in text
+        assert "\\" in text
+    plain["findings"][0]["verdict"] = f"safe{command}"
+    with pytest.raises(NotAnAudit, match="must be one of") as refused:
+        read_record(written(tmp_path, plain))
+    assert command not in str(refused.value)
+
+
+def test_only_its_owner_can_read_what_was_recovered(tmp_path: Path) -> None:
+    """Also where the files were there before, open to all."""
+    places = [tmp_path / "audits" / "quick.json", tmp_path / "audit.html", tmp_path / "audit.md"]
+    for path in places[1:]:
+        path.touch(mode=0o644)
+    write_record(AUDIT, tmp_path, 2)
+    write_audit(AUDIT, places[1], 2)
+    write_summary(AUDIT, places[2], 2)
+    assert [stat.filemode(path.stat().st_mode) for path in places] == ["-rw-------"] * 3
+    assert stat.filemode((tmp_path / "audits").stat().st_mode) == "drwx------"
+    write_audit(AUDIT, tmp_path / "silent.html", 0)
+    assert (tmp_path / "silent.html").stat().st_mode & 0o044  # what quotes nothing may be shown to anybody
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", '{"plan": 1}', "[" * 100_000, "\x00"])
