@@ -175,12 +175,6 @@ def formed(name: str, settings: Mapping[str, Any]) -> str:
     return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
 
 
-def model_settings(name: str) -> tuple[str, ...]:
-    """What can be set of a model."""
-    module, kind = _chosen("model", MODELS, name).split(":")
-    return tuple(field.name for field in fields(getattr(import_module(module), kind)))
-
-
 def admitted(terms: Terms, profile: Profile, cohort: Cohort) -> Terms:
     """The terms of a question after every part of the profile agreed to it, or the first part's refusal."""
     for mechanism in profile.mechanisms:

@@ -1,4 +1,4 @@
-"""The other way round: the least noise, the most answers, the largest rate that stay within a budget. It spends nothing."""
+"""The other way round: the least noise that stays within a budget. It spends nothing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from scipy.optimize import brentq
 
-from securetm.accounting.composition import largest, quick_epsilon, total, within
-from securetm.accounting.events import positive, probability, rate, whole
+from securetm.accounting.composition import quick_epsilon, total, within
+from securetm.accounting.events import positive, probability
 from securetm.accounting.spends import Spend
 from securetm.errors import OutOfReach
 
@@ -22,25 +22,13 @@ Make = Callable[[float], Sequence[Spend]]
 def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float) -> float:
     """The least noise between `low` and `high` whose spends stay within the budget, a thousandth too large at most."""
     low, high = positive("least noise", low), positive("largest noise", high)
-    return _furthest(make, positive("epsilon", epsilon), probability("delta", delta), "noise", high, low)
+    return _furthest(make, positive("epsilon", epsilon), probability("delta", delta), high, low)
 
 
-def rate_for(make: Make, epsilon: float, delta: float, low: float, high: float = 1.0) -> float:
-    """The largest rate between `low` and `high` whose spends stay within the budget, a thousandth too small at most."""
-    low, high = rate("least rate", low), rate("largest rate", high)
-    return _furthest(make, positive("epsilon", epsilon), probability("delta", delta), "rate", low, high)
-
-
-def count_for(make: Callable[[int], Sequence[Spend]], epsilon: float, delta: float, most: int) -> int:
-    """The most rounds, steps or epochs up to `most` whose spends stay within the budget; 0 where not even one does."""
-    budget = positive("epsilon", epsilon), probability("delta", delta)
-    return largest(lambda count: within(make(count), *budget), whole("most", most))
-
-
-def _furthest(make: Make, epsilon: float, delta: float, what: str, safe: float, wanted: float) -> float:
+def _furthest(make: Make, epsilon: float, delta: float, safe: float, wanted: float) -> float:
     """From `safe` towards `wanted` as far as the budget goes; what is returned was tried."""
     if not within(make(safe), epsilon, delta):
-        raise OutOfReach(what, min(safe, wanted), max(safe, wanted), epsilon, delta)
+        raise OutOfReach("noise", min(safe, wanted), max(safe, wanted), epsilon, delta)
 
     def excess(place: float) -> float:
         return _log_ratio(total(make(math.exp(place)), delta).epsilon, epsilon)

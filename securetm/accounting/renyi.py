@@ -58,13 +58,8 @@ def curve_of(leaves: Leaves, orders: Array = ORDERS) -> Array:
     return total
 
 
-def epsilon_at(order: float, rdp: float, delta: float) -> float:
-    """Epsilon at this delta by one order (Canonne, Kamath and Steinke 2020, proposition 12)."""
-    return float(epsilons_at(np.array([order]), np.array([rdp]), delta)[0])
-
-
 def epsilons_at(orders: Array, rdp: Array, delta: float) -> Array:
-    """Epsilon by each order; each is sound, so the least is, too."""
+    """Epsilon by each order (Canonne, Kamath and Steinke 2020, proposition 12); each is sound, so the least is, too."""
     if delta <= 0:
         return np.where(rdp == 0, 0.0, math.inf)
     epsilons = rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)

@@ -72,10 +72,6 @@ class NoiseShares(Mechanism):
             return 0.0
         return terms.size * (honest_shares(cohort) * self._share(terms, cohort).slack + len(cohort.members) * CUT)
 
-    def wrapping(self, terms: Terms, cohort: Cohort) -> float:
-        """The chance, at most, that noise takes any coordinate out of the ring that the terms' reach was sized for."""
-        return min(1.0, terms.size * len(cohort.members) * CUT) if terms.noised is Noised.SHARE else 0.0
-
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         """Run by a party, on whole numbers; nothing may round or clamp the sum after it."""
         if terms.noised is not Noised.SHARE:

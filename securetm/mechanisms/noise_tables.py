@@ -143,16 +143,6 @@ def skellam_reach(variance: float, bits: float) -> int:
     return high
 
 
-def binomial_weights(trials: int) -> list[int]:
-    """Binomial coefficients from the middle outwards, as far as 13.2 deviations (Hoeffding: 2^-124 beyond)."""
-    half = trials // 2
-    reach = min(half, math.ceil(6.6 * math.sqrt(trials)))
-    weights = [UNIT]
-    for k in range(reach):
-        weights.append(weights[-1] * (half - k) // (half + k + 1))
-    return weights
-
-
 def _exponential(power: Fraction) -> int:
     """exp in units."""
     with localcontext(_EXACT):

@@ -26,7 +26,6 @@ WIDE = 128.0  # from this scale on a staircase of blocks, below it a table
 MOST_SCALE = 2.0**32
 MOST_VARIANCE = 2.0**62  # of Skellam noise: rates are counted in 64 bits
 WIDE_SKELLAM = 2.0**24  # from this variance on two staircases
-MOST_TRIALS = 1 << 32  # of a binomial, whose tables grow with the deviation
 _PIECE = 1 << 15  # draws whose words stay in the processor's cache
 _PIECES = 32  # whose undecided words are decided together
 
@@ -87,16 +86,6 @@ def skellam(variance: float) -> Sampler:
     if variance < WIDE_SKELLAM:
         return FromTable(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
     return Difference(FromStaircase(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
-
-
-@lru_cache(maxsize=16)
-def centred_binomial(trials: int) -> Sampler:
-    """Heads of that many fair coins, less half of their number, which must be even."""
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 2 or trials % 2:
-        raise NotAScale("centred binomial", "trials", str(trials), "an even whole number above 0")
-    if trials > MOST_TRIALS:
-        raise TooMuchNoise("centred binomial", "trials", str(trials), str(MOST_TRIALS))
-    return FromTable(tables.symmetric_table(tables.binomial_weights(trials)), math.sqrt(trials) / 2)
 
 
 def _checked(law: str, name: str, value: float, most: float) -> float:

@@ -34,13 +34,6 @@ def uniform(start: np.uint64, index: int) -> float:
 
 
 @njit(cache=True)
-def _fill_uniforms(starts: Array, out: Array) -> None:
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = uniform(starts[i], j)
-
-
-@njit(cache=True)
 def _fill_normals(starts: Array, out: Array) -> None:
     width = out.shape[1]
     for i in range(out.shape[0]):
@@ -83,13 +76,6 @@ def _fill_survival(starts: Array, dropout: float, out: Array) -> None:
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = kept if uniform(starts[i], j) >= dropout else out.dtype.type(0)
-
-
-def uniforms(seed: int, step: int, keys: Array, stream: int, width: int) -> Array:
-    """One row per document key of `width` uniforms in (0, 1); another stream is independent."""
-    out = np.empty((len(keys), width))
-    _fill_uniforms(starts_of(seed, step, keys, stream), out)
-    return out
 
 
 def normals(seed: int, step: int, keys: Array, stream: int, width: int, dtype: Any = np.float64) -> Array:

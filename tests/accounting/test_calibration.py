@@ -5,7 +5,7 @@ import math
 import pytest
 from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.calibration import PRECISION, count_for, noise_for, rate_for
+from securetm.accounting.calibration import PRECISION, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.errors import ImpossibleNumber, OutOfReach
@@ -48,18 +48,6 @@ def test_pure_noise_is_found_without_delta():
     )
 
 
-def test_the_largest_rate_fits_and_a_thousandth_more_does_not():
-    rate = rate_for(lambda rate: sampled(4.0, rate), 1.0, DELTA, 1e-4)
-    assert total(sampled(4.0, rate), DELTA).epsilon <= 1.0 < total(sampled(4.0, rate * (1 + 1.1 * PRECISION)), DELTA).epsilon
-    assert rate_for(lambda rate: sampled(200.0, rate), 1.0, DELTA, 1e-4) == 1.0
-
-
-def test_the_most_rounds_fit_and_one_more_does_not():
-    count = count_for(lambda epochs: gentle(4.0, 20 * epochs), 2.0, DELTA, 1_000)
-    assert total(gentle(4.0, 20 * count), DELTA).epsilon <= 2.0 < total(gentle(4.0, 20 * count + 20), DELTA).epsilon
-    assert count_for(lambda epochs: gentle(1.0, 100 * epochs), 2.0, DELTA, 1_000) == 0
-
-
 def test_a_budget_that_little_noise_meets_takes_little_noise():
     assert noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 50.0, DELTA, 1.0, 10.0) == 1.0
 
@@ -67,8 +55,6 @@ def test_a_budget_that_little_noise_meets_takes_little_noise():
 def test_a_budget_that_nothing_meets_is_named():
     with pytest.raises(OutOfReach, match=r"no noise between 0\.1 and 2\.0"):
         noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 0.01, DELTA, 0.1, 2.0)
-    with pytest.raises(OutOfReach, match="rate"):
-        rate_for(lambda rate: sampled(1.0, rate), 0.01, DELTA, 0.01)
     with pytest.raises(OutOfReach):
         noise_for(lambda noise: [Spend(GaussianDpEvent(noise), 1e-3)], 1.0, DELTA, 0.1, 2.0)
 
@@ -79,8 +65,6 @@ def test_ranges_and_budgets_that_are_none_are_refused(bad):
         lambda: noise_for(sampled, 1.0, DELTA, bad, 10.0),
         lambda: noise_for(sampled, 1.0, DELTA, 0.1, bad),
         lambda: noise_for(sampled, bad, DELTA, 0.1, 10.0),
-        lambda: rate_for(lambda rate: sampled(1.0, rate), 1.0, DELTA, bad),
-        lambda: count_for(lambda count: sampled(1.0, count=count), bad, DELTA, 10),
     ):
         with pytest.raises(ImpossibleNumber):
             ask()

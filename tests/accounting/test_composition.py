@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from dp_accounting.dp_event import (
     ComposedDpEvent,
@@ -18,7 +19,7 @@ from dp_accounting.dp_event import (
 )
 
 from securetm.accounting.composition import affordable, by_accountant, delta_at, quick_epsilon, slack_cost, total, within
-from securetm.accounting.renyi import ORDERS, epsilon_at, renyi_curve
+from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.errors import ImpossibleNumber
 from securetm.spending import SymmetricZCDpEvent
@@ -206,10 +207,9 @@ def test_the_quick_figure_is_never_below_the_best():
 def test_the_curve_of_divergences_adds_up_and_turns_into_epsilon():
     one, many = renyi_curve([STEP]), renyi_curve([Spend(STEP.event, count=40), Spend(GaussianDpEvent(2.0))])
     assert many == pytest.approx(40 * one + ORDERS / 8)
-    least = min(epsilon_at(order, rdp, DELTA) for order, rdp in zip(ORDERS, many, strict=True))
+    least = epsilons_at(ORDERS, many, DELTA).min()
     assert least == pytest.approx(quick_epsilon([Spend(STEP.event, count=40), Spend(GaussianDpEvent(2.0))], DELTA))
-    assert epsilon_at(2.0, 0.0, 0.0) == 0.0
-    assert epsilon_at(2.0, 0.1, 0.0) == math.inf
+    assert epsilons_at(np.array([2.0, 2.0]), np.array([0.0, 0.1]), 0.0).tolist() == [0.0, math.inf]
 
 
 def test_divergences_grow_with_the_order_and_never_fall_below_zero():

@@ -15,6 +15,8 @@ from .calculated import budget, found, write_ledger
 def test_a_ledger_says_what_was_spent_run_by_run(tmp_path: Path) -> None:
     path = tmp_path / "north.ledger"
     write_ledger(path, "first", "second")
+    with Ledger.open(path, "north", Budget(Unit.DOCUMENT, 3.0, 1e-5), "news") as ledger:
+        ledger.witness(*ledger.head, {"south": b"signed", "west": b"signed"})
     before = path.read_bytes()
     result = found(f"ledger {path}")
     with Ledger.read(path) as ledger:
@@ -23,6 +25,7 @@ def test_a_ledger_says_what_was_spent_run_by_run(tmp_path: Path) -> None:
     assert path.read_bytes() == before
     assert [run["run"] for run in result["runs"]] == ["first", "second"]
     assert result["ledger"]["budget"] == 3
+    assert result["ledger"]["countersigned"] == 2
     assert (result["unit"], result["delta"], result["sampling"]) == ("document", 1e-5, "poisson")
     spent, limit = result["plots"][0]["lines"]
     assert spent["points"][-1] == [12, pytest.approx(result["epsilon"])]

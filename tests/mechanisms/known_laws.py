@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import ive
 
 from securetm.contracts import Array
-from securetm.mechanisms.samplers import centred_binomial, discrete_gaussian, discrete_laplace, rounded_gaussian, skellam
+from securetm.mechanisms.samplers import discrete_gaussian, discrete_laplace, rounded_gaussian, skellam
 
 DRAWS = 1_000_000
 CELLS = 200
@@ -49,16 +49,11 @@ def skellam_below(variance: float) -> Below:
     return lambda k: sums[np.clip(np.asarray(k, dtype=np.int64) + top, 0, 2 * top)]
 
 
-def binomial_below(trials: int) -> Below:
-    return lambda k: stats.binom.cdf(np.asarray(k) + trials // 2, trials, 0.5)
-
-
 LAWS = {
     "laplace": (discrete_laplace, laplace_below, [0.3, 1.0, 8.0, 127.5, 128.0, 1000.0, 1e6, 1e8]),
     "gaussian": (discrete_gaussian, gaussian_below, [0.3, 1.0, 8.0, 127.5, 128.0, 1000.0, 1e6, 1e8]),
     "rounded": (rounded_gaussian, rounded_below, [0.15, 0.3, 1.0, 8.0, 127.5, 128.0, 1000.0, 1e6, 1e8]),
     "skellam": (skellam, skellam_below, [0.1, 1.0, 64.0, 40_000.0, 2.0**24, 1e12]),
-    "binomial": (centred_binomial, binomial_below, [2, 64, 40_000]),
 }
 CASES = [(name, parameter) for name, (_, _, parameters) in LAWS.items() for parameter in parameters]
 

@@ -14,7 +14,6 @@ from securetm.entropy import OperatingSystem
 from securetm.mechanisms.samplers import (
     FromStaircase,
     Sampler,
-    centred_binomial,
     discrete_gaussian,
     discrete_laplace,
     rounded_gaussian,
@@ -35,7 +34,7 @@ def test_a_million_draws_have_the_law(law: str, parameter: float) -> None:
 @pytest.mark.parametrize(("law", "parameter"), [(law, p) for law, p in CASES if p > 2])
 def test_half_the_noise_is_noticed(law: str, parameter: float) -> None:
     make, below, _ = LAWS[law]
-    half = make(parameter / 4 if law == "skellam" else parameter // 8 * 2 if law == "binomial" else parameter / 2)
+    half = make(parameter / 4 if law == "skellam" else parameter / 2)
     assert p_value(half.draw(OperatingSystem(), DRAWS), below(parameter), make(parameter).deviation) < RARE
 
 
@@ -91,7 +90,6 @@ def test_deviations_in_closed_form() -> None:
     for sigma in (5.0, 5000.0):
         assert rounded_gaussian(sigma).deviation == pytest.approx(math.sqrt(sigma**2 + 1 / 12), rel=1e-14)
     assert skellam(9.0).deviation == 3.0
-    assert centred_binomial(36).deviation == 3.0
 
 
 @pytest.mark.parametrize(("law", "parameter"), CASES)

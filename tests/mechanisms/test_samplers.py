@@ -18,7 +18,6 @@ from securetm.mechanisms.samplers import (
     FromStaircase,
     FromTable,
     Sampler,
-    centred_binomial,
     discrete_gaussian,
     discrete_laplace,
     rounded_gaussian,
@@ -222,11 +221,3 @@ def test_nonsense_is_refused(make: Callable[[float], Sampler]) -> None:
         make(1e20)
     with pytest.raises(NotAChance):
         make(3.0).reach(math.nan)
-
-
-def test_only_even_whole_numbers_of_coins() -> None:
-    for trials in (0, -2, 3, 2.0, math.nan, True):
-        with pytest.raises(NotAScale):
-            centred_binomial(trials)  # type: ignore[arg-type]
-    with pytest.raises(TooMuchNoise):
-        centred_binomial(samplers.MOST_TRIALS + 2)

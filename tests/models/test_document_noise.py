@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from securetm.models.document_noise import normals, survival, uniforms
+from securetm.models.document_noise import normals, starts_of, survival, uniform
 
 KEYS = np.arange(4000, dtype=np.uint64)  # consecutive keys: the hash, not the keys, must do the spreading
+
+
+def uniforms(seed, step, keys, stream, width):
+    """One row per document of what its normals and its dropout are made of."""
+    return np.array([[uniform(start, j) for j in range(width)] for start in starts_of(seed, step, keys, stream)])
 
 
 def test_uniforms_and_normals_have_their_distribution():

@@ -139,8 +139,3 @@ def test_mover_distance_by_hand() -> None:
     assert agreement.mover_distance(mine[0], theirs[0], vectors) == pytest.approx((1 + 2) / 2)
     assert agreement.mean_mover_distance(mine, theirs, vectors) == pytest.approx(1.5)
     assert agreement.mean_mover_distance(mine, mine, vectors) == 0.0
-
-
-def test_macro_f1_by_hand() -> None:
-    true, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
-    assert agreement.macro_f1(true, predicted) == pytest.approx((2 * 2 / 5 + 2 * 1 / 3) / 2)

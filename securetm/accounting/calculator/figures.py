@@ -20,7 +20,8 @@ from securetm.accounting.calculator.statement import (
     sentence_large,
     upward,
 )
-from securetm.accounting.composition import by_accountant, largest, slack_cost, total
+from securetm.accounting.composition import Total, by_accountant, largest, slack_cost, total
+from securetm.accounting.groups import GROUP, group_of
 from securetm.accounting.spends import Spend, leaves_of, slack_of
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.errors import NoEpsilonHolds
@@ -90,12 +91,12 @@ def places(most: float, whole: bool = False) -> tuple[float, ...]:
 
 def replaced(epsilon: float, delta: float, unit: str) -> str:
     """Replacing is removing and adding: explicit group privacy of two."""
-    twice = delta * (1 + math.exp(min(epsilon, 700.0)))
+    two = group_of(Total(epsilon, delta, GROUP), 2)
     change = f"Replacing one {unit} by another is removing one and adding one"
-    if twice >= 1:
+    if two.delta >= 1:
         return f"{change}; at this epsilon group privacy promises nothing for it."
-    chance = f" with delta = {twice:.2g}" if delta else ""
-    return f"{change}: at most epsilon = {upward(2 * epsilon)} per {unit}{chance}, by group privacy."
+    chance = f" with delta = {two.delta:.2g}" if delta else ""
+    return f"{change}: at most epsilon = {upward(two.epsilon)} per {unit}{chance}, by group privacy."
 
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:

@@ -52,7 +52,7 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
     """The sheet of one ledger."""
     with Ledger.read(path) as ledger:
         entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
-        budget, number, head = ledger.budget, *ledger.head
+        budget, number, head, witnessed = ledger.budget, *ledger.head, ledger.witnessed()
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
     unit = named(budget.unit)
     promise = _promise(unit, whose)
@@ -60,6 +60,7 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         "party": whose,
         "entries": number,
         "head": head.hex(),
+        "countersigned": witnessed,
         "budget": budget.epsilon,
         "left": budget.epsilon - spent.epsilon,
     }
@@ -77,7 +78,7 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         warnings=tuple(
             filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)))
         ),
-        notes=(replaced(spent.epsilon, spent.delta, unit), _CUT),
+        notes=(replaced(spent.epsilon, spent.delta, unit), f"{_CUT} Peers who countersigned the present one: {witnessed}."),
         tables=(_state(spent, budget.epsilon, unit), _runs(runs, unit)) if runs else (_state(spent, budget.epsilon, unit),),
         plots=_by_answer(entries, unit, progress),
         found={"ledger": told, "runs": [_told(run) for run in runs]},

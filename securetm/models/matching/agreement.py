@@ -45,12 +45,3 @@ def mover_distance(top: Array, other: Array, vectors: Array) -> float:
 def mean_mover_distance(top: Array, other: Array, vectors: Array) -> float:
     """AMWMD, gFedNTM Eq. 7: the sum over topics of the word mover's distance to the closest of the other model's topics."""
     return sum(min(mover_distance(mine, theirs, vectors) for theirs in other) for mine in top)
-
-
-def macro_f1(true: Array, predicted: Array) -> float:
-    """The mean over classes, each counted once however large, of the harmonic mean of precision and recall."""
-    scores = []
-    for label in np.unique(true):
-        hits = np.sum((true == label) & (predicted == label))
-        scores.append(2.0 * hits / (np.sum(true == label) + np.sum(predicted == label)))
-    return float(np.mean(scores))

@@ -1,7 +1,6 @@
-"""Which topics of several parties are one: iFTM's similarity, its Algorithms 3 and 4, and the restart of its Algorithm 1.
+"""Which topics of several parties are one: iFTM's similarity, and its Algorithms 3 and 4.
 
-Pure functions of tables of topics: no party, no sampler and no privacy is known here, and nothing is random but `restart`,
-which is given its chances.
+Pure functions of tables of topics: no party, no sampler and no privacy is known here, and nothing is random.
 """
 
 from __future__ import annotations
@@ -42,16 +41,12 @@ class Composed:
 # ---- similarity (Eq. 29) ---------------------------------------------------------------------------------------------
 
 
-def weighted_jaccard(one: Array, other: Array, words: int) -> float:
-    """How alike two topics are by their heaviest words: the lesser weights of words in both, over all else that is in either.
-
-    A weight counts only among a topic's `words` heaviest. Two topics without any weight are not alike: the answer is 0.
-    """
-    return float(similarities(np.asarray(one)[None, :], np.asarray(other)[None, :], words)[0, 0])
-
-
 def similarities(ones: Array, others: Array, words: int) -> Array:
-    """`weighted_jaccard` of every pair; exactly 1 of a topic and itself, and the same whichever comes first."""
+    """How alike topics are by their heaviest words: the lesser weights of words in both, over all else that is in either.
+
+    A weight counts only among a topic's `words` heaviest. Two topics without any weight are not alike: the answer is 0. It is
+    exactly 1 of a topic and itself, and the same whichever comes first.
+    """
     _check_settings(0.0, words)
     _check_topics("one side", ones)
     _check_topics("the other side", others)
@@ -184,41 +179,6 @@ def _dealt(own: Array, theirs: Array, places: int, topics: int) -> Array:
         if taken[own[pair]] == NOWHERE and not given[theirs[pair]]:
             taken[own[pair]], given[theirs[pair]] = theirs[pair], True
     return taken
-
-
-# ---- Algorithm 1, lines 8 to 10 --------------------------------------------------------------------------------------
-
-
-def topics_of_words(topics: Array) -> Array:
-    """Words x topics: how likely each topic is for a word alone, as running sums; a word in no topic leaves all equal."""
-    _check_topics("the composed model", topics)
-    chances = np.ascontiguousarray(np.asarray(topics, dtype=np.float64).T)
-    chances[chances.sum(axis=1) <= 0] = 1.0
-    sums = np.cumsum(chances, axis=1)
-    running: Array = sums / sums[:, -1:]
-    return running
-
-
-@njit(cache=True, nogil=True)
-def restart(running: Array, words: Array, chances: Array) -> Array:
-    """A first topic of each word, from `topics_of_words` and one number between 0 and 1 for each."""
-    out = np.empty(len(words), dtype=np.uint16)
-    for i in range(len(words)):
-        out[i] = first_topic(running[words[i]], chances[i])
-    return out
-
-
-@njit(cache=True, nogil=True, inline="always")
-def first_topic(running: Array, chance: float) -> int:
-    """Which topic that chance falls on; one of no chance is never drawn."""
-    low, high = 0, len(running) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if chance < running[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 # ---- what goes in ----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from securetm.models.gibbs.draws import MOST_TOPICS, Assignments
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import Bags
 from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA, amount_of
-from securetm.models.matching.matching import composed, integrated, topics_of_words
+from securetm.models.matching.matching import composed, integrated
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.stored_model import write_model
 from securetm.tally import SumTally
@@ -115,7 +115,9 @@ def test_a_restart_draws_each_word_by_the_composed_model_alone() -> None:
     start = model.table(model.for_party(state, "new"))
     bags = Bags.of(documents.counts, 3)
     drawn = model._restarted(start, bags, bags.names(documents.keys), 5).reshape(-1, 3)
-    chances = np.diff(topics_of_words(start.counts[start.counts.sum(axis=1) > 0] / 7), prepend=0, axis=1)  # last word: even
+    table = start.counts[start.counts.sum(axis=1) > 0].T
+    table[table.sum(axis=1) == 0] = 1  # no topic has the last word: all are as likely
+    chances = table / table.sum(axis=1, keepdims=True)
     said = np.flatnonzero(start.counts.sum(axis=1))
     for word in range(3):
         shares = np.bincount(drawn[:, word], minlength=3)[said] / len(drawn)

@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 
 from securetm.contracts import Array
 from securetm.errors import BadSetting, NotTopics
-from securetm.models.matching import matching
 from securetm.models.matching.matching import (
     NOWHERE,
     composed,
     integrated,
-    restart,
     similarities,
-    topics_of_words,
-    weighted_jaccard,
 )
 
 A = np.array([0.5, 0.3, 0.2, 0.0])
 B = np.array([0.4, 0.0, 0.2, 0.4])
+
+
+def weighted_jaccard(one: Array, other: Array, words: int) -> float:
+    """Of one pair."""
+    return float(similarities(one[None, :], other[None, :], words)[0, 0])
 
 
 def as_printed(one: Array, other: Array, words: int) -> tuple[float, float]:
@@ -214,27 +215,6 @@ def test_an_empty_topic_keeps_itself_unless_anything_goes() -> None:
     np.testing.assert_array_equal(composed(other, empty, xi=0.0, words=2).topics, other)
 
 
-# ---- Algorithm 1, lines 8 to 10 --------------------------------------------------------------------------------------
-
-
-def test_a_first_topic_comes_as_often_as_the_word_has_it() -> None:
-    model = np.array([[0.5, 0.1, 0.0], [0.25, 0.0, 0.0], [0.25, 0.3, 0.0]])
-    running = topics_of_words(model)
-    np.testing.assert_allclose(
-        running, [[0.5, 0.75, 1], [0.25, 0.25, 1], [1 / 3, 2 / 3, 1]]
-    )  # no topic has the last: all alike
-    chances = (np.arange(1200) + 0.5) / 1200
-    for word, expected in enumerate([[600, 300, 300], [300, 0, 900], [400, 400, 400]]):
-        drawn = restart(running, np.full(1200, word), chances)
-        assert np.bincount(drawn, minlength=3).tolist() == expected
-
-
-def test_a_topic_that_a_word_never_has_is_never_drawn() -> None:
-    running = topics_of_words(np.array([[0.0], [0.3], [0.0], [0.7], [0.0]]))
-    ends = np.array([np.nextafter(0, 1), 0.3, np.nextafter(0.3, 0), 1 - 2**-53])
-    assert restart(running, np.zeros(4, np.int64), ends).tolist() == [1, 3, 1, 3]
-
-
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -245,7 +225,6 @@ def test_what_is_no_weight_is_refused_by_name(bad: float) -> None:
         lambda: weighted_jaccard(wrong[0], fine[0], 2),
         lambda: integrated({"a": fine, "b": wrong}, {"a": 1, "b": 1}, 0.5, 2),
         lambda: composed(fine, wrong, 0.5, 2),
-        lambda: topics_of_words(wrong),
     ):
         with pytest.raises(NotTopics):
             attempt()
@@ -259,7 +238,7 @@ def test_other_words_and_wrong_amounts_are_refused_by_name() -> None:
     with pytest.raises(NotTopics):
         similarities(np.ones((1, 2)), np.ones((1, 3)), 2)
     with pytest.raises(NotTopics):
-        topics_of_words(np.ones(3))
+        similarities(np.ones(3), np.ones((1, 3)), 2)
 
 
 @pytest.mark.parametrize(("xi", "words"), [(-0.1, 5), (1.1, 5), (float("nan"), 5), (0.5, 0)])
@@ -268,8 +247,3 @@ def test_settings_without_a_meaning_are_refused(xi: float, words: int) -> None:
         integrated({"a": np.ones((1, 2))}, {"a": 1}, xi, words)
     with pytest.raises(BadSetting):
         composed(np.ones((1, 2)), np.ones((1, 2)), xi, words)
-
-
-def test_the_restart_keeps_no_topic_beyond_two_bytes() -> None:
-    assert restart(topics_of_words(np.ones((300, 1))), np.zeros(1, np.int64), np.array([0.9999])).tolist() == [299]
-    assert matching.NOWHERE == -1
