@@ -12,19 +12,10 @@ import numpy as np
 
 from securetm.contracts import Array, Unit
 from securetm.leakage.attack import Attack, Bounded, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.gradients import documents_in, linked_words, words_in
+from securetm.leakage.parts.inverted import inverted
 from securetm.leakage.parts.own_answers import Told, told_by_parties
-from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
-from securetm.leakage.parts.rebuilt import (
-    EXACT,
-    PRECISION,
-    RECALL,
-    TOGETHER,
-    TRUE_GUESSES,
-    judged_documents,
-    judged_links,
-    judged_words,
-)
+from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
+from securetm.leakage.parts.rebuilt import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
 from securetm.leakage.parts.remaining_noise import deviation_of
 from securetm.leakage.parts.subtracting import without
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
@@ -33,6 +24,7 @@ from securetm.leakage.views import VOCABULARY, View
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
 DEVIATION = "deviation of the noise that remains, as a share of the promised one"
+_REBUILT = {**DOCUMENTS, **WORDS, TOGETHER: LINKS[TOGETHER]}
 
 
 @dataclass(frozen=True)
@@ -59,10 +51,11 @@ def attack(view: View, effort: Effort) -> Seen:
     left = list(_left(view, told, helping))[: effort["rounds"]]
     rounds = {heard.asked.serial for heard in left}
     alone = [one.heard for one in told if one.heard.party not in helping and one.heard.asked.serial in rounds]
+    model, parties = view.public.model, len(view.public.members)
     return Seen(
-        tuple(_guess(heard, view) for heard in left),
-        tuple(_guess(heard, view) for heard in alone),
-        tuple(Left(layers_of(heard, view.public.model).words, _promised(heard)) for heard in left),
+        tuple(inverted(heard, model, parties) for heard in left),
+        tuple(inverted(heard, model) for heard in alone),
+        tuple(Left(layers_of(heard, model).words, _promised(heard)) for heard in left),
     )
 
 
@@ -85,23 +78,12 @@ def _promised(heard: Heard) -> float:
     return 0.0 if terms.unit is Unit.WORD else terms.deviation * (heard.asked.step or 1.0)
 
 
-def _guess(heard: Heard, view: View) -> Guess:
-    layers = layers_of(heard, view.public.model)
-    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
-    groups = linked_words(layers, len(view.public.members)) if not heard.party else []
-    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))
-
-
 def judge(seen: Seen, truth: Truth) -> Judged:
     """Run by the judge: only what is of parties that do not help is anything to recover."""
     honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
     others = replace(truth, batches=honest)
-    together, alone = judged_documents(seen.together, others), judged_documents(seen.alone, others)
-    links = judged_links(seen.together, others)
-    noise = _noise(seen.left, truth)
-    words = judged_words(seen.together, others)
-    counts = {**together.measures, **words, TOGETHER: links[TOGETHER], ALONE: alone.measures[EXACT]}
-    return replace(together, measures={**counts, **noise})
+    alone = judged_documents(seen.alone, others)
+    return judged(seen.together, others, _REBUILT, {ALONE: alone.measures[EXACT], **_noise(seen.left, truth)})
 
 
 def _noise(left: Sequence[Left], truth: Truth) -> dict[str, Bounded]:
@@ -128,16 +110,7 @@ ATTACK = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
-    measures={
-        EXACT: "document",
-        TRUE_GUESSES: "guessed document",
-        PRECISION: "word in a round",
-        RECALL: "word in a round",
-        TOGETHER: "document",
-        ALONE: "document",
-        MISSING: "variance",
-        DEVIATION: "promised deviation",
-    },
+    measures={**_REBUILT, ALONE: "document", MISSING: "variance", DEVIATION: "promised deviation"},
     attack=attack,
     judge=judge,
     limits=(

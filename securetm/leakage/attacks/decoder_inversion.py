@@ -9,10 +9,10 @@ from typing import cast
 
 import numpy as np
 
-from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.attack import Attack, Effort, Guess
 from securetm.leakage.parts.gradients import document_behind
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
-from securetm.leakage.parts.rebuilt import EXACT, TRUE_GUESSES, judged_documents
+from securetm.leakage.parts.rebuilt import DOCUMENTS, judged_documents
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
 from securetm.models.neural.prodlda import ProdLDA
@@ -32,11 +32,6 @@ def _guess(heard: Heard, view: View) -> Guess:
     return Guess(heard.asked.serial, heard.party, () if document is None else (document,))
 
 
-def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
-    """Run by the judge: exact documents."""
-    return judged_documents(guesses, truth)
-
-
 ATTACK = Attack(
     name="decoder_inversion",
     title="A document from the decoder's gradient alone",
@@ -46,9 +41,9 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
-    measures={EXACT: "document", TRUE_GUESSES: "guessed document"},
+    measures=DOCUMENTS,
     attack=attack,
-    judge=judge,
+    judge=judged_documents,
     efforts=("documents",),
     limits=("answers that hold more than one document",),
 )

@@ -6,7 +6,7 @@ Each sum hides its parties well; it is the difference that does not. Nothing is 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from securetm.errors import SketchTooSmall
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.gradients import documents_in, words_in
-from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
-from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
+from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.parts.prodlda_layers import GRADIENT
+from securetm.leakage.parts.rebuilt import DOCUMENTS, judged
+from securetm.leakage.parts.rebuilt import WORDS as NAMED
 from securetm.leakage.parts.subtracting import apart
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
@@ -25,6 +26,7 @@ from securetm.models.word_sketch import words_in as words_of_sketch
 
 FREQUENT = "words whose number of documents at the party is told exactly"
 ASKED_TWICE = "rounds of training that were asked of both cohorts"
+_REBUILT = {**DOCUMENTS, **NAMED}
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def attack(view: View, effort: Effort) -> Apart:
     pairs = [(one, other) for one in trained for other in there if _same(one, other)][: effort["rounds"]]
     apart_by = [apart(one, other, len(more), party) for one, other in pairs]
     words = _words(_counted(here, view), _counted(there, view.again))
-    return Apart(party, tuple(_guess(one, view) for one in apart_by), len(trained), words)
+    return Apart(party, tuple(inverted(one, view.public.model) for one in apart_by), len(trained), words)
 
 
 def _same(one: Heard, other: Heard) -> bool:
@@ -58,12 +60,6 @@ def _same(one: Heard, other: Heard) -> bool:
 
 def _equal(one: State, other: State) -> bool:
     return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
-
-
-def _guess(heard: Heard, view: View) -> Guess:
-    layers = layers_of(heard, view.public.model)
-    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
-    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers))
 
 
 def _words(here: Counter[str] | None, there: Counter[str] | None) -> Counter[str] | None:
@@ -97,10 +93,8 @@ def _candidates(view: View, size: int) -> tuple[str, ...]:
 
 def judge(told: Apart, truth: Truth) -> Judged:
     """Run by the judge."""
-    documents = judged_documents(told.guesses, truth)
     asked_twice = Counted(len(told.guesses), told.rounds)
-    words = {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice}
-    return replace(documents, measures={**documents.measures, **judged_words(told.guesses, truth), **words})
+    return judged(told.guesses, truth, _REBUILT, {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice})
 
 
 def _frequencies(told: Apart, truth: Truth) -> Counted:
@@ -121,14 +115,7 @@ ATTACK = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(),
     models=("prodlda",),
-    measures={
-        EXACT: "document",
-        TRUE_GUESSES: "guessed document",
-        PRECISION: "word in a round",
-        RECALL: "word in a round",
-        FREQUENT: "word",
-        ASKED_TWICE: "round",
-    },
+    measures={**_REBUILT, FREQUENT: "word", ASKED_TWICE: "round"},
     attack=attack,
     judge=judge,
     questions=(TRAIN, JOINT, WORDS, FREQUENCIES),  # the list that frequencies are about is sent after that for words

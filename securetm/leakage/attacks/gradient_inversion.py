@@ -5,14 +5,14 @@ It optimises nothing and needs no knowledge of the documents' noise; what is sea
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.gradients import documents_in, words_in
-from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
-from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said
+from securetm.leakage.parts.rebuilt import DOCUMENTS, WORDS, judged
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
+
+_MEASURES = {**DOCUMENTS, **WORDS}
 
 
 def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
@@ -20,21 +20,14 @@ def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
     guesses, looked_at = list[Guess](), 0
     for heard in said_by_parties(view):
         if GRADIENT in heard.blocks and looked_at < effort["documents"]:
-            guesses.append(_guess(heard, view))
+            guesses.append(inverted(heard, view.public.model))
             looked_at += documents_said(heard, effort["documents"])
     return tuple(guesses)
 
 
-def _guess(heard: Heard, view: View) -> Guess:
-    layers = layers_of(heard, view.public.model)
-    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
-    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers))
-
-
 def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
     """Run by the judge: exact documents, and words."""
-    documents = judged_documents(guesses, truth)
-    return replace(documents, measures={**documents.measures, **judged_words(guesses, truth)})
+    return judged(guesses, truth, _MEASURES)
 
 
 ATTACK = Attack(
@@ -46,7 +39,7 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
-    measures={EXACT: "document", TRUE_GUESSES: "guessed document", PRECISION: "word in a round", RECALL: "word in a round"},
+    measures=_MEASURES,
     attack=attack,
     judge=judge,
     efforts=("documents",),

@@ -9,10 +9,10 @@ from typing import cast
 
 import numpy as np
 
-from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.attack import Attack, Effort, Guess
 from securetm.leakage.parts.matching_priors import Seen, best_match
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
-from securetm.leakage.parts.rebuilt import EXACT, TRUE_GUESSES, judged_documents
+from securetm.leakage.parts.rebuilt import DOCUMENTS, judged_documents
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
 from securetm.models.neural.prodlda import ProdLDA
@@ -36,11 +36,6 @@ def _guess(heard: Heard, model: ProdLDA, effort: Effort) -> Guess:
     return Guess(heard.asked.serial, heard.party, tuple(documents))
 
 
-def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
-    """Run by the judge: exact documents."""
-    return judged_documents(guesses, truth)
-
-
 ATTACK = Attack(
     name="gradient_matching",
     title="Documents from one party's gradient by matching it",
@@ -50,9 +45,9 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
-    measures={EXACT: "document", TRUE_GUESSES: "guessed document"},
+    measures=DOCUMENTS,
     attack=attack,
-    judge=judge,
+    judge=judged_documents,
     efforts=("answers", "starts", "parts"),  # parts: 1 is the decoder's gradient alone, 2 the first layer's too
     limits=(
         "telling which documents took part where secret coins chose them: shares are then of all documents",

@@ -12,20 +12,9 @@ from typing import cast
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.attack import Attack, Effort, Guess
 from securetm.leakage.parts.gradients import Layers, documents_in, linked_words, words_in
-from securetm.leakage.parts.rebuilt import (
-    EXACT,
-    LINKED,
-    LINKS_FOUND,
-    PRECISION,
-    RECALL,
-    TOGETHER,
-    TRUE_GUESSES,
-    judged_documents,
-    judged_links,
-    judged_words,
-)
+from securetm.leakage.parts.rebuilt import MEASURES, judged
 from securetm.leakage.parts.weight_updates import Undone, groups_alike
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
@@ -75,12 +64,6 @@ def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
     return tuple(occur[group] for group in groups_alike(Undone(rows, errors)) if len(group) > 1)
 
 
-def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
-    """Run by the judge."""
-    documents = judged_documents(guesses, truth)
-    return replace(documents, measures={**documents.measures, **judged_words(guesses, truth), **judged_links(guesses, truth)})
-
-
 ATTACK = Attack(
     name="local_epochs",
     title="Words and documents from a party's model difference",
@@ -91,17 +74,9 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
-    measures={
-        EXACT: "document",
-        TRUE_GUESSES: "guessed document",
-        PRECISION: "word in a round",
-        RECALL: "word in a round",
-        TOGETHER: "document",
-        LINKED: "pair of words",
-        LINKS_FOUND: "pair of words",
-    },
+    measures=MEASURES,
     attack=attack,
-    judge=judge,
+    judge=judged,
     efforts=("answers",),
     limits=(
         "whole documents behind Adam, which leaves little of a gradient's size",

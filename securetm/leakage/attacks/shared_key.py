@@ -5,17 +5,18 @@ It is no attack on encryption. It shows what hangs on one key that many hold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.gradients import documents_in, words_in
-from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of
-from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL, TRUE_GUESSES, judged_documents, judged_words
+from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.parts.prodlda_layers import GRADIENT
+from securetm.leakage.parts.rebuilt import DOCUMENTS, WORDS, judged
 from securetm.leakage.parts.shared_keys import Opened, opened_by_key
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
 from securetm.leakage.views import VOCABULARY, View
 
 OPENED = "answers of single parties that are opened"
+_REBUILT = {**DOCUMENTS, **WORDS}
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def attack(view: View, effort: Effort) -> Read:
     helping = {insider.name for insider in view.insiders}
     theirs = [one for one in _answers(view) if one.heard.party not in helping and GRADIENT in one.heard.blocks]
     looked_at = theirs[: effort["answers"]]
-    guesses = tuple(_guess(one.heard, view) for one in looked_at)
+    guesses = tuple(inverted(one.heard, view.public.model) for one in looked_at)
     return Read(guesses, sum(one.with_key for one in looked_at), len(looked_at))
 
 
@@ -42,17 +43,9 @@ def _answers(view: View) -> list[Opened]:
     return list(opened_by_key(view))
 
 
-def _guess(heard: Heard, view: View) -> Guess:
-    layers = layers_of(heard, view.public.model)
-    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
-    return Guess(heard.asked.serial, heard.party, tuple(documents), words_in(layers))
-
-
 def judge(read: Read, truth: Truth) -> Judged:
     """Run by the judge."""
-    documents = judged_documents(read.guesses, truth)
-    words = judged_words(read.guesses, truth)
-    return replace(documents, measures={**documents.measures, **words, OPENED: Counted(read.opened, read.of)})
+    return judged(read.guesses, truth, _REBUILT, {OPENED: Counted(read.opened, read.of)})
 
 
 ATTACK = Attack(
@@ -64,13 +57,7 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
-    measures={
-        EXACT: "document",
-        TRUE_GUESSES: "guessed document",
-        PRECISION: "word in a round",
-        RECALL: "word in a round",
-        OPENED: "answer",
-    },
+    measures={**_REBUILT, OPENED: "answer"},
     attack=attack,
     judge=judge,
     efforts=("answers",),

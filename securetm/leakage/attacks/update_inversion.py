@@ -6,7 +6,6 @@ It needs no message of anybody else, no total and no key: two questions that fol
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import cast
 
@@ -14,20 +13,9 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.attack import Attack, Effort, Guess
 from securetm.leakage.parts.gradients import Layers, counted, documents_in, linked_words, words_in
-from securetm.leakage.parts.rebuilt import (
-    EXACT,
-    LINKED,
-    LINKS_FOUND,
-    PRECISION,
-    RECALL,
-    TOGETHER,
-    TRUE_GUESSES,
-    judged_documents,
-    judged_links,
-    judged_words,
-)
+from securetm.leakage.parts.rebuilt import MEASURES, judged
 from securetm.leakage.parts.weight_updates import Undone, edges, gradient_behind, groups_alike, inputs_along
 from securetm.leakage.parts.word_bags import readings, settled
 from securetm.leakage.reading import REQUEST, Asked, asked
@@ -90,12 +78,6 @@ def _documents(rays: list[tuple[Array, Array]], rows: Undone, layers: Layers, oc
     return tuple(found)
 
 
-def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
-    """Run by the judge."""
-    documents = judged_documents(guesses, truth)
-    return replace(documents, measures={**documents.measures, **judged_words(guesses, truth), **judged_links(guesses, truth)})
-
-
 ATTACK = Attack(
     name="update_inversion",
     title="Words and documents from how the shared weights move",
@@ -106,17 +88,9 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(),
     models=("prodlda",),
-    measures={
-        EXACT: "document",
-        TRUE_GUESSES: "guessed document",
-        PRECISION: "word in a round",
-        RECALL: "word in a round",
-        TOGETHER: "document",
-        LINKED: "pair of words",
-        LINKS_FOUND: "pair of words",
-    },
+    measures=MEASURES,
     attack=attack,
-    judge=judge,
+    judge=judged,
     efforts=("steps",),
     limits=(
         "steps of Adam after the first, whose sizes and signs are mixed with those of earlier ones",

@@ -1,22 +1,44 @@
-"""How guesses at documents and words are judged: exactly right or not, counted. It guesses nothing."""
+"""How guesses at documents, words and links are judged: exactly right or not, counted, by one table of measures.
+
+It guesses nothing.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Counted, Example, Guess, Judged, Truth, held_in
+from securetm.leakage.attack import Bounded, Counted, Example, Guess, Judged, Truth, held_in
 
 EXACT, TRUE_GUESSES = "documents recovered exactly", "guessed documents that are real"
 PRECISION, RECALL = "named words that occur", "words that are named"
 TOGETHER = "documents whose own words are put together"
 LINKED, LINKS_FOUND = "pairs of words rightly linked", "links between words that are found"
+DOCUMENTS: Mapping[str, str] = {EXACT: "document", TRUE_GUESSES: "guessed document"}
+WORDS: Mapping[str, str] = {PRECISION: "word in a round", RECALL: "word in a round"}
+LINKS: Mapping[str, str] = {TOGETHER: "document", LINKED: "pair of words", LINKS_FOUND: "pair of words"}
+MEASURES: Mapping[str, str] = {**DOCUMENTS, **WORDS, **LINKS}  # each with the unit that it counts
 _MOST_WORDS = 12  # of a document in an example
 _MOST_EXAMPLES = 6
+
+
+def judged(
+    guesses: Sequence[Guess],
+    truth: Truth,
+    wanted: Collection[str] = MEASURES.keys(),
+    more: Mapping[str, Counted | Bounded] | None = None,
+) -> Judged:
+    """What guesses were worth by those measures of the table that are wanted, and by `more`, which an attack judges itself."""
+    documents = judged_documents(guesses, truth)
+    words = judged_words(guesses, truth) if WORDS.keys() & wanted else {}
+    links = judged_links(guesses, truth) if LINKS.keys() & wanted else {}
+    found = {**documents.measures, **words, **links}
+    return replace(documents, measures={**{name: found[name] for name in wanted}, **(more or {})})
 
 
 def judged_documents(guesses: Sequence[Guess], truth: Truth) -> Judged:
