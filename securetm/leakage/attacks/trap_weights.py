@@ -11,10 +11,10 @@ from typing import cast
 import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
-from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
+from securetm.leakage.attack import Attack, Effort, Guess
 from securetm.leakage.parts.crowded_bins import one_document, two_documents
 from securetm.leakage.parts.prodlda_layers import GRADIENT, shape_of
-from securetm.leakage.parts.rebuilt import EXACT, TRUE_GUESSES, judged_documents
+from securetm.leakage.parts.rebuilt import DOCUMENTS, judged_documents
 from securetm.leakage.parts.trap_layers import Trap, between, in_bin, trap_for, weights_of
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
@@ -75,11 +75,6 @@ def _told_apart(inputs: Array, error: float, trap: Trap, place: int) -> tuple[Ar
     return ()
 
 
-def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
-    """Run by the judge: of all documents in the sums, those that were rebuilt to the last count."""
-    return judged_documents(guesses, truth)
-
-
 ATTACK = Attack(
     name="trap_weights",
     title="Documents from the sum over all parties, behind weights made for it",
@@ -90,9 +85,9 @@ ATTACK = Attack(
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(),
     models=("prodlda",),
-    measures={EXACT: "document", TRUE_GUESSES: "guessed document"},
+    measures=DOCUMENTS,
     attack=attack,
-    judge=judge,
+    judge=judged_documents,
     efforts=(_DOCUMENTS,),
     meddle=meddle,
     limits=(
