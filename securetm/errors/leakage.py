@@ -133,12 +133,3 @@ class SmallerUnit(Misuse):
     attack: str
     unit: str
     hint = "try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is"
-
-
-@dataclass(eq=False)
-class SmallerUnit(Misuse):
-    """the attack {attack!r} guesses at whole documents, and a claim about a {unit} says nothing of those"""
-
-    attack: str
-    unit: str
-    hint = "try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is"

@@ -26,8 +26,9 @@ from securetm.federation.folder import RunFolder, Stages, Unwatched, reopen
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.controls import of_chance
+from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
 from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_by, claims
-from securetm.leakage.findings import Audit, Finding, Measured, judged_alone, measured, with_baseline
+from securetm.leakage.findings import Audit, Finding, Measured, is_sound, judged_alone, measured, with_baseline
 from securetm.leakage.lying import Lies
 from securetm.leakage.meddling import Meddling
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
@@ -97,11 +98,9 @@ def _is_for(trial: Trial, given: RunFolder) -> bool:
 
 def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:
     """How many claims of an epsilon this trial tests: all of them together may go wrong as rarely as one alone."""
-    if attack_called(trial.attack).allowed is None or trial.claim != PRIVATE:
-        return 0
-    names = [name for name in trial.profiles if name != trial.expect_fail]
-    profiles = [read_profile(name) for name in names] if given is None else [given.plan.make_profile()]
-    return sum(profile.budget is not None for profile in profiles)
+    if given is None:
+        return count_of_tests((trial,))
+    return int(of_epsilon(trial) and given.plan.make_profile().budget is not None)
 
 
 # ---- one trial -----------------------------------------------------------------------------------------------------
@@ -122,7 +121,7 @@ class _Case:
     @property
     def confidence(self) -> float:
         """Corrected for the number of tests (Bonferroni) where an epsilon is tested."""
-        return 1 - (1 - self.trial.confidence) / max(self.tests, 1) if self.of_epsilon else self.trial.confidence
+        return corrected(self.trial.confidence, self.tests) if self.of_epsilon else self.trial.confidence
 
     @property
     def of_epsilon(self) -> bool:
@@ -175,6 +174,9 @@ def _check(trial: Trial) -> None:
     for name, amount in trial.effort.items():
         known = (ROUNDS, *attack.efforts)
         require(name in known, f"{where}, effort", name, amount, f"is not asked for: it has {', '.join(known)}")
+    for budget in (read_profile(name).budget for name in trial.profiles):
+        if attack.allowed is not None and budget is not None and of_epsilon(trial):
+            attack.allowed(trial.measure, Claimed(budget.epsilon, budget.delta, budget.unit.value))  # or it says why not
 
 
 def _like(trial: Trial, given: RunFolder) -> dict[str, Any]:
@@ -286,7 +288,7 @@ def _put(case: _Case) -> tuple[View, Truth]:
 def _check_measures(attack: Attack, judged: Judged) -> None:
     for name in {**attack.measures, **judged.measures}:
         worth = judged.measures.get(name) if name in attack.measures else None
-        if not isinstance(worth, Counted | Bounded):
+        if not isinstance(worth, Counted | Bounded) or not is_sound(worth):
             raise BrokenAttack(attack.name, name)
 
 

@@ -1,7 +1,7 @@
 """Made documents that a judge puts among the parties' own by fair coins before a run, and his record of where the coins fell.
 
-They are made of words that the parties use anyway. The coins follow from nothing that anybody sees, least of all from the plan's
-seed: they are the operating system's, and lie beside the run for the judge alone. No attack reads them.
+They are made of words that the parties use anyway. The coins follow from nothing that anybody sees, the plan's seed included:
+they are the operating system's, and lie beside the run for the judge alone. No attack reads them.
 """
 
 from __future__ import annotations

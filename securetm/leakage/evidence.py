@@ -15,7 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from securetm.errors import DamagedEvidence, NotFound, SecuretmError
-from securetm.leakage.evidence_hashes import ATTACK, TRIAL, bound_to, trial_hash
+from securetm.leakage.corrections import count_of_tests, of_epsilon
+from securetm.leakage.evidence_hashes import (
+    ACCOUNTING,
+    AGGREGATION,
+    ATTACK,
+    CORPUS,
+    JUDGING,
+    MECHANISMS,
+    PROFILE,
+    THREAT_MODEL,
+    TRIAL,
+    bound_to,
+    trial_hash,
+)
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.shelf import shelf
@@ -68,6 +81,7 @@ class Tried:
     cores: int
     python: str
     bound: Mapping[str, str]  # what this speaks about, by name: a hash of each
+    tests: int = 1  # of a claimed epsilon in its plan, for which the confidence was corrected
 
 
 @dataclass(frozen=True)
@@ -145,6 +159,7 @@ def _tried(trial: Trial, finding: Finding) -> Tried:
         cores=os.cpu_count() or 0,
         python=platform.python_version(),
         bound=bound_to(trial, finding.profile),
+        tests=finding.tests,
     )
 
 
@@ -219,15 +234,29 @@ def changed_since(one: Tried, evidence: Evidence, trials: Mapping[str, Trial]) -
     trial = trials.get(one.bound.get(TRIAL, ""))
     if trial is None or evidence.profile not in trial.profiles:
         return (f"the plan {evidence.plan} no longer tries {one.attack} this way on {evidence.profile}",)
-    now = bound_to(trial, evidence.profile)
-    return tuple(_change(what, one, evidence) for what in now if one.bound.get(what) != now[what])
+    now, tests = bound_to(trial, evidence.profile), count_of_tests(trials.values())
+    changed = [_change(what, one, evidence) for what in now if one.bound.get(what) != now[what]]
+    few = f"it was corrected for {one.tests} tests of an epsilon, and the plan {evidence.plan} makes {tests} now"
+    return (*changed, *([] if _corrected(one, trial, tests) else [few]))
+
+
+def _corrected(one: Tried, trial: Trial, tests: int) -> bool:
+    """Whether its interval is wide enough for so many tests of a claimed epsilon; more doubt than needed does no harm."""
+    return one.epsilon is None or not of_epsilon(trial) or one.tests >= tests
 
 
 def _change(what: str, one: Tried, evidence: Evidence) -> str:
-    names = {ATTACK: f"the attack {one.attack}", "threat model": f"the threat model {one.threat_model}"}
-    of_profile = {"profile": f"the profile {evidence.profile}", "mechanisms": f"a mechanism of the profile {evidence.profile}"}
-    others = {"aggregation": f"the aggregation of the profile {evidence.profile}"}
-    return f"{({**names, **of_profile, **others})[what]} changed since"
+    names = {
+        PROFILE: f"the profile {evidence.profile}",
+        MECHANISMS: f"a mechanism of the profile {evidence.profile}",
+        AGGREGATION: f"the aggregation of the profile {evidence.profile}",
+        ACCOUNTING: f"the accounting of the epsilon of {evidence.profile}",
+        CORPUS: "the making of the documents",
+        THREAT_MODEL: f"the threat model {one.threat_model}",
+        ATTACK: f"the attack {one.attack}",
+        JUDGING: "the making of intervals and verdicts",
+    }
+    return f"{names[what]} changed since"
 
 
 def _trials_of(plan: str) -> dict[str, Trial]:
@@ -239,26 +268,31 @@ def _trials_of(plan: str) -> dict[str, Trial]:
 
 
 def trials_by_hash(plan: AuditPlan) -> dict[str, Trial]:
-    """The trials of a plan, each by the hash of what it says."""
-    return {trial_hash(trial): trial for trial in plan.trials}
+    """The trials of a plan, each by the hash of what it says; two that differ in their profiles alone are one."""
+    found: dict[str, Trial] = {}
+    for trial in plan.trials:
+        before = found.setdefault(trial_hash(trial), trial)
+        found[trial_hash(trial)] = replace(before, profiles=tuple(dict.fromkeys((*before.profiles, *trial.profiles))))
+    return found
 
 
-def still_fresh(trial: Trial, profile: str, kept: Iterable[Evidence]) -> bool:
-    """Whether this trial was tried on this profile, and nothing of what it speaks about changed since."""
+def still_fresh(trial: Trial, profile: str, kept: Iterable[Evidence], tests: int = 1) -> bool:
+    """Whether this trial was tried on this profile, corrected for so many tests, and nothing behind it changed since."""
     now = bound_to(trial, profile)
-    return any(one.bound == now for evidence in kept if evidence.profile == profile for one in evidence.findings)
+    there = (one for evidence in kept if evidence.profile == profile for one in evidence.findings)
+    return any(one.bound == now and _corrected(one, trial, tests) for one in there)
 
 
 def remaining(plan: AuditPlan, kept: Iterable[Evidence]) -> AuditPlan:
     """The plan with what is missing or stale, and with each trial's baseline: without that, a trial shows nothing."""
-    evidence = tuple(kept)
-    left = ((trial, _left_of(trial, evidence)) for trial in plan.trials)
+    evidence, tests = tuple(kept), count_of_tests(plan.trials)
+    left = ((trial, _left_of(trial, evidence, tests)) for trial in plan.trials)
     return replace(plan, trials=tuple(replace(trial, profiles=profiles) for trial, profiles in left if profiles))
 
 
-def _left_of(trial: Trial, evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
+def _left_of(trial: Trial, evidence: tuple[Evidence, ...], tests: int) -> tuple[str, ...]:
     """The profiles on which a trial is to be made again: all where its baseline is, and that one in any case."""
-    due = [profile for profile in trial.profiles if not still_fresh(trial, profile, evidence)]
+    due = [profile for profile in trial.profiles if not still_fresh(trial, profile, evidence, tests)]
     if trial.expect_fail in due:
         return trial.profiles
     return tuple(profile for profile in trial.profiles if profile in due or profile == trial.expect_fail) if due else ()

@@ -1,6 +1,7 @@
-"""What a kept result is bound to: hashes of a profile, its parts, a threat model, an attack and a trial. It runs none of them.
+"""What a kept result is bound to: hashes of all that made it and was held against it. It runs none of that.
 
-It reads source files as text and imports no attack, so that evidence can be looked up in a moment.
+It reads source files as text and imports no attack, so that evidence can be looked up in a moment. Installed packages, whose
+docstrings the demonstration documents are, have no hash here: under other versions of them figures may be others.
 """
 
 from __future__ import annotations
@@ -17,27 +18,35 @@ from securetm.leakage.plans import Trial
 from securetm.shelf import toml_on
 from securetm.tables import digest
 
-PROFILE, MECHANISMS, AGGREGATION, THREAT_MODEL, ATTACK, TRIAL = (
+PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDGING, TRIAL = (
     "profile",
     "mechanisms",
     "aggregation",
+    "accounting",
+    "corpus",
     "threat model",
     "attack",
+    "judging",
     "trial",
 )
 _HOUSE = Path(securetm.__file__).parent
-_FORMS = ("leakage.attack", "leakage.views")  # plain records: they compute nothing, and every attack is made of them
+_CLAIMED = ("accounting.composition", "accounting.pure", "accounting.spends", "accounting.ledger", "federation.paying")
+_DOCUMENTS = {True: ("corpus.docstrings",), False: ("corpus.readers", "corpus.partitions")}  # where no source is named; or one
+_CANARIES = "leakage.canaries"
+_JUDGES = ("leakage.intervals", "leakage.findings")
 _MENTION = re.compile(r"from\s+securetm\.([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|\bsecuretm\.(\w[\w.]*)")
 
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:
     """Everything that the result of this trial on this profile speaks about, by name. No version of securetm is in it."""
-    return {**_parts(profile), THREAT_MODEL: _file("threat_models", trial.threat_model), **asked_of(trial)}
-
-
-def asked_of(trial: Trial) -> dict[str, str]:
-    """The attack, and what the trial says of it."""
-    return {ATTACK: attack_hash(trial.attack), TRIAL: trial_hash(trial)}
+    return {
+        **_parts(profile),
+        CORPUS: _corpus_hash("corpus.source" not in trial.run, trial.canaries > 0),
+        THREAT_MODEL: _file("threat_models", trial.threat_model),
+        ATTACK: attack_hash(trial.attack),
+        JUDGING: _judging_hash(),
+        TRIAL: trial_hash(trial),
+    }
 
 
 def trial_hash(trial: Trial) -> str:
@@ -51,39 +60,53 @@ def trial_hash(trial: Trial) -> str:
 @cache
 def attack_hash(name: str) -> str:
     """The attack's own file and all modules of `leakage` that it is made of."""
-    return _of_source(f"leakage.attacks.{name}", ("leakage.",))
+    return _of_source((f"leakage.attacks.{name}",), ("leakage.",))
+
+
+@cache
+def _corpus_hash(own: bool, canaries: bool) -> str:
+    """What makes the documents of our own demonstration, or of a file that the trial names, and what makes canaries."""
+    return _of_source((*_DOCUMENTS[own], *([_CANARIES] if canaries else [])), ("corpus.",))
+
+
+@cache
+def _judging_hash() -> str:
+    """What makes intervals and verdicts of an attack's worth."""
+    return _of_source(_JUDGES, _JUDGES)
 
 
 @cache
 def _parts(profile: str) -> dict[str, str]:
-    """The profile's file, and the source of the parts that it chooses, with what they are made of."""
+    """The profile's file, and the source of the parts that it chooses, with what they are made of; of what it claims, too."""
     from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "tally")
     mechanisms = sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms})
-    return {
+    found = {
         PROFILE: _file("protocols", profile, "profiles"),
-        MECHANISMS: _hashed(f"{name} {_of_source(name, whole)}".encode() for name in mechanisms),
-        AGGREGATION: _of_source(type(parts.aggregation).__module__.removeprefix("securetm."), whole),
+        MECHANISMS: _hashed(f"{name} {_of_source((name,), whole)}".encode() for name in mechanisms),
+        AGGREGATION: _of_source((type(parts.aggregation).__module__.removeprefix("securetm."),), whole),
     }
+    # Only where something is claimed: what a claim costs is nothing to a profile without any.
+    return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_CLAIMED, ("accounting.", "federation.paying"))}
 
 
 def _file(folder: str, name: str, below: str = "") -> str:
     return _hashed([toml_on(folder, name, below=below, kind=folder).read_bytes()])
 
 
-def _of_source(module: str, within: tuple[str, ...]) -> str:
-    """The hash of a module and of all that it imports, directly or not, inside these folders of securetm."""
-    return _hashed(f"{name}\n".encode() + _path(name).read_bytes() for name in closure(module, within))
+def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
+    """The hash of modules and of all that they import, directly or not, inside these folders of securetm."""
+    return _hashed(f"{name}\n".encode() + _path(name).read_bytes() for name in closure(modules, within))
 
 
-def closure(module: str, within: tuple[str, ...]) -> tuple[str, ...]:
-    """A module and all that it imports inside these folders, by name below `securetm`, sorted."""
-    found, waiting = set[str](), [module]
+def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
+    """Modules and all that they import inside these folders, by name below `securetm`, sorted."""
+    found, waiting = set[str](), list(modules)
     while waiting:
         name = waiting.pop()
-        if name in found or name in _FORMS:
+        if name in found:
             continue
         found.add(name)
         waiting += [other for other in _named_in(_path(name)) if other.startswith(within)]
@@ -101,14 +124,15 @@ def _named_in(path: Path) -> frozenset[str]:
 
 
 def _module(mention: str) -> str:
-    """The longest beginning of a dotted name that is a file; nothing where none is."""
+    """The longest beginning of a dotted name that is a file, or a folder's own; nothing where none is."""
     parts = mention.strip(".").split(".")
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((name for name in names if _path(name).is_file()), "")
 
 
 def _path(module: str) -> Path:
-    return _HOUSE.joinpath(*module.split(".")).with_suffix(".py")
+    path = _HOUSE.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _hashed(pieces: Iterable[bytes]) -> str:

@@ -129,6 +129,17 @@ def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float, 
     return Measured(name, unit, value, low, high, ceiling, worth.hits, worth.of)
 
 
+def is_sound(worth: Counted | Bounded) -> bool:
+    """Whether it can be judged at all: no verdict may hang on what is no number, or on ends that are not in their order.
+
+    A `Bounded` of which nothing is known has no value (NaN), but ends all the same.
+    """
+    if isinstance(worth, Counted):
+        return 0 <= worth.hits <= worth.of and 0 < worth.doubt <= 1
+    value = worth.low if math.isnan(worth.value) else worth.value
+    return math.isfinite(worth.low) and not math.isnan(worth.ceiling) and worth.low <= value <= worth.high
+
+
 def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tuple[str, str]:
     """The verdict and its reason, before the baseline is looked at."""
     if found.value is None:

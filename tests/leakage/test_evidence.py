@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,13 @@ from securetm.errors import DamagedEvidence
 from securetm.federation.soundness import check
 from securetm.leakage import evidence as kept_results
 from securetm.leakage import evidence_hashes
+from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.audit import audit
+from securetm.leakage.corrections import corrected, count_of_tests, knows_epsilon
 from securetm.leakage.evidence import (
     Evidence,
+    Figure,
+    Tried,
     evidence_folder,
     pieces,
     read_evidence,
@@ -26,9 +32,10 @@ from securetm.leakage.evidence import (
     renewed,
     stale,
     still_fresh,
+    trials_by_hash,
     write_evidence,
 )
-from securetm.leakage.evidence_hashes import closure, trial_hash
+from securetm.leakage.evidence_hashes import bound_to, closure, trial_hash
 from securetm.leakage.findings import Audit
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.profiles import MODELS, profile_names
@@ -36,6 +43,7 @@ from securetm.profiles import MODELS, profile_names
 from .conftest import write_plan
 
 COMMITTED = sorted(evidence_folder().glob("*.json"))
+BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 AGAIN = "run `securetm audit full --evidence audits/evidence`"
 
 
@@ -74,7 +82,7 @@ def test_the_plan_tries_a_profile_with_every_model_that_it_admits(profile: str) 
 
 @pytest.fixture(scope="module")
 def small(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditPlan, Audit]:
-    plan = read_audit_plan(write_plan(tmp_path_factory.mktemp("plan") / "small.toml", documents_file))
+    plan = read_audit_plan(write_plan(tmp_path_factory.mktemp("plan") / "small.toml", documents_file, batch=25))
     return plan, audit(plan)
 
 
@@ -98,7 +106,8 @@ def test_what_is_kept_is_what_was_found(small: tuple[AuditPlan, Audit], folder: 
         assert (tried.measured.hits, tried.measured.of) == (finding.measured.hits, finding.measured.of)
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", tried.date)
         assert tried.cores >= 1
-        assert set(tried.bound) == {"profile", "mechanisms", "aggregation", "threat model", "attack", "trial"}
+        assert set(tried.bound) == BOUND  # neither claims an epsilon, so no accounting is behind it
+        assert tried.tests == finding.tests == 1
         assert all(re.fullmatch("[0-9a-f]{64}", value) for value in tried.bound.values())
         assert stale(kept) == ()
 
@@ -130,6 +139,8 @@ def test_what_was_kept_before_is_replaced_and_what_was_not_tried_again_stays(
         ("mechanisms", "a mechanism of the profile masked changed since"),
         ("aggregation", "the aggregation of the profile masked changed since"),
         ("threat model", "the threat model curious_coordinator changed since"),
+        ("corpus", "the making of the documents changed since"),
+        ("judging", "the making of intervals and verdicts changed since"),
     ],
 )
 def test_each_change_has_its_name(folder: Path, what: str, said: str) -> None:
@@ -216,33 +227,149 @@ def test_another_profile_in_the_list_does_not_make_a_trial_another() -> None:
     assert len({trial_hash(replace(trial, **change)) for change in changes} | {trial_hash(trial)}) == len(changes) + 1  # type: ignore[arg-type]
 
 
+# ---- tests of an epsilon are corrected for their number --------------------------------------------------------------
+
+
+def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the noise is Gaussian") -> Trial:
+    found = [t for t in read_audit_plan("empirical_epsilon").trials if t.attack == "many_run_epsilon" and t.measure == measure]
+    return replace(found[0], profiles=("open", "dp-local"))
+
+
+def _kept_of(trial: Trial, epsilon: float | None, tests: int) -> Evidence:
+    """What was kept of a trial of an epsilon, by the figures of another."""
+    figure = Figure(trial.measure, "epsilon that one sum claims", 0.9, 0.8, 0.95, 9.0)
+    plain = {f.name: "" for f in fields(Tried)} | {"beside": (), "sees": (), "seconds": 1.0, "refuted_from": 1.0}
+    bound = bound_to(trial, "dp-local")
+    facts = {**plain, "measured": figure, "verdict": "not refuted", "epsilon": epsilon, "tests": tests, "bound": bound}
+    return Evidence("dp-local", "lda", "small", (Tried(**facts),))  # type: ignore[arg-type]
+
+
+def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = _of_noise()
+    more = replace(trial, profiles=("open", "dp-central", "dp-distributed"), effort={"rounds": 1, "runs": 4})
+    alone, wider = (replace(read_audit_plan("quick"), name="small", trials=trials) for trials in ((trial,), (trial, more)))
+    kept = _kept_of(trial, 4.4, 1)
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: alone)
+    assert stale(kept) == ()
+    assert remaining(alone, [kept]).trials[0].profiles == trial.profiles  # for the baseline, which was not kept
+    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: wider)
+    assert stale(kept) == ("it was corrected for 1 tests of an epsilon, and the plan small makes 3 now",)
+    assert not still_fresh(trial, "dp-local", [kept], 3)
+    assert still_fresh(trial, "dp-local", [_kept_of(trial, 4.4, 3)], 3)
+    assert still_fresh(trial, "dp-local", [_kept_of(trial, 4.4, 9)], 3)  # a plan that has fewer by now: it is only too careful
+    assert still_fresh(trial, "dp-local", [_kept_of(trial, None, 1)], 3)  # a baseline claims nothing that is corrected
+
+
+def test_how_many_tests_there_are_is_kept_and_read_again(tmp_path: Path) -> None:
+    (tmp_path / "dp-local--lda.json").write_text(json.dumps(asdict(_kept_of(_of_noise(), 4.4, 7))), "utf-8")
+    assert read_kept(tmp_path / "dp-local--lda.json").findings[0].tests == 7
+
+
+@pytest.mark.parametrize("name", attack_names())
+def test_which_attack_knows_an_epsilon_is_read_off_its_file(name: str) -> None:
+    assert knows_epsilon(name) == (attack_called(name).allowed is not None)
+
+
+def test_claims_are_counted_on_each_profile_that_makes_one() -> None:
+    trial = _of_noise()
+    assert count_of_tests([trial]) == 1
+    assert count_of_tests([replace(trial, profiles=("open", "masked", "dp-local", "dp-central"))]) == 2  # masked claims none
+    assert count_of_tests([replace(trial, expect_fail="dp-local")]) == 0
+    assert count_of_tests([replace(trial, claim="sees only sums"), read_audit_plan("quick").trials[0]]) == 0
+    assert 1 - corrected(0.999, 7) == pytest.approx(0.001 / 7)
+    assert corrected(0.95, 0) == 0.95
+
+
+def test_two_trials_that_differ_in_their_profiles_alone_are_both_found() -> None:
+    trial = _of_noise()
+    plan = replace(read_audit_plan("quick"), trials=(trial, replace(trial, profiles=("open", "dp-central"))))
+    (found,) = trials_by_hash(plan).values()
+    assert found.profiles == ("open", "dp-local", "dp-central")
+
+
 # ---- hashes --------------------------------------------------------------------------------------------------------
 
 
 def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
-    made_of = closure("leakage.attacks.sum_inversion", ("leakage.",))
-    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.gradients", "leakage.reading"} <= set(
-        made_of
-    )
-    assert not set(made_of) & {"leakage.audit", "leakage.findings", "leakage.attack", "leakage.attacks.decoder_inversion"}
+    made_of = set(closure(("leakage.attacks.sum_inversion",), ("leakage.",)))
+    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.gradients", "leakage.reading"} <= made_of
+    assert {"leakage.attack", "leakage.views"} <= made_of  # what several attacks judge alike is reckoned there
+    assert not made_of & {"leakage.audit", "leakage.findings", "leakage.attacks.decoder_inversion"}
 
 
 def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
-    assert "aggregation.homomorphic_worker" in closure("aggregation.bfv", ("aggregation.", "mechanisms."))
-    assert set(closure("aggregation.plain", ("aggregation.", "mechanisms."))) == {"aggregation.plain", "aggregation.vectors"}
+    within = ("aggregation.", "mechanisms.")
+    assert "aggregation.homomorphic_worker" in closure(("aggregation.bfv",), within)
+    assert set(closure(("aggregation.plain",), within)) == {"aggregation.plain", "aggregation.vectors"}
 
 
-def test_a_changed_file_changes_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "leakage" / "attacks").mkdir(parents=True)
-    (tmp_path / "leakage" / "attacks" / "one.py").write_text("from securetm.leakage.two import three\n")
-    monkeypatch.setattr(evidence_hashes, "_HOUSE", tmp_path)
-    found = []
-    for text in ("three = 3\n", "three = 4\n", "three = 3\n"):
-        (tmp_path / "leakage" / "two.py").write_text(text)
-        evidence_hashes.attack_hash.cache_clear()
-        found.append(evidence_hashes.attack_hash("one"))
-    evidence_hashes.attack_hash.cache_clear()
-    assert found[0] == found[2] != found[1]
+def test_a_folder_s_own_file_hides_nothing_behind_it() -> None:
+    """`from securetm.accounting.ledger import Ledger` names a folder: what stands behind it is bound, too."""
+    assert {"accounting.ledger.ledger", "accounting.ledger.accounts"} <= set(closure(("accounting.ledger",), ("accounting.",)))
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The whole source once more, to be changed; hashes are made of it."""
+    house = tmp_path / "securetm"
+    shutil.copytree(evidence_hashes._HOUSE, house, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    monkeypatch.setattr(evidence_hashes, "_HOUSE", house)
+    yield house
+    monkeypatch.undo()
+    _forget()
+
+
+def _forget() -> None:
+    for cached in (
+        evidence_hashes.attack_hash,
+        evidence_hashes._parts,
+        evidence_hashes._corpus_hash,
+        evidence_hashes._judging_hash,
+        evidence_hashes._named_in,
+    ):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ("accounting/composition.py", {"accounting"}),  # what makes one epsilon of all answers
+        ("accounting/losses.py", {"accounting"}),
+        ("accounting/ledger/accounts.py", {"accounting"}),
+        ("federation/paying.py", {"accounting"}),
+        ("corpus/docstrings.py", {"corpus"}),
+        ("corpus/plain_prose.py", {"corpus"}),
+        ("corpus/tokeniser.py", {"corpus"}),
+        ("mechanisms/gaussian_noise.py", {"mechanisms"}),
+        ("leakage/attack.py", {"attack"}),
+        ("leakage/views.py", {"attack"}),
+        ("leakage/parts/empirical_epsilon.py", {"attack"}),
+        ("leakage/intervals.py", {"attack", "judging"}),
+        ("leakage/findings.py", {"judging"}),
+        ("leakage/canaries.py", set()),  # this trial has none
+        ("corpus/readers.py", set()),  # nor a file of its own
+        ("leakage/audit.py", set()),
+        ("cli/main.py", set()),
+    ],
+)
+def test_what_a_changed_file_makes_stale(copied: Path, changed: str, what: set[str]) -> None:
+    _forget()
+    before = bound_to(_of_noise(), "dp-local")
+    assert set(before) == BOUND | {"accounting"}
+    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\n# another\n", "utf-8")
+    _forget()
+    after = bound_to(_of_noise(), "dp-local")
+    assert {name for name in before if before[name] != after[name]} == what
+
+
+@pytest.mark.parametrize(("changed", "stale"), [("leakage/canaries.py", True), ("corpus/readers.py", False)])
+def test_made_documents_are_bound_to_what_makes_them(copied: Path, changed: str, stale: bool) -> None:
+    _forget()
+    trial = replace(_of_noise(), canaries=10)
+    before = bound_to(trial, "open")
+    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\n# another\n", "utf-8")
+    _forget()
+    assert (bound_to(trial, "open") != before) == stale
 
 
 # ---- damage --------------------------------------------------------------------------------------------------------

@@ -207,8 +207,8 @@ ATTACK = Attack(
         "models other than LDA",
     ),
     remark=(
-        "One run shows only a part of its epsilon: of 4.4 even an ideal attacker about 1 on average at 99.9 % (the line drawn), "
-        "and more only by luck. The ceiling is what somebody would show who is never wrong, whatever the noise. So a bound "
+        "One run shows only a part of its epsilon: of 4.4 an ideal attacker about 1 on average at 99.9 % (the line drawn), and "
+        "more only by luck. The ceiling is what somebody would show who is never wrong, whatever the noise. So a bound "
         "below the claim says little; how near it comes to the line says how good this attacker is."
     ),
 )

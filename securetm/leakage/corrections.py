@@ -1,0 +1,53 @@
+"""How many claims of an epsilon a plan tests, for which the confidence of each is corrected. It runs no attack.
+
+It reads an attack's file as text, so that kept results can be looked up without any arithmetic.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from securetm.errors import NotFound
+from securetm.leakage import attacks
+from securetm.leakage.attacks import attack_names
+from securetm.leakage.plans import Trial
+
+
+def corrected(confidence: float, tests: int) -> float:
+    """So that all tests together go wrong as rarely as one alone would (Bonferroni)."""
+    return 1 - (1 - confidence) / max(tests, 1)
+
+
+def count_of_tests(trials: Iterable[Trial]) -> int:
+    """Claims of an epsilon that these trials test: one on each profile that makes one, but for a trial's baseline."""
+    return sum(
+        _claim_epsilon(name) for trial in trials if of_epsilon(trial) for name in trial.profiles if name != trial.expect_fail
+    )
+
+
+def of_epsilon(trial: Trial) -> bool:
+    """Whether it tries differential privacy, with an attack that knows what an epsilon allows of its measure."""
+    from securetm.mechanisms.noising import PRIVATE  # with arithmetic that takes longer to import than this takes to answer
+
+    return trial.claim == PRIVATE and knows_epsilon(trial.attack)
+
+
+@cache
+def knows_epsilon(attack: str) -> bool:
+    """Whether the attack's file says what an epsilon allows."""
+    if attack not in attack_names():
+        raise NotFound("attack", attack, attack_names())
+    tree = ast.parse((Path(attacks.__path__[0]) / f"{attack}.py").read_text("utf-8"))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    made = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Attack")
+    return any(given.arg == "allowed" for call in made for given in call.keywords)
+
+
+@cache
+def _claim_epsilon(profile: str) -> bool:
+    from securetm.profiles import read_profile  # with all mechanisms
+
+    return read_profile(profile).budget is not None
