@@ -108,6 +108,11 @@ def places_bytes(places: Sequence[int]) -> bytes:
     return b"".join(number.to_bytes(2, "big") for number in (len(places), *places))
 
 
+def kind_of(message: bytes, sender: str) -> int:
+    """What kind of message this is."""
+    return Reader(message, sender).kind
+
+
 def signed_parts(message: bytes, sender: str) -> tuple[bytes, bytes]:
     """What was signed, and the signature at the end."""
     if len(message) <= SIGNATURE:
