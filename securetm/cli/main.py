@@ -14,6 +14,7 @@ import typer
 from securetm import __version__
 from securetm.cli import audit, budget, choose, examine, measure, report, run, threats
 from securetm.errors import FAILURE, MISUSE, SecuretmError
+from securetm.reports.letters import printable
 
 # typer brings its own copy of click, or depends on it, by version: the class of all its misuses is found through one of them.
 _Misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -78,9 +79,9 @@ def _help_hint(misuse: BaseException) -> str:
 def _tell(sentence: str, hint: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"securetm: error: {sentence}\n")
+    sys.stderr.write(f"securetm: error: {printable(sentence)}\n")  # it may quote a file, and a file may hold anything
     if hint:
-        sys.stderr.write(f"securetm: hint: {hint}\n")
+        sys.stderr.write(f"securetm: hint: {printable(hint)}\n")
     return code
 
 

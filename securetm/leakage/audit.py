@@ -146,7 +146,7 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
         trial = replace(trial, run=_like(trial, given))
     folders = [(True, *_runs(trial, runs, trial.expect_fail))]
     folders += [(False, given, None)] if given is not None else [(False, *_runs(trial, runs, name)) for name in others]
-    runs.stages.stage(f"attacking: {attack.title.lower()}", len(folders))
+    runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
     found = []
     for done, (baseline, folder, again) in enumerate(folders, start=1):
         case = _Case(trial, attack, folder, again, adversary, claimed_by(folder), tests)
@@ -327,7 +327,8 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
         idle = [adversary for adversary in threats.adversaries if adversary.name not in helped]
         sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
         more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
-        sentences += [f"{a.name} with the help of {a.colludes_with_parties} parties, as {name} fears" for a in more]
+        helps = [(a.name, "one party" if a.colludes_with_parties == 1 else f"{a.colludes_with_parties} parties") for a in more]
+        sentences += [f"{who} with the help of {parties}, as {name} fears" for who, parties in helps]
     return (*(plan.not_tried if given is None else _left_out_of(plan, given)), *sentences)
 
 

@@ -247,6 +247,12 @@ def _allowed(finding: Finding) -> list[tuple[float, float]] | None:
 _AT = (0.001, 0.01, 0.1)
 
 
+_WHY_MORE = (
+    "These are the rates among the very documents that were asked about. A result that is told “at” a rate of false alarms is "
+    "smaller: its threshold is set so that surely no more of all others lie above it."
+)
+
+
 def _rates(finding: Finding, curves: Sequence[Curve], bounded: bool) -> Html:
     columns = ("line", *(f"true positives at {100 * at:g}\N{NO-BREAK SPACE}% false ones" for at in _AT))
     rows = [
@@ -255,7 +261,7 @@ def _rates(finding: Finding, curves: Sequence[Curve], bounded: bool) -> Html:
     most = f" The dotted line marked ε is the most that epsilon = {finding.epsilon:.4g} allows." if bounded else ""
     caption = (
         "Both axes are logarithmic; the finely dotted line is chance. With fewer than 1,000 tries that should fail, what "
-        f"stands at 0.1 % was reached without any false positive.{most}"
+        f"stands at 0.1 % was reached without any false positive. {_WHY_MORE}{most}"
     )
     return grid(columns, rows, caption)
 

@@ -9,7 +9,21 @@ from securetm.leakage.attack import Example
 from securetm.leakage.findings import Finding, Measured
 from securetm.reports.audit_charts import Strip, planes, strip_of, strips
 from securetm.reports.audit_markup import Cell, Html, facts, grid, joined, small
-from securetm.reports.findings import certainty, claimed_epsilon, figure, of_whom, scale_of, shown, tries, verdict
+from securetm.reports.findings import (
+    about_examples,
+    certainty,
+    claimed_epsilon,
+    effort_in_words,
+    figure,
+    helped,
+    of_whom,
+    quoted,
+    scale_of,
+    shown,
+    since,
+    tries,
+    verdict,
+)
 
 _MORE = "…"  # ends a list of words that is not shown whole
 _MOST_TILES = 24
@@ -37,12 +51,13 @@ def _facts(finding: Finding) -> list[tuple[str, Cell]]:
         ("what it means", finding.remark),
         ("accepted because", finding.accepted),
         ("measured", f"{found.measure}: {figure(found)}{counted}"),
-        ("by chance", f"{figure(finding.chance)}, the same attack on random numbers (the base rate)"),
+        ("by chance", f"{_by_chance(finding)}, the same attack on random numbers (the base rate)"),
         ("an ideal attacker", _ideal(finding)),
         ("counts as refuted", f"from {begins} on{_allowed(finding)}, if all of the interval lies there"),
         ("confidence", certainty(finding)),
-        ("effort", f"{finding.effort}; {finding.seconds:.1f} seconds with its control ({finding.cost})"),
-        ("adversary", f"{finding.adversary} of {finding.threat_model}"),
+        ("effort", f"{effort_in_words(finding)}; {finding.seconds:.1f} seconds with its control ({finding.cost})"),
+        ("result", since(finding)),
+        ("adversary", f"{finding.adversary} of {finding.threat_model}{', ' * bool(helped(finding))}{helped(finding)}"),
         ("it saw", ", ".join(finding.sees)),
         ("it was given", finding.given),
         ("run", "; ".join(part for part in where if part)),
@@ -50,6 +65,11 @@ def _facts(finding: Finding) -> list[tuple[str, Cell]]:
         ("what it leaves out", "; ".join(finding.limits)),
     ]
     return [(name, said) for name, said in rows if said]
+
+
+def _by_chance(finding: Finding) -> str:
+    """With its interval, which is not kept with kept results."""
+    return _chance(finding.measured) if finding.chance is None else figure(finding.chance)
 
 
 def _allowed(finding: Finding) -> str:
@@ -89,7 +109,10 @@ def _recovered(finding: Finding, examples: int) -> Html:
         return Html("")
     rows = [_beside(example) for example in finding.examples[:examples]]
     columns = ("the original", "recovered as", "exact")
-    return joined(Html("<h4>What was recovered, beside the original</h4>"), grid(columns, rows, _HOW))
+    return joined(
+        Html("<h4>What was recovered, beside the original</h4>"),
+        grid(columns, rows, f"{_HOW} {about_examples(finding)}".rstrip()),
+    )
 
 
 _HOW = (
@@ -99,10 +122,9 @@ _HOW = (
 
 
 def _beside(example: Example) -> tuple[Cell, Cell, Cell]:
-    exact = "yes" if example.exact else "no"
-    original, recovered = _words(example.original), _words(example.recovered)
+    (_, _, exact), original, recovered = quoted(example), _words(example.original), _words(example.recovered)
     if _MORE in example.original + example.recovered or len(original) < 2:  # nothing can be said word by word
-        return example.original, example.recovered or "nothing", exact
+        return quoted(example)
     hit = [word in recovered for word in original]
     there = _listed(original, recovered, "u", "missed") if any(hit) else example.original
     return there, joined(_listed(recovered, original, "s", "wrong") or "nothing", _tiles(hit)), exact

@@ -111,8 +111,8 @@ def bullets(sentences: Sequence[Cell]) -> Html:
 
 
 def small(text: str) -> Html:
-    """A line below, smaller."""
-    return Html(f"<small>{escape(text)}</small>")
+    """A line below, smaller; none for nothing."""
+    return Html(f"<small>{escape(text)}</small>" if text else "")
 
 
 def joined(*parts: Cell) -> Html:

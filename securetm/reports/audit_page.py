@@ -24,15 +24,19 @@ from securetm.reports.findings import (
     claimed_epsilon,
     compared,
     confidence,
+    effort_in_words,
     figure,
     headline,
+    helped,
     of_whom,
     quotes,
     refusal_in_words,
+    since,
     tally,
     unit_of,
     verdict,
 )
+from securetm.reports.letters import counted
 from securetm.reports.page import framed, write_html
 
 _UNFOLDED = 8  # findings up to which none is folded
@@ -95,10 +99,10 @@ def _sections(audit: Audit, examples: int) -> Sequence[tuple[str, str, Sequence[
 
 
 def _head(audit: Audit) -> str:
-    made = f", {escape(audit.made)}" if audit.made else ""
+    made, spent = f", {escape(audit.made)}" if audit.made else "", counted(round(audit.seconds), "second")
     return (
         f"<header><h1>{escape(audit.title)}</h1>\n<p class=note>Leakage audit: plan “{escape(audit.plan)}” on the run "
-        f"“{escape(audit.run)}”, {audit.seconds:.0f} seconds, securetm {escape(audit.version)}{made}.</p></header>"
+        f"“{escape(audit.run)}”, {spent}, securetm {escape(audit.version)}{made}.</p></header>"
     )
 
 
@@ -170,7 +174,12 @@ def _row(number: int, finding: Finding) -> tuple[Cell, ...]:
     return (
         Html(f'<a href="#finding-{number}">{number}</a>'),
         joined(f"“{finding.claim}”", small(of_whom(finding)), small(f"profile {finding.profile}, model {finding.model}")),
-        joined(finding.title, small(f"{finding.effort}; {finding.seconds:.1f} s")),
+        joined(
+            finding.title,
+            small(f"{effort_in_words(finding)}; {finding.seconds:.1f} s"),
+            small(helped(finding)),
+            small(since(finding)),
+        ),
         joined(
             figure(found),
             small(f"{found.measure}; {counted}unit: {unit_of(found)}"),

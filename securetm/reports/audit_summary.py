@@ -17,15 +17,21 @@ from securetm.reports.findings import (
     MARKS,
     MEANING,
     QUOTES,
+    Numbered,
+    about_examples,
     by_adversary,
     certainty,
     claimed_epsilon,
     compared,
+    effort_in_words,
     figure,
     headline,
+    helped,
     of_whom,
+    quoted,
     quotes,
     refusal_in_words,
+    since,
     tally,
     tries,
     unit_of,
@@ -110,12 +116,12 @@ def _verdicts(audit: Audit) -> str:
 
 def _row(number: int, finding: Finding) -> tuple[str, ...]:
     found, epsilon = finding.measured, claimed_epsilon(finding)
-    counted = f", {tries(found)}" if found.of else ""
+    counted, beside = f", {tries(found)}" if found.of else "", (helped(finding), since(finding))
     return (
         str(number),
         f"{finding.profile}, {finding.model}",
         f"“{finding.claim}”, {of_whom(finding)}",
-        f"{finding.title}; {finding.effort}; {finding.seconds:.1f} s",
+        "; ".join(part for part in (finding.title, effort_in_words(finding), f"{finding.seconds:.1f} s", *beside) if part),
         f"{found.measure}: {figure(found)}{counted}; unit: {unit_of(found)}; confidence {certainty(finding)}",
         compared(finding) + (f"; claimed: {epsilon}" if epsilon else ""),
         verdict(finding),
@@ -128,14 +134,17 @@ def _leaked(audit: Audit, examples: int) -> str:
         f"finding {number}: {f.title}, profile {f.profile} ({of_whom(f)}): {f.measured.measure}: {figure(f.measured)}"
         for number, f in leaks
     ]
-    rows = [
-        (str(number), example.original, example.recovered or "nothing", "yes" if example.exact else "no")
-        for number, finding in leaks
-        for example in finding.examples[:examples]
-    ]
-    columns = ("no.", "the original", "recovered as", "exact")
-    quoted = (QUOTES.replace("This page", "This text"), _table(columns, rows)) if rows else ()
-    return _section("What leaked", _bullets(said or ["nothing, to these attacks at this effort"]), *quoted)
+    rows = [(str(number), *quoted(example)) for number, finding in leaks for example in finding.examples[:examples]]
+    columns, explained = (
+        ("no.", "the original", "recovered as", "exact"),
+        dict.fromkeys(filter(None, map(about_examples, _quoting(leaks)))),
+    )
+    table = (QUOTES.replace("This page", "This text"), _table(columns, rows), _bullets(list(explained))) if rows else ()
+    return _section("What leaked", _bullets(said or ["nothing, to these attacks at this effort"]), *table)
+
+
+def _quoting(leaks: Sequence[Numbered]) -> list[Finding]:
+    return [finding for _, finding in leaks if finding.examples]
 
 
 def _refused(audit: Audit) -> str:

@@ -18,16 +18,21 @@ from securetm.reports.findings import (
     CAUTION,
     MARKS,
     Numbered,
+    about_examples,
     by_adversary,
     claimed_epsilon,
     compared,
     figure,
     headline,
+    helped,
     of_whom,
+    quoted,
     refusal_in_words,
+    since,
     tally,
     verdict,
 )
+from securetm.reports.letters import counted
 
 
 def show_audit(audit: Audit, examples: int, to: Console) -> None:
@@ -42,7 +47,7 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
     _sum_up(audit, to)
     _list("Refused below the least number of documents", [_refusal(audit, n) for n in range(len(audit.refusals))], to)
     _list("Not tried", audit.not_tried, to)
-    to.print(f"{len(audit.findings)} findings in {audit.seconds:.0f} s.")
+    to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
 
 
 def _verdicts(title: str, several: Sequence[Numbered]) -> Table:
@@ -66,7 +71,9 @@ def _told(finding: Finding) -> str:
         f"{found.measure}: {figure(found)}",
         compared(finding) if found.value is not None else "",
         f"tries “{finding.claim}”, {of_whom(finding)}",
+        helped(finding),
         f"claimed: {epsilon}" if epsilon else "",
+        since(finding),
     )
     first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in lines if line)  # rich would break it
     return "\n".join((first, *(f"[dim]{line}[/dim]" for line in rest)))
@@ -81,10 +88,11 @@ def _say_why(audit: Audit, to: Console) -> None:
 def _recovered(number: int, finding: Finding, examples: int) -> Table:
     title = f"{number}. Recovered under {escape(finding.profile)} by {escape(finding.title.lower())}"
     table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, show_lines=True)
+    table.caption, table.caption_justify = escape(about_examples(finding)) or None, "left"
     for column in ("the original", "recovered", "exact"):
         table.add_column(column, overflow="fold")
     for example in finding.examples[:examples]:
-        table.add_row(escape(example.original), escape(example.recovered or "nothing"), "yes" if example.exact else "no")
+        table.add_row(*map(escape, quoted(example)))
     return table
 
 

@@ -8,8 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from securetm.accounting.calculator.statement import upward
-from securetm.leakage.findings import Audit, Finding, Measured, Refusal
+from securetm.leakage.attack import Example
+from securetm.leakage.findings import DOCUMENT, Audit, Finding, Measured, Refusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.reports.letters import counted
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
 _LEAST = 1e-6  # a share that is written out; it is never rounded to nothing
@@ -157,7 +159,8 @@ def compared(finding: Finding) -> str:
     if finding.measured.value is None:
         return "–"
     scale = scale_of(finding.measured)
-    by_chance = "–" if finding.chance is None or finding.chance.value is None else shown(finding.chance.value, scale)
+    chance = finding.measured.by_chance if finding.chance is None else finding.chance.value
+    by_chance = "–" if chance is None else shown(chance, scale)
     word = "at most" if finding.measured.of is None else "surely"
     return f"by chance {by_chance}; an ideal attacker {word} {shown(finding.measured.ceiling, scale)}"
 
@@ -188,6 +191,44 @@ def certainty(finding: Finding) -> str:
     )
 
 
+def effort_in_words(finding: Finding) -> str:
+    """How hard it was tried: what was asked for, and what was spent where the run had room for less."""
+    if finding.spent in ("", finding.effort):
+        return finding.effort
+    return f"{finding.effort} asked for; {finding.spent} spent"
+
+
+def helped(finding: Finding) -> str:
+    """Who stood by the adversary, or by the truth; nothing where nobody did."""
+    said = (
+        (finding.helpers, f"helped by {counted(finding.helpers, 'party', 'parties')}"),
+        (finding.liars, f"{counted(finding.liars, 'party', 'parties')} lying"),
+        (finding.canaries, f"{counted(finding.canaries, 'made document')} drawn for each party"),
+        (finding.without, f"beside a second run without {counted(finding.without, 'party', 'parties')}"),
+    )
+    return ", ".join(words for number, words in said if number)
+
+
+def since(finding: Finding) -> str:
+    """From when a result is that was not made again."""
+    return f"kept since {finding.kept}, and not made again" if finding.kept else ""
+
+
+def quoted(example: Example) -> tuple[str, str, str]:
+    """An example as people read it: the original, what was made of it, and whether that is all of it."""
+    if example.original.rstrip().endswith(":"):  # somebody's list, and there was nothing on it
+        return f"{example.original.rstrip()} nothing", example.recovered or "nothing", "–"
+    return example.original, example.recovered or "nothing", "yes" if example.exact else "no"
+
+
+def about_examples(finding: Finding) -> str:
+    """How a row of examples stands to the figure, where that counts smaller things than a row holds."""
+    if finding.measured.unit == DOCUMENT:
+        return ""
+    noised = " The originals are the real words, before noise." if finding.epsilon_unit == "word" else ""
+    return f"“Exact” speaks of a whole row; the figure speaks of each {finding.measured.unit}.{noised}"
+
+
 def unit_of(measured: Measured) -> str:
     """What is counted, where something is; else in what it is measured."""
     return f"one {measured.unit}" if measured.of is not None else measured.unit
@@ -197,7 +238,7 @@ def refusal_in_words(refusal: Refusal) -> str:
     """What became of a run below the minimum."""
     if not refusal.refused:
         return "went on: the minimum does not hold here"
-    return f"refused by {refusal.by} ({refusal.reason}); no sum of the training was opened"
+    return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
 
 
 def tries(measured: Measured) -> str:

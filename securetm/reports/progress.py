@@ -7,13 +7,21 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
+
+_BAR, _WIDE = 20, 110  # columns of a bar, and of a terminal that has room for one twice as long
+_FIGURES = 35  # columns of what stands behind it: steps, time that went, time that is left
+_SHORTEST = 16
 
 
 class Bars:
     """One bar per stage of a run (federation.simulation.Stages)."""
 
     def __init__(self, to: Console) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"))
+        # a narrow terminal has room for the bar and the time left, and cuts what a stage is called
+        title = Column(no_wrap=True, overflow="ellipsis", max_width=max(to.width - _FIGURES - _BAR, _SHORTEST))
+        said, bar = TextColumn("{task.description}", table_column=title), BarColumn(_BAR if to.width < _WIDE else 2 * _BAR)
+        columns = (said, bar, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"))
         self._progress = Progress(*columns, TimeRemainingColumn(), console=to, refresh_per_second=5)
         self._task: TaskID | None = None
 

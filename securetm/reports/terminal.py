@@ -13,7 +13,7 @@ from rich.text import Text
 
 from securetm.accounting.calculator.statement import named
 from securetm.contracts import Unit
-from securetm.reports.letters import without_commands
+from securetm.reports.letters import counted, without_commands
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
@@ -46,7 +46,8 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     if danger:
         to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
-    to.print(f"{result['rounds']} rounds in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
+    rounds = counted(result["rounds"], "round")
+    to.print(f"{rounds} in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
     to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; next: securetm topics {escape(result['directory'])}")
 
 
@@ -151,7 +152,7 @@ def _say_stopped(result: Mapping[str, Any], to: Console) -> None:
         rounds = int(result["rounds"])
         by_word = any(spent["unit"] == "word" for spent in result["spent"])
         more = "another round would have exceeded the budget; the model so far is kept" if rounds else _NOT_ONE[by_word]
-        to.print(f"[bold yellow]Stopped after {rounds} rounds:[/bold yellow] {more}.")
+        to.print(f"[bold yellow]Stopped after {counted(rounds, 'round')}:[/bold yellow] {more}.")
 
 
 _NOTHING = "the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger FILE` shows what "
@@ -177,7 +178,7 @@ def documents_table(
     shares: Any, topics: Sequence[Sequence[str]], best: int, unknown: Sequence[int] = (), most: int = 20
 ) -> Table:
     """The strongest topics of the first documents; nothing can be said of those that are `unknown`."""
-    table = Table(title=f"Topics of {len(shares)} documents", title_justify="left", header_style="bold")
+    table = Table(title=f"Topics of {counted(len(shares), 'document')}", title_justify="left", header_style="bold")
     table.add_column("", justify="right")
     table.add_column("strongest topics", overflow="fold")
     for number, row in enumerate(shares[:most], start=1):
@@ -207,7 +208,9 @@ def explanation(facts: Mapping[str, Any], to: Console) -> None:
     to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
     _list("What it still shows", facts["still_shows"], to)
     parties, documents = facts["minimum_parties"], facts["minimum_documents"]
-    least = f"{parties} parties, {documents} documents in any sum but that of held-out likelihoods"
+    least = (
+        f"{counted(parties, 'party', 'parties')}, {counted(documents, 'document')} in any sum but that of held-out likelihoods"
+    )
     to.print(f"[bold]Least:[/bold] {least}")
     _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
     _list("Out of scope", facts["out_of_scope"], to)

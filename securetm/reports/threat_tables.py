@@ -22,6 +22,7 @@ from securetm.leakage.plans import AuditPlan, Trial, audit_plan_names, read_audi
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
 from securetm.reports.findings import CAUTION, share
+from securetm.reports.letters import counted
 from securetm.threats import gaps, read_threat_model, threat_model_names
 
 NEVER = "never tried"
@@ -316,7 +317,9 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
         named = ", ".join(f"“{claim}”" for claim in facts["refuted_claims"])
         return Text(f"Refuted by our own attacks: {named}, which this profile claims.", style="bold red")
     if own["gaps"]:
-        return Text(f"{own['gaps']} gaps: {own['name']} requires what this profile does not claim.", style="bold red")
+        return Text(
+            f"{counted(own['gaps'], 'gap')}: {own['name']} requires what this profile does not claim.", style="bold red"
+        )
     asked = [wanted for adversary in own["adversaries"] for wanted in adversary["required"]]
     untried = sum(wanted["result"] in (NEVER, NOT_TESTED) for wanted in asked)
     if not asked:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import shlex
+import stat
 from pathlib import Path
 
 import pytest
 
 from securetm.aggregation import masked_opening, masked_round
-from securetm.leakage import plans
+from securetm.leakage import demonstration, plans
 
 from ..leakage.conftest import texts, write_plan
-from .conftest import securetm
+from .conftest import Said, securetm
 from .test_cli import example_of, told
+
+
+def advised(said: Said, code: int, sentence: str, hint: str) -> None:
+    """A letter whose advice is as much to the point as its complaint."""
+    told(said, code, sentence)
+    assert f"securetm: hint: {hint}" in said.err
+
 
 CONTRACT = {
     "attack", "adversary", "threat_model", "profile", "model", "claim", "measure", "value", "low", "high", "ceiling", "unit",
@@ -74,10 +82,101 @@ def test_evidence_is_kept_and_only_what_is_missing_is_carried_out(bench: Path, t
     (folder / "masked--prodlda.json").unlink()
     second = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
     assert [finding["profile"] for finding in second.json["findings"]] == ["open", "masked"]  # never without its baseline
-    third = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder))
+    assert [bool(finding["kept"]) for finding in second.json["findings"]] == [False, False]
+    third = securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--json")
     assert third.code == 0
     assert "is missing or stale" in " ".join(third.err.split())
+    assert [finding["verdict"] for finding in third.json["findings"]] == ["refuted", "not refuted"]
+    assert all(finding["kept"] == second.json["made"] for finding in third.json["findings"])
+    (tmp_path / "third.json").write_text(third.out, "utf-8")
+    again = securetm("report", str(tmp_path / "third.json"), "--json", "--html", str(tmp_path / "a.html"))
+    assert again.json == third.json
+    assert "kept since" in (tmp_path / "a.html").read_text("utf-8")
     told(securetm("audit", str(bench / "small.toml"), "--evidence", str(folder), "--run", "x"), 2, "leave one of --run")
+
+
+def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The masks are left out of the first audit, and its second half is never made: what it refuted stays refuted."""
+    plan, folder = tmp_path / "two.toml", tmp_path / "evidence"
+    write_plan(plan, bench / "documents.jsonl")
+    trial = plan.read_text("utf-8").partition("[[trial]]")[2]
+    plan.write_text(f"{plan.read_text('utf-8')}\n[[trial]]{trial.replace('rounds = 2', 'rounds = 1')}", "utf-8")
+    with monkeypatch.context() as broken:
+        for room in (masked_round, masked_opening):
+            broken.setattr(room, "apply_masks", lambda vector, masks: None)
+        assert securetm("audit", str(plan), "--evidence", str(folder)).code == 1
+    kept = json.loads((folder / "masked--prodlda.json").read_text("utf-8"))
+    kept["findings"] = [one for one in kept["findings"] if one["effort"].startswith("2 rounds")]
+    (folder / "masked--prodlda.json").write_text(json.dumps(kept), "utf-8")
+    said = securetm("audit", str(plan), "--evidence", str(folder), "--json")
+    assert said.code == 1
+    assert [(one["profile"], one["verdict"], bool(one["kept"])) for one in said.json["findings"]] == [
+        ("open", "refuted", True),
+        ("masked", "refuted", True),
+        ("open", "refuted", False),
+        ("masked", "not refuted", False),
+    ]
+    assert said.json["refuted_claims"] == 1
+    assert "2 results were made now, and 2 results of the same plan kept in" in " ".join(said.err.split())
+
+
+def test_an_interrupted_audit_says_what_is_left_and_how_to_go_on(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demonstration, "train", ended)
+    plan = str(bench / "small.toml")
+    advised(
+        securetm("audit", plan), 3, "the audit was interrupted; no result was kept", "begin it again; with --evidence FOLDER"
+    )
+    kept = securetm("audit", plan, "--evidence", str(tmp_path / "e"))
+    advised(kept, 3, f"every part of it that was over is kept in {tmp_path / 'e'}", "repeat the command")
+    advised(securetm("audit", plan, "--keep", str(tmp_path / "k")), 3, "interrupted", "begin it again; empty the folder of --k")
+
+
+def test_the_runs_of_two_audits_are_not_kept_in_one_folder(bench: Path, tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path / "open.toml", bench / "documents.jsonl", profiles=["open"], batch=2))
+    folder = tmp_path / "deep" / "kept"
+    assert securetm("audit", plan, "--keep", str(folder)).code == 0
+    assert stat.filemode(folder.stat().st_mode) == "drwx------"
+    (run,) = folder.glob("open-*")
+    assert (run / "run.json").is_file()
+    advised(securetm("audit", plan, "--keep", str(folder)), 2, "holds files already", "name a folder that is empty")
+    advised(securetm("audit", plan, "--keep", plan), 2, "cannot be written", "name another place")
+
+
+def test_as_many_examples_as_wanted_are_in_the_terminal(bench: Path, tmp_path: Path) -> None:
+    plan = str(write_plan(tmp_path / "open.toml", bench / "documents.jsonl", profiles=["open"], batch=2))
+    said = securetm("audit", plan, "--examples", "6", "--json")
+    (found,) = said.json["findings"]
+    assert len(found["examples"]) == 6
+    assert all(example["original"].partition(",")[0] in said.err for example in found["examples"])
+
+
+def test_what_a_plan_asks_of_its_runs_is_checked_before_any_is_made(bench: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "bad.toml", bench / "documents.jsonl")
+    good = plan.read_text("utf-8")
+    place = "bad.toml, [[trial]] number 1, run"
+    for new, said in (
+        ("nan", f"{place}: model.batch = nan must be a number, a text"),
+        (
+            '"many"',
+            f"{place} under open: the runs that it asks for cannot be made: [model] prodlda: batch = 'many' must be a wh",
+        ),
+        ("{ all = 1 }", f"{place}: model.batch = {{'all': 1}} must be a number"),
+        (
+            '20\n"model.size" = 3',
+            f"{place} under open: the runs that it asks for cannot be made: [model] prodlda: there is no se",
+        ),
+    ):
+        plan.write_text(good.replace('"model.batch" = 20', f'"model.batch" = {new}'), "utf-8")
+        begun = securetm("audit", str(plan), "--evidence", str(tmp_path / "e"))
+        told(begun, 2, said)
+        assert "training" not in begun.err
 
 
 def test_examples_are_quoted_only_where_wanted(bench: Path, tmp_path: Path) -> None:
@@ -158,7 +257,13 @@ def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path
     kept["findings"][0]["verdict"] = "not refuted"
     (tmp_path / "improved.json").write_text(json.dumps(kept), "utf-8")
     told(securetm("report", str(tmp_path / "improved.json")), 2, "does not follow from an interval")
-    told(securetm("report", str(tried), "--html", str(tmp_path / "no" / "a.html")), 2, "cannot be written")
+    nowhere = securetm("report", str(tried), "--html", str(tmp_path / "no" / "a.html"))
+    advised(nowhere, 2, "cannot be written", "name another place")
+    kept["findings"][0]["verdict"] = "\x1b[2Jsafe"
+    (tmp_path / "foreign.json").write_text(json.dumps(kept), "utf-8")
+    foreign = securetm("report", str(tmp_path / "foreign.json"))
+    advised(foreign, 2, "finding 1: verdict", "give what `securetm audit PLAN --json` printed")
+    assert "\x1b" not in foreign.err
 
 
 def test_misuses_end_in_a_letter(bench: Path, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_an_epsilon_is_never_written_without_its_unit() -> None:
 
 def test_refusals_and_channels_have_their_tables() -> None:
     text = said(FULL)
-    refused = "refused by south (BelowMinimum); no sum of the training was opened"
+    refused = "refused by the party “south” (BelowMinimum); no sum of the training was opened"
     assert f"masked 100 19 documents of each of 5 parties in a sum {refused}" in text
     assert "coordinator of curious_coordinator seen seen – –" in text
     assert "model reader of published_model – – seen seen" in text

@@ -29,7 +29,7 @@ def test_every_section_is_there_in_its_order() -> None:
         "plan “quick”, run “demonstration”, securetm 0.1.0, 2026-01-31",
         "coordinator of curious\\_coordinator read request, answer",
         "■ refuted", "□ not refuted", "– not tested", "epsilon = 4.38 per document, delta = 1e-05",
-        "refused by south (BelowMinimum)", "- membership \\& more", "Documents from \\<one\\> gradient: the first",
+        "refused by the party “south” (BelowMinimum)", "- membership \\& more", "Documents from \\<one\\> gradient: the first",
         "    securetm audit quick", "Somebody 2020", "harbour",
     ):  # fmt: skip
         assert wanted in text, wanted
