@@ -70,6 +70,7 @@ class Truth:
     public: Public | None = None  # how the run was set up
     canaries: Canaries | None = None  # made documents that were put among the parties' own, or were not
     claimed: Claimed | None = None  # what the run claims of its total
+    sentences: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its sentences, where words have an order
 
     def batch(self, serial: int, party: str) -> Any:
         """The documents of one party in one round."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
@@ -29,6 +30,7 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
     held = {name: sides[name].for_question(TRAIN).counts for name in folder.members}
     others = {name: sides[name].for_question(HELD_OUT).counts for name in folder.members}
+    sentences = {name: one for name in folder.members if (one := _sentences(sides[name].for_question(TRAIN))) is not None}
     in_batches = any(isinstance(mechanism, ShuffledBatches) for mechanism in folder.plan.make_profile().mechanisms)
     batches = {
         (asked.serial, name): _batch(counts, asked, folder.plan.seed)
@@ -39,10 +41,21 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
     states = states_of(folder, {asked.serial for asked in rounds})
     truth = Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
     drawn = [asked.terms.sampling for asked in rounds if asked.question == TRAIN and not in_batches]
-    truth = replace(truth, reachable=min(drawn, default=1.0))
+    truth = replace(truth, reachable=min(drawn, default=1.0), sentences=sentences)
     return replace(
         truth, public=public_facts(folder), canaries=_canaries(folder, vocabulary, sides), claimed=claimed_by(folder)
     )
+
+
+def _sentences(documents: Corpus) -> Any:
+    """Counts of each sentence, in the order of reading; None of documents whose words have no order."""
+    if documents.tokens is None or documents.sentence_ends is None:
+        return None
+    ends = np.concatenate([[0], documents.sentence_ends])
+    shape = (len(documents.sentence_ends), len(documents.vocabulary))
+    counts = sparse.csr_array((np.ones(len(documents.tokens), dtype=np.int64), documents.tokens, ends), shape=shape)
+    counts.sum_duplicates()
+    return counts
 
 
 def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], sides: Mapping[str, Documents]) -> Canaries | None:

@@ -14,11 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
+from securetm.leakage.attack import Attack, Bounded, Counted, Effort, Example, Judged, Truth
 from securetm.leakage.parts.moving_words import (
     BY_SENTENCE,
     BY_TOKEN,
     companions,
+    likeness_behind_noise,
     lone_words,
     mutual,
     rarity,
@@ -30,13 +31,24 @@ from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, Heard, said_by_part
 from securetm.leakage.views import VOCABULARY, View
 
 COUNTS = "counts"
-COMPANION = "rare words whose likeliest companion is of the same document"
-LINKED, LINKS_FOUND = (
-    "linked pairs of rare words that are of one document",
-    "pairs of rare words of one document that are linked",
-)
+DOCUMENT, SENTENCE = "document", "sentence"
 SENTENCES = ("sentence-lda",)
 _EXAMPLES, _MOST_WORDS = 6, 24
+
+
+def companion(of: str) -> str:
+    """The name of a measure: how many rare words' likeliest companions stand in the same document, or sentence."""
+    return f"rare words whose likeliest companion is of the same {of}"
+
+
+def linked(of: str) -> str:
+    """The name of a measure: how many of the linked pairs stand in one."""
+    return f"linked pairs of rare words that are of one {of}"
+
+
+def links_found(of: str) -> str:
+    """The name of a measure: how many of the pairs that stand in one are linked."""
+    return f"pairs of rare words of one {of} that are linked"
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class Moved:
     words: Array
     companions: Array  # of each, a word's number in the vocabulary
     groups: tuple[Array, ...]
+    of: str = DOCUMENT  # what a group is taken for
 
 
 def attack(view: View, effort: Effort) -> tuple[Moved, ...]:
@@ -67,50 +80,57 @@ def _tables(view: View) -> Mapping[str, Array]:
 
 
 def _moved(party: str, tables: Array, by_sentence: bool, most: int) -> Moved:
-    lone = lone_words(tables)
-    words = np.sort(np.random.default_rng(0).permutation(lone)[:most])
+    noised = bool((tables < 0).any())  # then any word may be rare, and none can be told to be
+    chosen = np.arange(tables.shape[2]) if noised else lone_words(tables)
+    words, of = np.sort(np.random.default_rng(0).permutation(chosen)[:most]), SENTENCE if by_sentence else DOCUMENT
     if len(words) < 2:
-        return Moved(party, words[:0], words[:0], ())
+        return Moved(party, words[:0], words[:0], (), of)
+    if noised:
+        return Moved(party, words, words[companions(likeness_behind_noise(tables, words))], (), of)
     way = ways(tables, words)
     likely = rarity(tables, way)
     likeness = together(way, likely, BY_SENTENCE if by_sentence else BY_TOKEN)
     found = same_way(way, likely) if by_sentence else mutual(likeness)
-    return Moved(party, words, words[companions(likeness)], tuple(words[group] for group in found))
+    return Moved(party, words, words[companions(likeness)], tuple(words[group] for group in found), of)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
 def judge(told: tuple[Moved, ...], truth: Truth) -> Judged:
-    """Run by the judge, who knows in which document each word stands that occurs once."""
-    hits = dict.fromkeys((COMPANION, LINKED, LINKS_FOUND), 0)
-    of = dict.fromkeys((COMPANION, LINKED, LINKS_FOUND), 0)
-    examples = list[Example]()
-    for one in told:
-        rows = _rows(one.party, truth)
-        home = _home(rows)
-        mates = np.bincount(home[home >= 0], minlength=rows.shape[0])
-        right = (home[one.words] >= 0) & (home[one.words] == home[one.companions])
-        pairs = [_pairs(group, home) for group in one.groups]
-        good = sum(same for same, _ in pairs)
-        found = {COMPANION: int(right.sum()), LINKED: good, LINKS_FOUND: good}
-        there = {
-            COMPANION: int(mates[mates > 1].sum()),
-            LINKED: sum(n for _, n in pairs),
-            LINKS_FOUND: int((mates * (mates - 1)).sum()) // 2,
-        }
-        hits = {name: hits[name] + found[name] for name in hits}
-        of = {name: of[name] + there[name] for name in of}
-        examples += _examples(one, home, truth.vocabulary)
-    return Judged({name: Counted(hits[name], of[name]) for name in hits}, tuple(examples[:_EXAMPLES]))
+    """Run by the judge, who knows in which document, and in which sentence of it, each word stands that occurs once."""
+    measures: dict[str, Counted | Bounded] = {}
+    for of in (DOCUMENT, SENTENCE):
+        each = [_right(one, of, _home(rows)) for one in told if (rows := _rows(one.party, of, truth)) is not None]
+        for name in (companion(of), linked(of), links_found(of)):
+            measures[name] = Counted(sum(found[name][0] for found in each), sum(found[name][1] for found in each))
+    examples = [example for one in told for example in _examples(one, truth)]
+    return Judged(measures, tuple(examples[:_EXAMPLES]))
 
 
-def _rows(party: str, truth: Truth) -> Any:
-    return truth.held[party] if party else sparse.csr_array(sparse.vstack(list(truth.held.values())))
+def _right(told: Moved, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
+    """By measure how much is right, and of how much."""
+    mates = np.bincount(home[home >= 0]) if (home >= 0).any() else np.zeros(0, dtype=np.int64)
+    right = (home[told.words] >= 0) & (home[told.words] == home[told.companions])
+    pairs = [_pairs(group, home) for group in told.groups]
+    good = sum(same for same, _ in pairs)
+    return {
+        companion(of): (int(right.sum()), int(mates[mates > 1].sum())),
+        linked(of): (good, sum(n for _, n in pairs)),
+        links_found(of): (good, int((mates * (mates - 1)).sum()) // 2),
+    }
+
+
+def _rows(party: str, of: str, truth: Truth) -> Any:
+    """Whose words they are; None where nobody knows the sentences."""
+    held = truth.sentences if of == SENTENCE else truth.held
+    if party:
+        return held.get(party)
+    return sparse.csr_array(sparse.vstack(list(held.values()))) if held else None
 
 
 def _home(rows: Any) -> Array:
-    """The document of each word that occurs once in all of them; -1 for the others."""
+    """The row, a document or a sentence, of each word that occurs once in all of them; -1 for the others."""
     columns = sparse.csc_array(rows)
     once = np.flatnonzero(np.asarray(columns.sum(axis=0)).ravel() == 1)
     home = np.full(rows.shape[1], -1, dtype=np.int64)
@@ -126,12 +146,16 @@ def _pairs(group: Array, home: Array) -> tuple[int, int]:
     return int((sizes * (sizes - 1)).sum()) // 2, len(group) * (len(group) - 1) // 2
 
 
-def _examples(told: Moved, home: Array, vocabulary: tuple[str, ...]) -> Iterator[Example]:
-    """The largest groups, each beside the rare words of the document that its first word stands in."""
+def _examples(told: Moved, truth: Truth) -> Iterator[Example]:
+    """The largest groups, each beside the rare words of the document or sentence that its first word stands in."""
+    rows = _rows(told.party, told.of, truth) if told.groups else None
+    if rows is None:
+        return
+    home = _home(rows)
     for group in sorted(told.groups, key=len, reverse=True)[:2]:
-        document = home[group[0]]
-        own = np.flatnonzero(home == document) if document >= 0 else np.zeros(0, dtype=np.int64)
-        yield Example(_named(own, vocabulary), _named(group, vocabulary), bool(np.array_equal(own, np.sort(group))))
+        there = home[group[0]]
+        own = np.flatnonzero(home == there) if there >= 0 else np.zeros(0, dtype=np.int64)
+        yield Example(_named(own, truth.vocabulary), _named(group, truth.vocabulary), bool(np.array_equal(own, np.sort(group))))
 
 
 def _named(words: Array, vocabulary: tuple[str, ...]) -> str:
@@ -149,14 +173,18 @@ ATTACK = Attack(
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, TOTAL),
     models=("lda", "sentence-lda"),
-    measures={COMPANION: "word that occurs once", LINKED: "linked pair of words", LINKS_FOUND: "pair of words of one document"},
+    measures={
+        **{companion(of): "word that occurs once" for of in (DOCUMENT, SENTENCE)},
+        **{linked(of): "linked pair of words" for of in (DOCUMENT, SENTENCE)},
+        **{links_found(of): f"pair of words of one {of}" for of in (DOCUMENT, SENTENCE)},
+    },
     attack=attack,
     judge=judge,
     efforts=("words",),
     limits=(
         "words that occur more often, which it does not follow: where words are agreed on that five documents have, hardly "
         "any occurs once in a sum",
-        "noised counts, in which it finds no word that occurs once; what their movements still tell together is not tried",
+        "noised counts, in which it cannot tell which words occur once: it follows as many words as it may, whatever they are",
         "it does not say how the groups of one document's sentences belong together",
     ),
     remark="A sum over all parties' documents is of the same words in every round. What changes are their topics, and do so "

@@ -64,6 +64,18 @@ def companions(likeness: Array) -> Array:
     return np.asarray(likeness.argmax(axis=1))
 
 
+def likeness_behind_noise(tables: Array, words: Array) -> Array:
+    """For each pair of words, how alike their cells are over all rounds, each word's own mean taken off: of noised tables.
+
+    Noise of different words has nothing in common, so what two words of one document share is added up over rounds and topics.
+    """
+    cells = tables[:, :, words].reshape(-1, len(words)).astype(np.float32)
+    cells -= cells.mean(axis=0)
+    found: Array = cells.T @ cells
+    np.fill_diagonal(found, -np.inf)
+    return found
+
+
 def mutual(likeness: Array) -> Iterator[Array]:
     """Pairs of words each of which is the other's likeliest companion, and likelier so than not among that many words."""
     nearest = companions(likeness)
