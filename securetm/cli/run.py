@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +74,7 @@ def run(
     }
     overrides = {name: value for name, value in chosen.items() if value is not None} | _settings(set_ or [])
     _check_resume(resume, plan, overrides, out or ledgers, record)
-    result = _run(resume, plan, overrides, (out, ledgers), workers, record)
+    result = _run(resume, plan, overrides, (out, ledgers), workers, record, json)
     if json:
         print_json(result)
     if not result["rounds"]:
@@ -87,30 +88,60 @@ def _run(
     places: tuple[Path | None, Path | None],
     workers: int,
     record: bool,
+    json: bool,
 ) -> dict[str, Any]:
-    from securetm.federation.folder import begin, check_free, reopen
-    from securetm.federation.simulation import execute
-    from securetm.federation.soundness import check_answerable
-    from securetm.federation.sources import corpora_of
-    from securetm.plans import read_plan
-    from securetm.reports.progress import Bars
     from securetm.reports.terminal import screen, show_run
 
     to = screen()
+    with _getting_ready(to, json):
+        from securetm.federation.folder import begin, reopen
+        from securetm.federation.simulation import execute
+        from securetm.federation.sources import corpora_of
+        from securetm.reports.progress import Bars
+
+        folder = reopen(resume) if resume is not None else None
+        settled, path = _settled(plan, overrides, places[0]) if folder is None else (folder.plan, folder.path)
     with Bars(to) as bars:
-        if resume is not None:
-            folder = reopen(resume)
-        else:
-            settled = read_plan(plan, overrides)
-            path = places[0] or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
-            check_free(path)
-            check_answerable(settled, settled.make_profile().minimum_parties)  # before any document is read
+        if folder is None:
             corpora = corpora_of(settled, bars)
             _warn_of_long_sentences(settled, corpora, to)
             folder = begin(path, settled, corpora, with_content=record, ledgers=places[1])
         result = execute(folder, bars, workers=workers)
-    show_run(result, folder.plan.make_profile().danger, to)
+    show_run(result, settled.make_profile().danger, to)
+    _say_who_took_no_part(result, to)
     return result
+
+
+def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
+    """A line while libraries are loaded and the plan is checked, which takes seconds; only for people at a terminal."""
+    return nullcontext() if json or not to.is_terminal else to.status("getting ready")
+
+
+def _settled(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Plan, Path]:
+    """The plan and the folder of a new run, both checked before any document is read."""
+    from securetm.federation.folder import check_free
+    from securetm.federation.soundness import check_answerable
+    from securetm.plans import read_plan
+
+    settled = read_plan(plan, overrides)
+    path = out or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    check_free(path)
+    check_answerable(settled, settled.make_profile().minimum_parties)
+    return settled, path
+
+
+def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
+    """Each party's own knowledge, from its own store: a document without any agreed word is in no sum."""
+    from rich.markup import escape
+
+    for name, documents in result.get("documents", {}).items():  # a run of an earlier version says nothing of them
+        whole, read = documents["all"], documents["with_agreed_words"]
+        if read == 0:
+            to.print(
+                f"[bold yellow]{escape(name)}[/bold yellow]: none of its documents has an agreed word, so it taught nothing."
+            )
+        elif 2 * read < whole:
+            to.print(f"[yellow]{escape(name)}[/yellow]: only {read:,} of its {whole:,} documents have an agreed word.")
 
 
 def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:

@@ -30,6 +30,7 @@ class Found:
     shared: Mapping[str, float]
     topics: Any  # of its own model, those first that take most of its documents
     prevalence: Any  # of the shared topics in its documents
+    documents: Mapping[str, int]  # how many it has, and how many of them have a word that was agreed on
 
 
 def compare(
@@ -83,7 +84,14 @@ def _found(folder: RunFolder, party: Party, model: TopicModel, everywhere: float
     topics = model.topics(own)[np.argsort(-prevalence(model, own, party.documents), kind="stable")]
     alone = {**kept_figures(party.store, "alone"), "held_out_everywhere": everywhere}
     shares = read_arrays(here / "prevalence.safetensors")[0]["prevalence"]
-    return Found(alone, kept_figures(party.store, "shared"), topics, shares)
+    return Found(alone, kept_figures(party.store, "shared"), topics, shares, _read(party))
+
+
+def _read(party: Party) -> dict[str, int]:
+    """Run by a party for itself: a document without any agreed word takes no part, which nobody else could tell it."""
+    read = {"all": len(party.corpus), "with_agreed_words": len(party.documents.for_question(COHERENCE))}
+    keep_figures(party.store, "documents", read)
+    return read
 
 
 def _after(before: int, stages: Stages) -> Callable[[int, int], None]:

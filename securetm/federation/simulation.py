@@ -195,6 +195,7 @@ def _result(
         "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
         "topics_alone": {name: named_topics(own[name].topics, trained.vocabulary) for name in folder.members},
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
+        "documents": {name: dict(own[name].documents) for name in folder.members},
         "spent": [spent_by(folder, name) for name in folder.members],
         "seconds": round(seconds, 2),
         "bytes_up": up,

@@ -1,0 +1,83 @@
+"""What `securetm run` says beside its tables: at once that it is getting ready, and at the end which party taught nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from securetm.cli.run import _getting_ready
+from securetm.federation.folder import reopen
+from securetm.federation.store import PartyStore
+
+from .conftest import securetm
+
+SUBJECTS = {"north": "river boat fish lake", "south": "judge court law appeal", "west": "goal match team ball"}
+RUN = "run --corpus documents.jsonl --partition column --vocabulary words.txt --profile open --model lda --topics 2 --rounds 2"
+
+
+def at_a_terminal(*arguments: str) -> str:
+    """All that a person sees on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "securetm.cli.main", *arguments]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(ours, 4096):
+                seen += piece
+        except OSError:  # the other end is closed: a terminal says so by an error
+            process.wait()
+    os.close(ours)
+    return seen.decode()
+
+
+def test_a_person_sees_at_once_that_something_happens(tmp_path: Path) -> None:
+    seen = at_a_terminal("run", str(tmp_path / "absent.toml"))
+    assert 0 <= seen.find("getting ready") < seen.find("absent.toml")
+
+
+@pytest.mark.parametrize(("terminal", "for_programs", "shown"), [(True, False, True), (True, True, False), (False,) * 3])
+def test_only_people_are_told_to_wait(terminal: bool, for_programs: bool, shown: bool) -> None:
+    written = io.StringIO()
+    with _getting_ready(Console(file=written, force_terminal=terminal), for_programs):
+        pass
+    assert ("getting ready" in written.getvalue()) is shown
+
+
+def write(place: Path, words: str) -> None:
+    rows = [{"party": name, "text": f"{text} number{n}"} for name, text in SUBJECTS.items() for n in range(20)]
+    (place / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (place / "words.txt").write_text("\n".join(words.split()) + "\n", encoding="utf-8")
+
+
+def test_a_party_without_any_agreed_word_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, f"{SUBJECTS['north']} {SUBJECTS['south']}")
+    said = securetm(*RUN.split(), "--out", "runs/one", "--json")
+    assert said.code == 0, said.err
+    assert said.json["documents"]["west"] == {"all": 20, "with_agreed_words": 0}
+    assert said.json["documents"]["north"] == {"all": 20, "with_agreed_words": 20}
+    assert "west: none of its documents has an agreed word" in " ".join(said.err.split())
+    assert "north: none" not in said.err
+    store = PartyStore(reopen(tmp_path / "runs" / "one").party("west"))
+    assert store.rows("SELECT value FROM figures WHERE name = 'documents with_agreed_words'") == [(0.0,)]
+    store.close()
+
+
+def test_a_party_with_few_documents_that_count_is_told_how_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, f"{SUBJECTS['north']} {SUBJECTS['south']}")
+    rows = [{"party": "west", "text": "river lake" if n < 5 else "goal match"} for n in range(20)]
+    with (tmp_path / "documents.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    said = securetm(*RUN.split(), "--out", "runs/one")
+    assert said.code == 0, said.err
+    assert "west: only 5 of its 40 documents have an agreed word." in " ".join(said.err.split())
