@@ -34,6 +34,7 @@ from securetm.leakage.meddling import Meddling
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.recorded import check_recorded, granted_to, questions_of, rounds_read, view_of
 from securetm.leakage.refusals import tried_below_minimum
+from securetm.leakage.refused_moves import tried_moves
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.verdicts import NOT_TESTED
 from securetm.leakage.views import View
@@ -72,8 +73,9 @@ def audit(
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
         found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
         first = whole is None or plan.trials[0].run == whole.trials[0].run  # one piece of a plan tries them for all
-        below = plan.refusals if first and given is None else ()
+        below, moved = (plan.refusals, plan.moves) if first and given is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
+        refused += tuple(one for name in moved for one in tried_moves(name, runs))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -337,7 +339,8 @@ def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
     profile, model = given.plan.make_profile().name, given.plan.model.name
     others = f"profiles other than {profile}, but for the baselines; models other than {model}; settings other than this run's"
     refused = "whether the parties of this run refuse a sum below the least number of documents"
-    return (others, *([refused] if plan.refusals else []))
+    lies = "what a coordinator that lies tries against the parties of this run"
+    return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
 
 
 def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:

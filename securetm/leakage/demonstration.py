@@ -25,8 +25,7 @@ from securetm.federation.soundness import check_answerable
 from securetm.federation.sources import corpora_of
 from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
-from securetm.leakage.lying import Lies
-from securetm.leakage.meddling import Meddling
+from securetm.leakage.lying import Liars, Lies
 from securetm.leakage.plans import Trial
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of, read_profile
@@ -48,7 +47,7 @@ class Demonstrations:
         settings: Mapping[str, Any],
         without: int = 0,
         canaries: int = 0,
-        lies: Lies | Meddling | None = None,
+        lies: Liars | None = None,
     ) -> RunFolder:
         """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
 
@@ -74,7 +73,7 @@ class Demonstrations:
         path.write_text("\n".join(words), "utf-8")
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
-    def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Lies | Meddling) -> RunFolder:
+    def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Liars) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
         documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
         record = None

@@ -77,15 +77,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A run that was really begun below a profile's minimum, and what became of it."""
+    """A run that was really begun below a profile's minimum, or a lie that was really told in one, and what became of it."""
 
     profile: str
     attempt: str  # in words: how many documents of how many parties
-    documents: int  # in the sum that was asked for
-    minimum: int  # that the profile demands
+    documents: int  # in the sum that was asked for; 0 of a lie
+    minimum: int  # that the profile demands; 0 where that is not what was tried
     refused: bool
     by: str  # who refused; nobody where it went on
-    reason: str  # as named to the others
+    reason: str  # as named to the others; of a lie that nobody refused, whether the profile claims anything against it
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from securetm.contracts import Array, Desk, Mechanism, Terms
 from securetm.errors import BrokenAttack
@@ -15,6 +15,18 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.simulation import make_party
+
+
+class Liars(Protocol):
+    """Who does not keep to the protocol in an otherwise real run: parties (`Lies`), or the coordinator."""
+
+    def named(self) -> Mapping[str, Any]:
+        """What sets such a run apart from others."""
+        ...
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
+        """Who takes part in the run in place of those who keep to their word."""
+        ...
 
 
 @dataclass(frozen=True)

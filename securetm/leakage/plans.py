@@ -54,6 +54,7 @@ class AuditPlan:
     trials: tuple[Trial, ...]
     not_tried: tuple[str, ...] = ()  # what its author knowingly left out
     refusals: tuple[str, ...] = ()  # profiles of which runs below the least number of documents are begun
+    moves: tuple[str, ...] = ()  # profiles in whose runs the coordinator tries what parties must refuse
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -68,6 +69,7 @@ class _Text:
     trial: tuple[dict[str, Any], ...]
     not_tried: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
 
 
 def audit_plan_names() -> tuple[str, ...]:
@@ -75,24 +77,24 @@ def audit_plan_names() -> tuple[str, ...]:
     return titles("audits", "plans")
 
 
-def read_audit_plan(name: str | Path) -> AuditPlan:
-    """The audit plan of that name, or in that file, with everything in it checked."""
+def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
+    """The audit plan of that name, or in that file, with everything in it checked; `threats` where they are read already."""
     path = toml_on("audits", str(name), below="plans", kind="audit plan")
-    return audit_plan_from(read_toml(path), path)
+    return audit_plan_from(read_toml(path), path, threats)
 
 
-def audit_plan_from(table: Mapping[str, Any], path: Path) -> AuditPlan:
+def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
     """An audit plan from the tables of its file."""
     where = path.name
     text = into(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
     require(bool(text.trial), where, "trial", "(nothing)", "is missing: a plan tries something")
-    threats = cache(read_threat_model)  # each once, many trials name the same
-    trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", threats) for n, part in enumerate(text.trial, start=1))
-    for profile in text.refusals:
+    known = threats or cache(read_threat_model)  # each once, many trials name the same
+    trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", known) for n, part in enumerate(text.trial, start=1))
+    for profile in (*text.refusals, *text.moves):
         if profile not in titles("protocols", "profiles"):
             raise NotFound("profile", profile, titles("protocols", "profiles"))
-    return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals)
+    return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves)
 
 
 def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:

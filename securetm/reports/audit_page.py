@@ -28,6 +28,7 @@ from securetm.reports.findings import (
     figure,
     headline,
     helped,
+    least_asked,
     of_whom,
     quotes,
     refusal_in_words,
@@ -199,9 +200,10 @@ def _label(number: int, finding: Finding) -> Html:
 
 def _refused(audit: Audit) -> Html:
     columns = ("profile", "least number of documents in a sum", "what was attempted", "what became of it")
-    rows = [(one.profile, f"{one.minimum:,}", one.attempt, refusal_in_words(one)) for one in audit.refusals]
+    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in audit.refusals]
     caption = (
-        "These runs were really begun. A refusal names its reason and no number: how many documents a party has stays with it."
+        "These runs were really begun, and these lies really told in them. A refusal names its reason and no number: how many "
+        "documents a party has stays with it."
     )
     return grid(columns, rows, caption)
 

@@ -27,6 +27,7 @@ from securetm.reports.findings import (
     figure,
     headline,
     helped,
+    least_asked,
     of_whom,
     quoted,
     quotes,
@@ -150,7 +151,7 @@ def _quoting(leaks: Sequence[Numbered]) -> list[Finding]:
 def _refused(audit: Audit) -> str:
     if not audit.refusals:
         return ""
-    rows = [(one.profile, f"{one.minimum:,}", one.attempt, refusal_in_words(one)) for one in audit.refusals]
+    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in audit.refusals]
     return _section("What was refused", _table(("profile", "least number of documents", "attempt", "what became of it"), rows))
 
 

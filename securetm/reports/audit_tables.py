@@ -45,7 +45,7 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
         if finding.examples and examples and (finding.verdict == REFUTED or finding.measured.hits):
             to.print(_recovered(number, finding, examples))
     _sum_up(audit, to)
-    _list("Refused below the least number of documents", [_refusal(audit, n) for n in range(len(audit.refusals))], to)
+    _list("What the parties refused", [_refusal(audit, n) for n in range(len(audit.refusals))], to)
     _list("Not tried", audit.not_tried, to)
     to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
 
@@ -109,7 +109,8 @@ def _sum_up(audit: Audit, to: Console) -> None:
 
 def _refusal(audit: Audit, place: int) -> str:
     one = audit.refusals[place]
-    return f"{one.profile}, at least {one.minimum:,} documents: {one.attempt}: {refusal_in_words(one)}"
+    least = f", at least {one.minimum:,} documents" if one.minimum else ""
+    return f"{one.profile}{least}: {one.attempt}: {refusal_in_words(one)}"
 
 
 def _list(title: str, sentences: Sequence[str], to: Console) -> None:

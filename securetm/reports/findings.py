@@ -235,10 +235,19 @@ def unit_of(measured: Measured) -> str:
 
 
 def refusal_in_words(refusal: Refusal) -> str:
-    """What became of a run below the minimum."""
+    """What became of a run below the minimum, or of a lie."""
+    if not refusal.minimum and not refusal.refused:
+        return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
+    if not refusal.minimum:
+        return f"refused by the party “{refusal.by}” ({refusal.reason})"
     if not refusal.refused:
         return "went on: the minimum does not hold here"
     return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
+
+
+def least_asked(refusal: Refusal) -> str:
+    """The minimum that was tried; nothing where a lie was."""
+    return f"{refusal.minimum:,}" if refusal.minimum else "–"
 
 
 def tries(measured: Measured) -> str:

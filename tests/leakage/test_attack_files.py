@@ -28,6 +28,8 @@ OPENING = (
     "demonstration",
     "controls",
     "lying",
+    "meddling",
+    "refused_moves",
     "evidence",
     "evidence_hashes",
     "refusals",

@@ -1,0 +1,266 @@
+"""What a lying coordinator tries against the parties of a real run, message by message, and which of them refuses it how.
+
+The run is real, and so is every message: the coordinator's own, changed on its way to one party. It re-implements no protocol
+and attacks no document; what parties refuse here is what the claims about an active coordinator rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from securetm.aggregation.identities import SIGNATURE
+from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked_messages import MOST_PARTIES, Kind, Outcome, Reader, places_bytes, read_outcome
+from securetm.aggregation.plain import COORDINATOR
+from securetm.contracts import State
+from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused
+from securetm.federation import wire
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import RunFolder
+from securetm.federation.questions import TRAIN
+from securetm.federation.transcript import Parties
+from securetm.leakage.demonstration import Demonstrations, claims
+from securetm.leakage.findings import Refusal
+
+_ROUNDS = 2  # the second can be mixed up with the first
+_RUN: Mapping[str, Any] = {
+    "model.batch": 50,
+    "model.n_topics": 5,
+    "model.hidden": 16,
+    "training.rounds": _ROUNDS,
+    "vocabulary.source": "file",
+    "vocabulary.max_words": 500,
+}
+_BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # which lasts for these rounds and no longer
+_APART = "another list of survivors for one party than for the others"
+_ONE_COHORT = "cannot show parties different cohorts"
+
+Tries = Iterator[tuple[str, wire.Body]]  # in words, and what is sent
+
+
+def tried_moves(profile: str, runs: Demonstrations) -> tuple[Refusal, ...]:
+    """Every move that this profile gives room for, in the order in which it was tried, with what became of it."""
+    moves = Moves()
+    folder = runs.run(profile, {**_RUN, **_BUDGET}, lies=moves)
+    held_to = claims(folder, _ONE_COHORT, COORDINATOR)
+    return tuple(one if one.refused else replace(one, reason=_unclaimed(one, held_to)) for one in moves.tried)
+
+
+def _unclaimed(one: Refusal, held_to: bool) -> str:
+    """Whether the profile says that it withstands what no party refused."""
+    apart = one.attempt == _APART and not held_to
+    return f"the profile does not claim that a coordinator {_ONE_COHORT}" if apart else ""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What is tried in a run, and the record of it: it takes the place of lies in a run that is made for them."""
+
+    tried: list[Refusal] = field(default_factory=list)
+
+    def named(self) -> Mapping[str, Any]:
+        """What sets a run with these moves apart from others."""
+        return {"lie": "refused moves"}
+
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - as parties that lie have it
+        """Who takes part in the run in place of those who keep to their word."""
+        return {"coordinating": partial(MovingCoordinator, moves=self)}
+
+    def note(self, profile: str, attempt: str, by: str = "", reason: str = "") -> None:
+        """One move, and who refused it; nobody where it was answered."""
+        self.tried.append(Refusal(profile, attempt, 0, 0, bool(by), by, reason))
+
+
+@dataclass
+class MovingCoordinator(Coordinator):
+    """Keeps to the protocol, but that before its own messages it sends others to one party, and at the end asks too much."""
+
+    moves: Moves = field(default_factory=Moves)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.parties = _Post(self.parties, self)
+
+    def _assess(self, state: State) -> dict[str, float]:
+        """Instead of judging its model it asks once more what may be asked no more."""
+        if self._blind:  # the parties then learn how good their model is
+            return super()._assess(state)
+        if self.questions.paid:
+            self._asked("one question more than the budget reaches", state)
+        else:
+            fewest = max(self.profile.minimum_parties, len(self.members) - 1)
+            self.members = self.members[:fewest]
+            self._numbers[TRAIN] -= 1
+            self._asked("the same question for a cohort without one party", state)
+        return {}
+
+    def _asked(self, attempt: str, state: State) -> None:
+        try:
+            self.ask(TRAIN, state)
+        except PartyRefused as refused:
+            self.moves.note(self.profile.name, attempt, refused.party, refused.reason)
+        except NoBudgetLeft as refused:
+            self.moves.note(self.profile.name, attempt, refused.party, OutOfBudget.__name__)
+        else:
+            self.moves.note(self.profile.name, attempt)
+
+
+@dataclass
+class _Post:
+    """The way to the parties: the first of them gets each lie of its kind once, and then the message as it should be."""
+
+    parties: Parties
+    coordinator: MovingCoordinator
+    _seen: set[str] = field(default_factory=set)
+    _asked: wire.Ask | None = None  # the round before, which was answered
+    _rounds: int = 0  # of the training
+
+    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """What was to be sent is sent; before and after it what a liar would send."""
+        victim = next(iter(requests))
+        session, body = wire.unpack_request(requests[victim])
+        for attempt, lie in self._before(body, victim):
+            self._try(attempt, victim, wire.pack_request(session, lie))
+        if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self._masked:
+            requests = self._apart(requests, body)
+        replies = self.parties.ask(requests)
+        for attempt, lie in self._after(body):
+            self._try(attempt, victim, wire.pack_request(session, lie))
+        if isinstance(body, wire.Ask) and body.question == TRAIN:
+            self._asked, self._rounds = body, self._rounds + 1
+        return replies
+
+    def close(self) -> None:
+        """Ends what was started for the parties."""
+        self.parties.close()
+
+    def _try(self, attempt: str, victim: str, message: bytes) -> None:
+        if attempt in self._seen:
+            return
+        self._seen.add(attempt)
+        outcome = wire.unpack_reply(self.parties.ask({victim: message})[victim], victim)[1]
+        refused = (victim, outcome.name) if isinstance(outcome, wire.Refusal) else ("", "")
+        self.coordinator.moves.note(self.coordinator.profile.name, attempt, *refused)
+
+    def _before(self, body: wire.Body, victim: str) -> Tries:
+        if isinstance(body, wire.Invite):
+            yield from _invitations(body)
+        if isinstance(body, wire.Ask) and body.question == TRAIN:
+            yield from _questions(body, victim, self.coordinator.profile.minimum_parties)
+            if self._asked is not None:
+                yield from _replays(body, self._asked)
+        if isinstance(body, wire.Forward) and self._masked:
+            yield from _survivors(body, self.coordinator.members.index(victim))
+
+    def _after(self, body: wire.Body) -> Tries:
+        if isinstance(body, wire.Forward) and self._masked:
+            yield from _second_lists(body)
+
+    def _apart(self, requests: Mapping[str, bytes], forward: wire.Forward) -> Mapping[str, bytes]:
+        """The last party gets another list than the others, from the first message that has one to the last."""
+        last, session = self.coordinator.members[-1], self.coordinator.session
+        for outcome, rest, say in _outcome_in(forward):
+            other = _without(outcome, outcome.survivors[0])
+            signed = _signatures_without(rest, outcome.survivors[0])
+            lie = wire.pack_request(session, replace(forward, parcel=other.body(say) + signed))
+            if say == Kind.SURVIVORS:
+                return {**requests, last: lie}
+            self._try(_APART, last, lie)
+        return {member: request for member, request in requests.items() if member != last}
+
+    @property
+    def _masked(self) -> bool:
+        return isinstance(self.coordinator.profile.aggregation, MaskedSum)
+
+
+# ---- lies ------------------------------------------------------------------------------------------------------------
+
+
+def _invitations(invite: wire.Invite) -> Tries:
+    yield "an invitation under another profile", replace(invite, profile=bytes(32))
+    yield "an invitation under another plan", replace(invite, agreement=bytes(32))
+    yield "an invitation with a member that the coordinator made up", replace(invite, members=(*invite.members, "nobody"))
+
+
+def _questions(ask: wire.Ask, victim: str, minimum: int) -> Tries:
+    few = tuple(m for m in ask.members if m != victim)[: minimum - 2]
+    yield "a question to fewer parties than the least number", replace(ask, members=(victim, *few))
+    yield "a question in a cohort with a party that nobody knows", replace(ask, members=(*ask.members, "nobody"))
+    yield "a question that no plan has", replace(ask, question="documents")
+    if ask.witnesses:
+        yield "a question without the others' signatures under the ledger", replace(ask, witnesses=())
+    if not ask.state:
+        yield "weights of the coordinator's own, where the parties learn by themselves", replace(ask, state=_WEIGHTS)
+        return
+    weights = ask.state["weights"]
+    for attempt, other in _other_weights(weights):
+        yield attempt, replace(ask, state={**ask.state, "weights": other})
+
+
+_WEIGHTS: State = {"weights": np.ones(1, dtype=np.float32)}
+
+
+def _other_weights(weights: Any) -> Iterator[tuple[str, Any]]:
+    yield "weights of another shape", weights[:-1]
+    yield "weights that are no numbers", np.full_like(weights, np.nan)
+    yield "other weights for one party than for the others in the same round", weights * 2
+
+
+def _replays(ask: wire.Ask, before: wire.Ask) -> Tries:
+    yield "the round before, once more", before
+    yield "this question under the round id of the one before", replace(ask, round_id=before.round_id)
+
+
+def _survivors(forward: wire.Forward, victim: int) -> Tries:
+    """Lists of survivors in place of the real one, whose message is about to be sent."""
+    for outcome, rest, say in _outcome_in(forward):
+        everybody = tuple(sorted((*outcome.survivors, *outcome.dropped)))
+        others = tuple(place for place in everybody if place != victim)
+        signing = "to sign " if say == Kind.SURVIVORS else ""
+        lies = {
+            "calls the party dropped, which answered": (others, (victim,)),
+            "has another party both stay and drop out": (everybody, others[-1:]),
+            "leaves a party out": (tuple(p for p in everybody if p != others[-1]), ()),
+            "names two survivors": ((victim, others[0]), others[1:]),
+        }
+        for attempt, (survivors, dropped) in lies.items():
+            lists = replace(outcome, survivors=tuple(sorted(survivors)), dropped=tuple(sorted(dropped)))
+            yield f"a list {signing}that {attempt}", replace(forward, parcel=lists.body(say) + rest)
+        if len(rest) > len(places_bytes(())):
+            cut = outcome.body(say) + places_bytes(())
+            yield "the real list with nobody's signature", replace(forward, parcel=cut)
+
+
+def _second_lists(forward: wire.Forward) -> Tries:
+    """A second list, once the first was signed or answered: one party stayed by one of them, and left by the other."""
+    for outcome, rest, say in _outcome_in(forward):
+        other = _without(outcome, outcome.survivors[-1])
+        done = "signed" if say == Kind.SURVIVORS else "answered"
+        yield f"a second list of survivors, after one was {done}", replace(forward, parcel=other.body(say) + rest)
+
+
+def _without(outcome: Outcome, place: int) -> Outcome:
+    survivors = tuple(one for one in outcome.survivors if one != place)
+    return replace(outcome, survivors=survivors, dropped=tuple(sorted((*outcome.dropped, place))))
+
+
+def _signatures_without(listed: bytes, place: int) -> bytes:
+    """Places and their signatures, as they stand behind a list of survivors, without that one's; nothing where none stand."""
+    count = int.from_bytes(listed[:2], "big")
+    places = [int.from_bytes(listed[2 + 2 * n : 4 + 2 * n], "big") for n in range(count)]
+    signatures = [listed[at : at + SIGNATURE] for at in range(2 + 2 * count, len(listed), SIGNATURE)]
+    kept = {one: signature for one, signature in zip(places, signatures, strict=True) if one != place}
+    return places_bytes(tuple(kept)) + b"".join(kept.values()) if listed else b""
+
+
+def _outcome_in(forward: wire.Forward) -> Iterator[tuple[Outcome, bytes, Kind]]:
+    """The lists in a message of a masked round, what follows them, and what the message is; nothing in any other message."""
+    reader = Reader(forward.parcel, COORDINATOR)
+    if reader.kind in (Kind.SURVIVORS, Kind.UNMASK):
+        outcome = read_outcome(reader, MOST_PARTIES)
+        yield outcome, bytes(reader.rest()), Kind(reader.kind)
