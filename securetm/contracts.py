@@ -96,6 +96,7 @@ class Cohort:
     threshold: int = 1
     colluding: int = 0
     seed: int = 0  # public: for batches and model noise, never for privacy
+    question: bytes = b""  # names it the same in every session: a party lets it be opened over one list of survivors
 
 
 @dataclass(frozen=True)
@@ -321,6 +322,10 @@ class Aggregation(Protocol):
     def admit(self, terms: Terms, cohort: Cohort) -> Terms: ...
     def error(self, terms: Terms, cohort: Cohort) -> float:
         """The largest error of one coordinate of the sum: absolute on a grid, else relative to the largest partial sum."""
+        ...
+
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        """The fewest parties whose sum anybody sees, for a cohort among so many that joined; a party enforces it."""
         ...
 
     def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> Seat: ...  # its key: "identity"

@@ -31,6 +31,7 @@ from securetm.aggregation.sealed_key import (
     sized,
     unpack_secret,
 )
+from securetm.aggregation.survivors import OneList
 from securetm.contracts import Answer, Array, Block, Cohort, Cupboard, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.errors import (
     BadCiphertext,
@@ -165,6 +166,7 @@ class PartyRound:
         first, second = np.split(unpack_residues(content, self.fit, sender), 2)
         if not second.any(axis=1).all():
             raise BadCiphertext(sender, "one of them hides nothing")
+        OneList.of(self.seat.cupboard, self.cohort).hold(survivors)
         ternary = unpack_secret(self.seat.secret(), self.seat.me)
         total = from_digits(decrypt(self.seat.code, self.fit, ternary, first, second), self.fit, self.terms.size)
         self.seat.remember(self.cohort.round_id, self.terms, survivors, total)

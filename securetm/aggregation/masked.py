@@ -90,6 +90,10 @@ class MaskedSum:
         del terms, cohort
         return 0.0
 
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        """As many as a party insists on before it gives away a share."""
+        return max(cohort.threshold, self._threshold(joined))
+
     def check(self, parties: int, threshold: int, colluding: int) -> None:
         """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""
         if parties > MOST_PARTIES:

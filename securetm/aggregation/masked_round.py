@@ -27,6 +27,7 @@ from securetm.aggregation.masked_messages import (
 from securetm.aggregation.masked_prekeys import Prekeys
 from securetm.aggregation.masked_waves import COORDINATOR
 from securetm.aggregation.shares import MASK_KEY, SEED, share_of, shared_secret
+from securetm.aggregation.survivors import OneList
 from securetm.contracts import Array, Entropy, Parcel
 from securetm.errors import (
     AlreadyUnmasked,
@@ -77,6 +78,7 @@ class Bench:
     policy: Policy
     entropy: Entropy
     prekeys: Prekeys
+    only: OneList  # of survivors, over which this question is opened
     active: tuple[int, ...]  # who is in the set-up and in the cohort
     need: int  # survivors, at least
 
@@ -220,6 +222,7 @@ class PartyRound:
         before = prekeys.said("agreed", outcome.at.index)
         if before is not None and before != signed:
             raise OtherSurvivors()
+        self._hold(outcome)
         if before is None:
             prekeys.say("agreed", outcome.at.index, signed)
         return self._bench.identity.sign(consent_body(self._bench.identity.place, outcome), SURVIVORS_CONTEXT)
@@ -234,9 +237,13 @@ class PartyRound:
         before = prekeys.said("revealed", outcome.at.index)
         if before is not None and before != asked:
             raise AlreadyUnmasked(self._tag.hex()[:16])
+        self._hold(outcome)
         if before is None:
             prekeys.say("revealed", outcome.at.index, asked)
         return self._revealed(outcome)
+
+    def _hold(self, outcome: Outcome) -> None:
+        self._bench.only.hold([self._bench.identity.register.name(place) for place in outcome.survivors])
 
     def _check_signatures(self, outcome: Outcome, reader: Reader) -> None:
         register = self._bench.identity.register

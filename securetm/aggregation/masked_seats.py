@@ -16,6 +16,7 @@ from securetm.aggregation.masked_prekeys import Prekeys
 from securetm.aggregation.masked_relay import CoordinatorSetup
 from securetm.aggregation.masked_round import Bench, PartyRound, round_tag
 from securetm.aggregation.masked_setup import PartySetup
+from securetm.aggregation.survivors import OneList
 from securetm.contracts import Answer, Array, Cohort, Cupboard, Entropy, Exchange, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, NotPrepared, UnknownRound
 from securetm.tally import blocks_of
@@ -49,7 +50,7 @@ class MaskedPartySeat:
 
     def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, cupboard: Cupboard) -> None:
         self._identity, self._policy, self._entropy = identity, policy, entropy
-        self._prekeys = Prekeys(identity.register, cupboard)
+        self._prekeys, self._cupboard = Prekeys(identity.register, cupboard), cupboard
         self.clamped = 0
 
     @property
@@ -67,7 +68,8 @@ class MaskedPartySeat:
             raise NotInCohort(self._identity.me)
         places = self._prekeys.prepared().places
         active, need = _active(self._identity.register, cohort, places, self._policy.risk)
-        bench = Bench(self._identity, self._policy, self._entropy, self._prekeys, active, need)
+        only = OneList.of(self._cupboard, cohort)
+        bench = Bench(self._identity, self._policy, self._entropy, self._prekeys, only, active, need)
         parts = [_whole(vector[block.name], block.shape, block.name) for block in terms.layout]
         return PartyRound(bench, round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
 

@@ -47,6 +47,11 @@ class PlainSum:
         del roster, entropy, cupboard
         return PlainPartySeat(me)
 
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        """One: each answer is seen by itself."""
+        del cohort, joined
+        return 1
+
     def coordinator(self, roster: Roster, cupboard: Cupboard) -> PlainCoordinatorSeat:
         """The coordinator's place; it learns every vector."""
         del roster, cupboard

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from securetm.aggregation.homomorphic_fit import Fit
 from securetm.aggregation.homomorphic_seal import Code
-from securetm.aggregation.homomorphic_seats import CoordinatorSeat, PartySeat
+from securetm.aggregation.homomorphic_seats import LEAST, CoordinatorSeat, PartySeat
 from securetm.contracts import Claim, Cohort, Cupboard, Entropy, Roster, Terms
 
 COORDINATOR = "coordinator"
@@ -37,6 +37,11 @@ class SharedKeySum(ABC):
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """Sums whose total fits the ciphertexts."""
         return self.fit(terms, cohort)[0]
+
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        """As many as a party insists on before it opens a total."""
+        del joined
+        return max(LEAST, cohort.threshold)
 
     def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
         """A party's place: it holds the key and opens sums."""

@@ -200,6 +200,12 @@ class OtherSurvivors(Refused):
     """the survivors are not those that this party put its signature under"""
 
 
+class SurvivorsChanged(Refused):
+    """this question was opened before, over other survivors"""
+
+    hint = "two sums over lists one party apart show its vector: wait until the same parties are there, or begin a new run"
+
+
 @dataclass(eq=False)
 class TooFewSignatures(Refused):
     """{found} parties signed this list of survivors where {need} are needed"""

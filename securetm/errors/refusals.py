@@ -114,7 +114,9 @@ class AnotherCohort(Refused):
 
 @dataclass(eq=False)
 class BelowMinimum(Refused):
-    """a sum over {found} documents is below the profile's minimum of {need}"""
+    """{batch} documents from each of {left} parties, as few as may be left of a round, are below the profile's {need}"""
 
-    found: int
+    batch: int
+    left: int
     need: int
+    hint = "every party must bring batches (`batch` of [model]) so large that parties which drop out leave enough"

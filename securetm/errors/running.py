@@ -145,10 +145,11 @@ class NoWordKnown(Misuse):
 
 @dataclass(eq=False)
 class TooFewToTakePart(Misuse):
-    """{party} has too few documents to take part: with as many from every party, a sum would hold fewer than {need}"""
+    """{party} has too few documents to take part: with as many from {left} parties, a sum would hold fewer than {need}"""
 
     party: str
     need: int
+    left: int  # parties over which a sum may be opened, where others are missing
     hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"
 
 

@@ -250,10 +250,8 @@ class Coordinator:
 
     def _seen(self, opened: Answer, answer: Answer, terms: Terms, desk: Desk) -> Answer:
         """What it knows of a sum: whoever adds the noise has had the sum without it in its hands."""
-        others = tuple(m for m in self.profile.mechanisms if not getattr(m, "by_opener", False))
-        if others == self.profile.mechanisms:
-            return answer
-        return as_opened(opened, replace(self.profile, mechanisms=others), terms, desk)
+        before = before_own_noise(self.profile)
+        return answer if before == self.profile else as_opened(opened, before, terms, desk)
 
     def _cohort(self, question: str) -> Cohort:
         return cohort_of(self.profile, self.members, number=self._number(question), seed=self.plan.seed)
@@ -367,3 +365,8 @@ class Coordinator:
     def _go_back_to(self, facts: Mapping[str, Any]) -> None:
         self._serial, self._numbers = int(facts["serial"]), dict(facts["numbers"])
         self.store.forget_after(self._serial)
+
+
+def before_own_noise(profile: Profile) -> Profile:
+    """The same profile without the noise that whoever opens the sum adds."""
+    return replace(profile, mechanisms=tuple(m for m in profile.mechanisms if not getattr(m, "by_opener", False)))

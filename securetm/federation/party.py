@@ -36,7 +36,6 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import (
     AlreadyAnswered,
     BadState,
-    BelowMinimum,
     CohortTooSmall,
     DeltaTooLarge,
     NoLedger,
@@ -44,7 +43,6 @@ from securetm.errors import (
     NotInvited,
     OutOfTurn,
     Refused,
-    TooFewToTakePart,
     UnknownRound,
     WrongAgreement,
     WrongRound,
@@ -52,6 +50,7 @@ from securetm.errors import (
 )
 from securetm.federation import wire
 from securetm.federation.drawn import DrawnOnce
+from securetm.federation.floor import check_batch, check_share, every_party_counts
 from securetm.federation.learner import Learner
 from securetm.federation.paying import remembered_by, spend_of
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
@@ -120,7 +119,7 @@ class Party:
     _awaited: tuple[wire.Ask, Terms, Desk] | None = None
 
     def __post_init__(self) -> None:
-        self._check_share(self.corpus)
+        check_share(self.name, self.corpus, self.profile, self.members)
         self._check_delta(self.corpus)
         self.documents = Documents(self.corpus)
         self._public = self.plan.vocabulary.public_words()
@@ -215,8 +214,8 @@ class Party:
         self.documents.adopt(words, self.plan)
         # Under a budget nothing may depend on how many documents use words that the coordinator chose; else a party without
         # any document may take part.
-        if self.profile.budget is None and self.profile.minimum_documents > len(self.members):
-            self._check_share(self.documents.for_question(TRAIN))
+        if self.profile.budget is None and every_party_counts(self.profile, self.members):
+            check_share(self.name, self.documents.for_question(TRAIN), self.profile, self.members)
         self._note_lengths()
         if self.learner is not None:
             self.learner.begin(words, self._memory)
@@ -241,13 +240,12 @@ class Party:
     def _answer(self, ask: wire.Ask) -> tuple[bytes, ...]:
         self._check_cohort(ask.members)
         query = self.questions.make(ask.question, self._about(ask))
-        cohort = self._cohort(ask)
+        cohort = self._cohort(ask, query.terms)
         terms = admitted(query.terms, self.profile, cohort)
         about = state_digest(ask.state, terms)  # of what came with it
         if ask.round_id != round_identity(self._session, ask.question, cohort, ask.serial, terms, self.profile.digest, about):
             raise WrongRound()
-        if terms.batch and terms.batch * len(ask.members) < self.profile.minimum_documents:
-            raise BelowMinimum(terms.batch * len(ask.members), self.profile.minimum_documents)
+        check_batch(terms, self.profile, cohort, len(self.members))
         if self._purse is not None:
             self._purse.hear(ask.witnesses)
         if terms.data_only:
@@ -338,11 +336,6 @@ class Party:
         if ask.keep:
             self.store.keep_memory(ask.serial, learner.remember(self._memory))
 
-    def _check_share(self, documents: Corpus) -> None:
-        """Said to this party's own user and not to the coordinator, whom a refusal would tell how many documents there are."""
-        if len(documents) * len(self.members) < self.profile.minimum_documents:
-            raise TooFewToTakePart(self.name, self.profile.minimum_documents)
-
     def _check_delta(self, documents: Corpus) -> None:
         """A delta of 1 / n would allow to publish one of n documents whole; said to this party's own user only."""
         budget = self.profile.budget
@@ -370,8 +363,10 @@ class Party:
         if len(members) < self.profile.minimum_parties:
             raise CohortTooSmall(len(members), self.profile.minimum_parties)
 
-    def _cohort(self, ask: wire.Ask) -> Cohort:
-        return cohort_of(self.profile, ask.members, round_id=ask.round_id, number=ask.number, seed=self.plan.seed)
+    def _cohort(self, ask: wire.Ask, terms: Terms) -> Cohort:
+        about = digest([ask.question, None if terms.data_only else ask.number])  # of the corpus alone: the same at every number
+        one = {"round_id": ask.round_id, "number": ask.number, "question": about}
+        return cohort_of(self.profile, ask.members, seed=self.plan.seed, **one)
 
     def _remember(self, ask: wire.Ask, documents: int, loss: float, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""

@@ -7,6 +7,7 @@ that, so the floor is tried and not only quoted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BelowMinimum, PartyRefused, TooFewToTakePart
+from securetm.federation.floor import fewest_left
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
@@ -23,34 +25,46 @@ from securetm.leakage.findings import Refusal
 from securetm.leakage.reading import TOTAL
 from securetm.leakage.recorded import serials_of
 from securetm.plans import read_plan
-from securetm.profiles import read_profile
+from securetm.profiles import cohort_of, read_profile
 
 _ALL = 1000  # rounds: more than such a run has
 _FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals that the least number of documents makes
 
 
 def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[Refusal, ...]:
-    """Begins two runs in that folder, with batches and with documents just too few; none where every sum is large enough."""
-    minimum = read_profile(profile).minimum_documents
+    """Begins two runs in that folder, with batches and with documents just too few; none where every sum is large enough.
+
+    Too few is what leaves fewer than the minimum where parties drop out, even if the whole cohort's would be enough.
+    """
+    rules = read_profile(profile)
     corpora = corpora_of(read_plan(None, {**settings, "profile": profile}), stages)
-    each = (minimum - 1) // len(corpora)
+    left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
+    each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
+    few = (rules.minimum_documents - 1) // least
     if each < 1:
         return ()
-    cut = {name: corpus.select(np.arange(min(each, len(corpus)))) for name, corpus in corpora.items()}
+    cut = {name: corpus.select(np.arange(min(few, len(corpus)))) for name, corpus in corpora.items()}
     some = {**settings, "profile": profile, "training.rounds": 1}
+    batches, documents = place / f"{profile}-small-batches", place / f"{profile}-few-documents"
     return (
-        _tried({**some, "model.batch": each}, corpora, each, place / f"{profile}-small-batches", stages, "in each answer"),
-        _tried({**some, "model.batch": minimum}, cut, each, place / f"{profile}-few-documents", stages, "in all"),
+        _tried({**some, "model.batch": each}, corpora, _Attempt(each, left, "in each answer"), batches, stages),
+        _tried({**some, "model.batch": rules.minimum_documents}, cut, _Attempt(few, least, "in all"), documents, stages),
     )
 
 
-def _tried(
-    settings: Mapping[str, Any], corpora: Mapping[str, Corpus], each: int, place: Path, stages: Stages, where: str
-) -> Refusal:
+@dataclass(frozen=True)
+class _Attempt:
+    each: int  # documents of each party
+    left: int  # parties over which a sum may be opened
+    where: str
+
+
+def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _Attempt, place: Path, stages: Stages) -> Refusal:
     """What became of the run: who refused it, the reason that is told, and that no sum of the training was opened."""
     plan = read_plan(None, settings)
-    documents = sum(min(each, len(corpus)) for corpus in corpora.values())
-    attempt = f"{each} documents of each of {len(corpora)} parties {where}, {documents} in a sum"
+    documents = sum(sorted(min(tried.each, len(corpus)) for corpus in corpora.values())[: tried.left])
+    each = f"{tried.each} documents of each of {len(corpora)} parties {tried.where}"
+    attempt = f"{each}, {documents} in a sum over {tried.left} of them"
     minimum, by, reason = plan.make_profile().minimum_documents, "", ""
     folder = begin(place, plan, corpora, with_content=True, ledgers=place / "ledgers")
     try:

@@ -30,7 +30,7 @@ def texts(subject: list[str], documents: int, seed: int) -> list[str]:
 @pytest.fixture(scope="session")
 def corpora() -> Mapping[str, Corpus]:
     """Each party's documents."""
-    sizes = zip(SUBJECTS, (90, 60, 45), strict=True)
+    sizes = zip(SUBJECTS, (90, 60, 50), strict=True)
     return {name: Corpus.from_strings(texts(SUBJECTS[name], n, seed), name=name) for seed, (name, n) in enumerate(sizes)}
 
 

@@ -72,8 +72,12 @@ def test_a_vocabulary_that_would_show_words_is_refused(profile: str) -> None:
         small_plan(profile=profile, vocabulary__source="union")
 
 
-def test_a_batch_below_the_minimum_is_refused(five: Mapping[str, Corpus], words: Path, tmp_path: Path) -> None:
-    plan = small_plan(profile="bfv", model__batch=4, vocabulary__source="file", vocabulary__file=str(words))
+@pytest.mark.parametrize(("profile", "batch"), [("bfv", 33), ("masked", 24), ("masked_strict", 24)])
+def test_batches_that_are_too_small_where_parties_drop_out_are_refused(
+    profile: str, batch: int, five: Mapping[str, Corpus], words: Path, tmp_path: Path
+) -> None:
+    """Of all five parties they would be enough; a sum may be opened over three or four of them."""
+    plan = small_plan(profile=profile, model__batch=batch, vocabulary__source="file", vocabulary__file=str(words))
     folder = begin(tmp_path / "run", plan, five)
     with pytest.raises(PartyRefused, match=BelowMinimum.__name__):
         execute(folder, Unwatched())

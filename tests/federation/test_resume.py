@@ -45,7 +45,7 @@ def stored(five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="module", params=[("open", "rounds"), ("open", "held_out"), ("masked", "rounds")], ids="-".join)
 def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Any:
     profile, stop = request.param
-    plan = small_plan(profile=profile, training__stop=stop, training__every=3, model__batch=20)
+    plan = small_plan(profile=profile, training__stop=stop, training__every=3, model__batch=25)
     folder = begin(tmp_path_factory.mktemp("run") / "unbroken", plan, dict(sorted(five.items())))
     return plan, execute(folder, Unwatched())
 

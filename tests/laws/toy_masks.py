@@ -37,6 +37,9 @@ class ToyMasks:
             raise BadSetting("ToyMasks", "cohort", f"{len(cohort.members)} parties", "must all answer, two of them honest")
         return replace(terms, bits=64)
 
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        return len(cohort.members)
+
     def error(self, terms: Terms, cohort: Cohort) -> float:
         return 0.0
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from securetm.federation import party
 from securetm.federation.folder import Unwatched
-from securetm.federation.party import Party
 from securetm.leakage.refusals import tried_below_minimum
 
 from .conftest import PARTIES
@@ -34,13 +34,14 @@ def test_both_runs_are_refused_by_name(settings: dict[str, Any], tmp_path: Path)
     assert (documents.refused, documents.reason) == (True, "TooFewToTakePart")
     for refusal in (batches, documents):
         assert refusal.by in PARTIES
-        assert (refusal.documents, refusal.minimum) == (95, 100)
-        assert refusal.attempt.startswith("19 documents of each of 5 parties")
+        assert (refusal.documents, refusal.minimum) == (96, 100)  # of all five it would be 120
+        assert refusal.attempt.startswith("24 documents of each of 5 parties")
+        assert refusal.attempt.endswith("96 in a sum over 4 of them")
 
 
 def test_a_run_that_goes_on_is_said_to_go_on(settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With parties that do not look how many documents they have."""
-    monkeypatch.setattr(Party, "_check_share", lambda *_: None)
+    monkeypatch.setattr(party, "check_share", lambda *_: None)
     batches, documents = tried_below_minimum("masked", settings, tmp_path, Unwatched())
     assert batches.refused
     assert (documents.refused, documents.by, documents.reason) == (False, "", "")

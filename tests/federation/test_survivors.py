@@ -1,0 +1,144 @@
+"""A party that was in a sum cannot be taken out of it by asking again: neither by a lie nor by an honest new start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.contracts import Answer
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.errors import PartyRefused
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.parties import InProcess
+from securetm.federation.questions import COHERENCE, JOINT, TRAIN
+from securetm.federation.simulation import make_party
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.wire import Invite
+
+from .conftest import SHARED, SUBJECTS, small_plan
+
+
+@dataclass
+class _Reached:
+    """The real parties, of which some are out of reach."""
+
+    inside: InProcess
+    away: set[str] = field(default_factory=set)
+
+    def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        return self.inside.ask({name: message for name, message in requests.items() if name not in self.away})
+
+    def close(self) -> None:
+        self.inside.close()
+
+
+class _Nobody:
+    def round_begins(self, serial: int) -> None:
+        """Nothing is kept."""
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Nothing is kept."""
+
+    def trained(self, done: int, total: int) -> None:
+        """Nothing is kept."""
+
+
+@dataclass
+class _Site:
+    """A coordinator that may be started again while the parties go on."""
+
+    folder: RunFolder
+    parties: _Reached
+    store: CoordinatorStore
+
+    def coordinator(self) -> Coordinator:
+        """A new start: it invites to a new session, as one that was killed does."""
+        profile, folder = self.folder.plan.make_profile(), self.folder
+        started = Coordinator(
+            folder.members, folder.plan, profile, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
+        )
+        for name in folder.members:
+            self.parties.inside.parties[name]._session = b""  # as after a restart of theirs
+        started._tell(Invite(folder.plan.agreement(), profile.digest, folder.members, 0))
+        return started
+
+
+@pytest.fixture(params=["masked", "masked_strict", "bfv"])
+def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[_Site]:
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(sorted({*SHARED, *(w for subject in SUBJECTS.values() for w in subject)})), "utf-8")
+    public = {"vocabulary__source": "file", "vocabulary__file": str(words)} if request.param == "bfv" else {}
+    folder = begin(tmp_path / "run", small_plan(profile=request.param, model__batch=34, **public), five)
+    parties = _Reached(InProcess({name: make_party(folder, name) for name in folder.members}))
+    store = CoordinatorStore(folder.coordinator)
+    yield _Site(folder, parties, store)
+    parties.close()
+    store.close()
+
+
+def begun(site: _Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
+    """A coordinator that has agreed on words, and the state it starts from."""
+    coordinator = site.coordinator()
+    known = (site.store.folder / "vocabulary.txt").exists()  # what was agreed before a new start holds
+    coordinator._adopt(coordinator._agreed_words() if known else coordinator._agree_on_words())
+    state, _ = coordinator._start(coordinator.questions.vocabulary)
+    return coordinator, dict(state)
+
+
+def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site: _Site) -> None:
+    first, state = begun(site)
+    opened = first.ask(TRAIN, state)
+    again, _ = begun(site)
+    same = again.ask(TRAIN, state)
+    assert same.survivors == opened.survivors == site.folder.members
+    if same.total is not None and opened.total is not None:
+        assert all(np.array_equal(same.total[name], opened.total[name]) for name in same.total)
+    site.parties.away = {site.folder.members[0]}
+    third, _ = begun(site)
+    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+        third.ask(TRAIN, state)
+
+
+def test_it_is_no_matter_who_was_missing_first(site: _Site) -> None:
+    first, state = begun(site)
+    site.parties.away = {site.folder.members[0]}
+    left = first.ask(TRAIN, state)
+    assert left.survivors == site.folder.members[1:]
+    site.parties.away = set()
+    again, _ = begun(site)
+    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+        again.ask(TRAIN, state)
+
+
+def test_the_next_round_may_lose_a_party(site: _Site) -> None:
+    coordinator, state = begun(site)
+    assert coordinator.ask(TRAIN, state).survivors == site.folder.members
+    site.parties.away = {site.folder.members[0]}
+    assert coordinator.ask(TRAIN, state).survivors == site.folder.members[1:]
+
+
+def test_questions_about_the_model_s_words_too(site: _Site) -> None:
+    coordinator, _ = begun(site)
+    top = {"top": np.arange(5, dtype=np.int64).reshape(1, 5)}
+    coordinator.ask(COHERENCE, top)
+    site.parties.away, coordinator._numbers[COHERENCE] = {site.folder.members[0]}, 0
+    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+        coordinator.ask(COHERENCE, top)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_words_in_common_are_found_over_one_list(number: int, site: _Site) -> None:
+    """A question about the corpus alone is the same question at every number."""
+    if site.folder.plan.vocabulary.source != JOINT:
+        pytest.skip("under this profile the words are public")
+    coordinator = site.coordinator()
+    coordinator.ask(JOINT, {})
+    site.parties.away, coordinator._numbers[JOINT] = {site.folder.members[0]}, number
+    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+        coordinator.ask(JOINT, {})
