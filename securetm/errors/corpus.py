@@ -200,7 +200,7 @@ class RepeatedWord(BadCorpus):
 
 @dataclass(eq=False)
 class RepeatedKeys(BadCorpus):
-    """{repeated} documents have the same key as another one"""
+    """{repeated:document has|documents have} the same key as another one"""
 
     repeated: int
     hint = "the same documents came in twice; if they are different documents of sources with one name, use rekeyed(NAME)"
@@ -224,7 +224,7 @@ class NoColumn(BadCorpus):
 
 @dataclass(eq=False)
 class TooFewDocuments(BadCorpus):
-    """{documents} documents cannot be shared out among {parties} parties"""
+    """{documents:document|documents} cannot be shared out among {parties:party|parties}"""
 
     documents: int
     parties: int

@@ -63,7 +63,7 @@ class LedgerTampered(SecuretmError):
 
 @dataclass(eq=False)
 class LedgerRolledBack(SecuretmError):
-    """{path} holds {have} entries and not the history that was shown to others when it held {seen}"""
+    """{path} holds {have:entry|entries} and not the history that was shown to others when it held {seen}"""
 
     path: str
     have: int

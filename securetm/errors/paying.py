@@ -66,7 +66,7 @@ class NoLedger(Misuse):
 
 @dataclass(eq=False)
 class NotWitnessed(Refused):
-    """{signed} other parties signed where this party's ledger stands, and {needed} must before it spends more"""
+    """{signed:other party|other parties} signed where this party's ledger stands, and {needed} must before it spends more"""
 
     signed: int
     needed: int

@@ -6,10 +6,22 @@ A field never holds the words of a document, because an error may be shown to so
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from string import Formatter
 from typing import Any, ClassVar
 
 MISUSE = 2
 FAILURE = 3
+
+
+class _Sentence(Formatter):
+    """As any format, and `{found:party is|parties are}` is `1 party is` or `2 parties are`."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, bar, several = format_spec.partition("|")
+        return f"{value} {one if value == 1 else several}" if bar else str(super().format_field(value, format_spec))
+
+
+_SENTENCE = _Sentence()
 
 
 class SecuretmError(Exception):
@@ -23,7 +35,7 @@ class SecuretmError(Exception):
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
     def __str__(self) -> str:
-        return (type(self).__doc__ or "").format(**self.facts())
+        return _SENTENCE.format(type(self).__doc__ or "", **self.facts())
 
     def advice(self) -> str:
         """What to do about it."""

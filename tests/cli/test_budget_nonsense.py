@@ -1,7 +1,8 @@
-"""`securetm budget`: a letter for every nonsense argument."""
+"""`securetm budget`: a letter for every nonsense argument, and sense for the least that can be asked."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,17 @@ def test_a_page_that_cannot_be_written_is_a_misuse(tmp_path: Path) -> None:
     said = budget(f"laplace --scale 1 --html {tmp_path / 'nowhere' / 'page.html'}")
     assert said.code == 2
     assert "cannot be written" in said.err
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "dp-sgd --documents 1 --batch 1 --epochs 1 --noise 1 --delta 1e-5",
+        "distributed --parties 4 --threshold 3 --colluding 2 --noise 1 --rounds 1 --delta 1e-6",
+        "laplace --epsilon-per-word 8 --words 1 --releases 1",
+    ],
+)
+def test_one_thing_is_not_told_as_several(asked: str) -> None:
+    said = budget(asked).err
+    assert re.search(r"\b1 (document|round|word)\b", said)
+    assert not re.search(r"(?<![\d.,])1 (honest )?(documents|rounds|epochs|words|parties|shares)\b", said)

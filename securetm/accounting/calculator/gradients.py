@@ -10,7 +10,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.sense import check_batch, check_choice, check_count, check_delta, check_epochs, check_noise
-from securetm.accounting.calculator.statement import Plot, Promise, Sheet, sentence_delta, upward
+from securetm.accounting.calculator.statement import Plot, Promise, Sheet, counted, sentence_delta, upward
 from securetm.accounting.composition import total
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
@@ -83,8 +83,8 @@ class Training:
 def dp_sgd(training: Training, progress: Progress) -> Sheet:
     """The sheet of one training."""
     title = (
-        f"DP-SGD, {training.documents:,} documents in batches of {training.batch:,}, "
-        f"{training.epochs:g} epochs, noise {training.noise:.4g}"
+        f"DP-SGD, {counted(training.documents, 'document')} in batches of {training.batch:,}, "
+        f"{counted(training.epochs, 'epoch')}, noise {training.noise:.4g}"
     )
     shuffled = shuffling(training)
     sheet = figures(

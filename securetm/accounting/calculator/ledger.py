@@ -20,6 +20,7 @@ from securetm.accounting.calculator.statement import (
     Promise,
     Sheet,
     Table,
+    counted,
     downward,
     named,
     sentence,
@@ -65,7 +66,7 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         "left": budget.epsilon - spent.epsilon,
     }
     return Sheet(
-        title=f"Ledger of {whose}: {number:,} entries, whole and unbroken",
+        title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, whole and unbroken",
         epsilon=spent.epsilon,
         delta=spent.delta,
         unit=unit,

@@ -23,7 +23,7 @@ from securetm.accounting.calculator.sense import (
     check_rate,
     check_steps,
 )
-from securetm.accounting.calculator.statement import Plot, Promise, Sheet, Table, sentence_delta, upward
+from securetm.accounting.calculator.statement import Plot, Promise, Sheet, Table, counted, sentence_delta, upward
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.errors import NonsenseArgument
@@ -93,7 +93,7 @@ def distributed(shares: Shares, spend_of: SpendOf, progress: Progress) -> Sheet:
     sheet = figures(
         f"{_NAMES[shares.distribution]} shares, {shares.threshold} of {shares.parties} parties remain, "
         f"{shares.colluding} may collude, "
-        f"{shares.rounds:,} rounds",
+        f"{counted(shares.rounds, 'round')}",
         _promise(shares),
         guaranteed,
         shares.delta,
@@ -203,8 +203,8 @@ def _near(value: float) -> str:
 def _extra(shares: Shares) -> str:
     more = math.sqrt(shares.parties / shares.honest)
     return (
-        f"Sized for {shares.honest} honest shares of {shares.parties}: if everybody answers, the sum carries {more:.2f} "
-        "times the noise that it would need if nobody dropped out and nobody colluded."
+        f"Sized for {counted(shares.honest, 'honest share')} of {shares.parties}: if everybody answers, the sum carries "
+        f"{more:.2f} times the noise that it would need if nobody dropped out and nobody colluded."
     )
 
 
@@ -250,8 +250,8 @@ def compare(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> Shee
     """Who sees what epsilon, and how much noise the sum carries for it."""
     training, n = comparing.training, comparing.parties
     sheet = figures(
-        f"{n} parties, {training.documents:,} documents in batches of {training.batch:,}, {training.epochs:g} epochs, "
-        f"noise {training.noise:.4g}",
+        f"{counted(n, 'party', 'parties')}, {counted(training.documents, 'document')} in batches of {training.batch:,}, "
+        f"{counted(training.epochs, 'epoch')}, noise {training.noise:.4g}",
         training.promise(),
         training.spends(),
         training.delta,
@@ -312,7 +312,7 @@ def _mechanisms(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> 
             guarded.left(n),
             sized,
             sized,
-            f"{guarded.honest} honest parties",
+            counted(guarded.honest, "honest party", "honest parties"),
         ),
     ]
     names = ("mechanism", "noise_in_sum", "coordinator", "reader", "trusted")

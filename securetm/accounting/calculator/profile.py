@@ -12,7 +12,7 @@ from typing import Any
 from dp_accounting import PoissonSampledDpEvent
 
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
-from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, sentence_delta, upward
+from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, counted, sentence_delta, upward
 from securetm.accounting.calculator.words import PUBLIC, UNIT, WordNoise, laplace
 from securetm.accounting.composition import total, within
 from securetm.accounting.ledger.filter import ALONE
@@ -56,7 +56,7 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
         raise BudgetTooSmall("round", upward(budget.epsilon), unit, "one costs more, or its slack exceeds delta", _RATHER)
     billed = replace(asked, rounds=min(asked.rounds, lasts))
     sheet = figures(
-        f"Profile {billed.profile}, {billed.rounds:,} rounds",
+        f"Profile {billed.profile}, {counted(billed.rounds, 'round')}",
         Promise(unit, billed.against, f"any one {unit} was in a party's corpus", (*_drawn(billed), *billed.assumptions)),
         billed.spends(billed.rounds),
         budget.delta,
@@ -84,7 +84,7 @@ def _by_word(asked: Billed, progress: Progress) -> Sheet:
     if not within(asked.spends(asked.rounds), budget.epsilon, ALONE * budget.delta):
         raise BudgetTooSmall("drawing of the noise", upward(budget.epsilon), UNIT, "it costs more", _RATHER)
     sheet = figures(
-        f"Profile {asked.profile}, noise drawn once for {asked.rounds:,} rounds",
+        f"Profile {asked.profile}, noise drawn once for {counted(asked.rounds, 'round')}",
         Promise(UNIT, asked.against, f"any one {UNIT} is in a party's documents", (*_PLACES, *asked.assumptions)),
         asked.spends(asked.rounds),
         budget.delta,
@@ -153,8 +153,8 @@ def _stops(asked: Billed, unit: str, lasts: int) -> str | None:
     if asked.rounds <= lasts:
         return None
     return (
-        f"The budget, epsilon = {upward(asked.budget.epsilon)} per {unit}, lasts for {lasts:,} rounds: the ledger ends the run "
-        f"there, before the {asked.rounds:,} rounds asked for."
+        f"The budget, epsilon = {upward(asked.budget.epsilon)} per {unit}, lasts for {counted(lasts, 'round')}: "
+        f"the ledger ends the run there, before the {counted(asked.rounds, 'round')} asked for."
     )
 
 

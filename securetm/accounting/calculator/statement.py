@@ -114,6 +114,12 @@ def listed(parts: tuple[str, ...]) -> str:
     return " and ".join(parts) if len(parts) < 3 else ", ".join(parts[:-1]) + f", and {parts[-1]}"
 
 
+def counted(number: float, one: str, several: str = "") -> str:
+    """So many of a thing: `1 party`, `2 parties`, `0.5 epochs`."""
+    written = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{written} {one if number == 1 else several or one + 's'}"
+
+
 def upward(value: float, places: int = 3) -> str:
     """A budget as people read it: rounded, and never downwards."""
     if not math.isfinite(value):

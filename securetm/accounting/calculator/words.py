@@ -12,7 +12,18 @@ from dp_accounting import LaplaceDpEvent
 
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.sense import check_above_zero, check_count, check_delta
-from securetm.accounting.calculator.statement import FALSE_POSITIVES, Line, Plot, Promise, Sheet, Table, listed, named, upward
+from securetm.accounting.calculator.statement import (
+    FALSE_POSITIVES,
+    Line,
+    Plot,
+    Promise,
+    Sheet,
+    Table,
+    counted,
+    listed,
+    named,
+    upward,
+)
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
 from securetm.errors import NonsenseArgument
@@ -111,7 +122,7 @@ def _warnings(noise: WordNoise) -> tuple[str, ...]:
 
 def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -> str:
     """The warning that belongs to every epsilon of a word occurrence: what it is for whole documents, at delta 0."""
-    parts = tuple(f"{upward(epsilon * words)} per document of {words:,} words" for words in lengths)
+    parts = tuple(f"{upward(epsilon * words)} per document of {counted(words, 'word')}" for words in lengths)
     return (
         f"This budget is one per word occurrence, not per document: epsilon = {upward(epsilon)} per word occurrence is "
         f"epsilon = {listed(parts)}, by group privacy."

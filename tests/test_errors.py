@@ -1,0 +1,34 @@
+"""Every failure is a sentence that holds only facts it has, and counts one thing as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from string import Formatter
+
+import pytest
+
+from securetm import errors
+from securetm.errors import LedgerRolledBack, SecuretmError
+
+
+def kinds(root: type[SecuretmError]) -> Iterator[type[SecuretmError]]:
+    for kind in root.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+OURS = [kind for kind in kinds(SecuretmError) if kind.__module__.startswith(errors.__name__)]
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_sentence_names_only_what_it_has(kind: type[SecuretmError]) -> None:
+    has = {one.name for one in fields(kind)} if is_dataclass(kind) else set()
+    for text in (kind.__doc__ or "", kind.hint):
+        named = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        assert {name.partition(".")[0] for name in named} <= has
+
+
+def test_one_is_one_and_none_are_several() -> None:
+    said = [str(LedgerRolledBack("north.ledger", have, 3)) for have in (0, 1, 2)]
+    assert ["holds 0 entries" in said[0], "holds 1 entry and" in said[1], "holds 2 entries" in said[2]] == [True] * 3
