@@ -20,7 +20,10 @@ def register(app: typer.Typer) -> None:
 def threats(
     profile: Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")],
     every: Annotated[bool, typer.Option("--all", help="Every threat model, beside the profile's own.")] = False,
-    parties: Annotated[int, typer.Option(min=1, max=100_000, help="How many parties take part.")] = 5,
+    parties: Annotated[
+        int | None,
+        typer.Option(min=2, max=100_000, help="How many parties take part; if not given, 5, or as many as it needs."),
+    ] = None,
     evidence: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="Another folder of kept results than audits/evidence.")
     ] = None,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from glob import escape as escaped
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,21 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked_messages import MOST_PARTIES
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
-from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_evidence, trials_by_hash
-from securetm.leakage.plans import AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.errors import TooFewForProfile
+from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash
+from securetm.leakage.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
 from securetm.reports.findings import CAUTION, share
 from securetm.reports.letters import counted
+from securetm.tables import require
 from securetm.threats import gaps, read_threat_model, threat_model_names
 
 NEVER = "never tried"
+MOST_AT_ALL, _USUAL = 100_000, 5  # parties that are asked about
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
 
 
@@ -38,18 +44,27 @@ class _Known:
     tried: tuple[tuple[str, Tried, tuple[str, ...]], ...]  # model, result, why it is stale
     planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
 
-    @property
+    @cached_property
     def claims(self) -> frozenset[Claim]:
         return claims_of(self.profile, self.cohort)
 
+    @cached_property
+    def made(self) -> tuple[tuple[str, Claim], ...]:
+        """Each claim with the part of the profile that makes it; with thousands of parties that takes its time."""
+        parts: list[tuple[str, Any]] = [("aggregation", self.profile.aggregation)]
+        parts += [("mechanism", part) for part in self.profile.mechanisms]
+        return tuple((f"{kind} {_called(part)}", claim) for kind, part in parts for claim in part.claims(self.cohort))
 
-def threats_of(name: str, parties: int = 5, *, every: bool = False, folder: Path | None = None) -> dict[str, Any]:
+
+def threats_of(name: str, parties: int | None = None, *, every: bool = False, folder: Path | None = None) -> dict[str, Any]:
     """A profile against its threat model, or against every one: what is required, claimed, tried, and with what result."""
     profile = read_profile(name)
-    members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
-    plans = tuple(map(read_audit_plan, audit_plan_names()))
-    kept = [one for one in read_evidence(folder or evidence_folder()) if one.profile == profile.name]
-    tries = tuple((one.model, *tried) for one in kept for tried in _with_age(one, plans))
+    members = tuple(f"party {n}" for n in range(_parties(parties, profile)))
+    threats = cache(read_threat_model)
+    plans = tuple(read_audit_plan(plan, threats) for plan in audit_plan_names())
+    kept = [read_kept(path) for path in sorted((folder or evidence_folder()).glob(f"{escaped(profile.name)}--*.json"))]
+    hashed = {plan.name: trials_by_hash(plan) for plan in plans if plan.name in {one.plan for one in kept}}
+    tries = tuple((one.model, *tried) for one in kept for tried in _with_age(one, hashed.get(one.plan, {})))
     planned = tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles)
     known = _Known(profile, cohort_of(profile, members), tries, planned)
     others = [other for other in threat_model_names() if every and other != profile.threat_model]
@@ -63,8 +78,18 @@ def threats_of(name: str, parties: int = 5, *, every: bool = False, folder: Path
     }
 
 
-def _with_age(kept: Evidence, plans: tuple[AuditPlan, ...]) -> list[tuple[Tried, tuple[str, ...]]]:
-    trials = next((trials_by_hash(plan) for plan in plans if plan.name == kept.plan), {})
+def _parties(wanted: int | None, profile: Profile) -> int:
+    """As many as the profile bears; where none are named, five or as many as it needs."""
+    if wanted is None:
+        return max(_USUAL, profile.minimum_parties)
+    if wanted < profile.minimum_parties:
+        raise TooFewForProfile(wanted, profile.minimum_parties, profile.name)
+    most = MOST_PARTIES if isinstance(profile.aggregation, MaskedSum) else MOST_AT_ALL
+    require(wanted <= most, f"profile {profile.name}", "parties", wanted, f"are more than the {most:,} that it bears")
+    return wanted
+
+
+def _with_age(kept: Evidence, trials: Mapping[str, Trial]) -> list[tuple[Tried, tuple[str, ...]]]:
     return [(tried, changed_since(tried, kept, trials)) for tried in kept.findings]
 
 
@@ -111,12 +136,9 @@ def _required(wanted: Requirement, adversary: Adversary, threats: ThreatModel, k
 
 def _claimed_by(wanted: Claim, known: _Known) -> list[dict[str, Any]]:
     """Each part of the profile that says so, with how many helpers it bears, and for whom."""
-    parts: list[tuple[str, Any]] = [("aggregation", known.profile.aggregation)]
-    parts += [("mechanism", part) for part in known.profile.mechanisms]
     found = [
-        {"by": f"{kind} {_called(part)}", "colluding": claim.colluding, "unit": claim.unit.value if claim.unit else None}
-        for kind, part in parts
-        for claim in part.claims(known.cohort)
+        {"by": by, "colluding": claim.colluding, "unit": claim.unit.value if claim.unit else None}
+        for by, claim in known.made
         if (claim.what, claim.against) == (wanted.what, wanted.against)
     ]
     return sorted(found, key=lambda one: (one["by"], one["unit"] or ""))

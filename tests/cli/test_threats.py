@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from securetm.aggregation.masked import MaskedSum
+from securetm.contracts import Claim, Cohort
 from securetm.leakage.evidence import Evidence, Figure, Tried
 from securetm.leakage.evidence_hashes import bound_to
 from securetm.leakage.plans import read_audit_plan
-from securetm.profiles import profile_names
+from securetm.profiles import profile_names, read_profile
 from securetm.reports.threat_tables import NEVER
 from securetm.threats import threat_model_names
 
@@ -188,6 +190,32 @@ def test_misuses_end_in_a_letter(tmp_path: Path) -> None:
     told(securetm("threats", "masked", "--evidence", str(tmp_path / "absent")), 2, "--evidence")
     (tmp_path / "open--prodlda.json").write_text("{", "utf-8")
     told(securetm("threats", "open", "--evidence", str(tmp_path)), 3, "open--prodlda.json cannot be read")
+
+
+def test_no_more_and_no_fewer_parties_are_asked_about_than_a_profile_bears(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    told(threats("masked", tmp_path, "--parties", "4097"), 2, "parties = 4097 are more than the 4,096")
+    told(threats("dp-central", tmp_path, "--parties", "100000"), 2, "parties = 100000 are more than the 4,096")
+    assert time.perf_counter() - begun < 10  # as long as a graph between so many parties would take, many times over
+    assert threats("open", tmp_path, "--parties", "100000").json["parties"] == 100_000
+    told(threats("open", tmp_path, "--parties", "1"), 2, "--parties")
+    needs = read_profile("masked").minimum_parties
+    told(threats("masked", tmp_path, "--parties", str(needs - 1)), 2, f"fewer than the {needs} that profile 'masked' needs")
+    assert threats("masked", tmp_path).json["parties"] == max(needs, 5)
+
+
+def test_claims_are_made_once_for_a_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of parties each time takes seconds."""
+    asked: list[int] = []
+    claims = MaskedSum.claims
+
+    def counted(aggregation: MaskedSum, cohort: Cohort) -> frozenset[Claim]:
+        asked.append(len(cohort.members))
+        return claims(aggregation, cohort)
+
+    monkeypatch.setattr(MaskedSum, "claims", counted)
+    assert threats("masked", tmp_path, "--all").code == 0
+    assert len(asked) == 2
 
 
 def test_it_answers_soon() -> None:
