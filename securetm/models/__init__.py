@@ -1,1 +1,1 @@
-"""The topic models and their quality. They know neither privacy nor network."""
+"""The topic models in rooms, and beside these what they share. They know neither privacy nor network."""

@@ -1,1 +1,1 @@
-"""Models drawn from: collapsed Gibbs sampling, exact and by proposals."""
+"""LDA by collapsed Gibbs sampling, exact or by proposals, and what every model that draws topics shares. No gradients."""

@@ -1,1 +1,1 @@
-"""One model for each party, put side by side by the coordinator."""
+"""Topics of each party's own: how a coordinator matches them, and how far two models agree. No secure sum takes part."""
