@@ -103,6 +103,16 @@ def test_honest_noise_is_not_refuted(public: Callable[..., Public], profile: str
     assert _shown(told.measures, GAUSSIAN).low > 0.35  # and it is no blunt tool
 
 
+@pytest.mark.parametrize("runs", [1, 4, 8])
+@pytest.mark.parametrize("profile", ["dp-local", "iftm", "open"])
+def test_hardly_any_sums_show_nothing(public: Callable[..., Public], profile: str, runs: int) -> None:
+    """Of two sums, both may have had the canary or neither: then no share is known, and nothing is shown."""
+    told, _ = _tried(public(profile, "lda-matched" if profile == "iftm" else "lda"), runs)
+    shown = _shown(told.measures, DIRECT)
+    assert shown.low == 0.0
+    assert 0 <= shown.value <= shown.high <= shown.ceiling < 1.0  # and no attacker would have shown more of so few
+
+
 @pytest.mark.parametrize(("profile", "model"), PAIRS)
 @pytest.mark.usefixtures("half_the_noise")
 def test_half_the_noise_is_refuted(public: Callable[..., Public], profile: str, model: str) -> None:

@@ -260,7 +260,13 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
     assert still_fresh(trial, "dp-local", [_kept_of(trial, None, 1)], 3)  # a baseline claims nothing that is corrected
 
 
-def test_how_many_tests_there_are_is_kept_and_read_again(tmp_path: Path) -> None:
+def test_for_how_many_tests_a_result_was_corrected_is_kept(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
+    plan, found = small
+    write_evidence(plan, replace(found, findings=tuple(replace(one, tests=7) for one in found.findings)), tmp_path)
+    assert [one.tests for kept in read_evidence(tmp_path) for one in kept.findings] == [7, 7]
+
+
+def test_how_many_tests_there_are_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "dp-local--lda.json").write_text(json.dumps(asdict(_kept_of(_of_noise(), 4.4, 7))), "utf-8")
     assert read_kept(tmp_path / "dp-local--lda.json").findings[0].tests == 7
 

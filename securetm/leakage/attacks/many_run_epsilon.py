@@ -60,7 +60,7 @@ class Secret:
 def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
     """Run by the judge: sums with and without a label. Their noise is the operating system's, only the coins are repeatable."""
     assert truth.public is not None
-    one, half = OneSum.of(truth.public, truth.vocabulary), effort[RUNS] // 4
+    one, half = OneSum.of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
     coins = rng.integers(0, 2, 2 * half).astype(bool)
     unknown = np.empty((2 * half, one.width), dtype=np.float32)
     unknown[coins], unknown[~coins] = (one.opened(int((coins == there).sum()), present=there) for there in (True, False))

@@ -67,7 +67,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if mu <= 0 or math.isinf(away := epsilon / mu):
         return 0.0
     first, second = (float(log_ndtr(middle - away)) for middle in (mu / 2, -mu / 2))
-    return -math.exp(first) * math.expm1(min(0.0, epsilon + second - first))  # a difference of two that may be nearly equal
+    return -math.exp(first) * math.expm1(min(0.0, epsilon + second - first))  # by logarithms: nothing overflows
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
