@@ -30,8 +30,9 @@ class Meddling:
     effort: Effort = field(default_factory=dict)
 
     def named(self) -> Mapping[str, Any]:
-        """What sets a run with these lies apart from others."""
-        return {"meddled": self.rounds, "lie": self.name, **{f"lie {name}": amount for name, amount in self.effort.items()}}
+        """What sets a run with these lies apart from others: attacks that tell the same lie share their runs."""
+        lie = f"{self.meddle.__module__}.{self.meddle.__qualname__}" if self.meddle is not None else self.name
+        return {"meddled": self.rounds, "lie": lie, **{f"lie {name}": amount for name, amount in self.effort.items()}}
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - as parties that lie have it
         """Who takes part in the run in place of those who keep to their word."""
