@@ -54,7 +54,7 @@ class NoTextFiles(BadCorpus):
 
 @dataclass(eq=False)
 class NoDocuments(BadCorpus):
-    """{path}: none of the {skipped} documents holds a word that the tokeniser keeps"""
+    """{path}: none of its documents ({skipped}) holds a word that the tokeniser keeps"""
 
     path: str
     skipped: int

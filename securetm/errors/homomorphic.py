@@ -97,7 +97,7 @@ class OpenedBefore(Refused):
 
 @dataclass(eq=False)
 class TooFewInSum(Refused):
-    """a sum over {found} parties is below the {need} that this round was promised"""
+    """a sum over {found:party|parties} is below the {need} that this round was promised"""
 
     found: int
     need: int

@@ -208,7 +208,7 @@ class SurvivorsChanged(Refused):
 
 @dataclass(eq=False)
 class TooFewSignatures(Refused):
-    """{found} parties signed this list of survivors where {need} are needed"""
+    """{found:party|parties} signed this list of survivors where {need} are needed"""
 
     found: int
     need: int

@@ -41,7 +41,7 @@ class NotInCohort(Refused):
 
 @dataclass(eq=False)
 class CohortTooSmall(Refused):
-    """a cohort of {found} parties is below this party's minimum of {need}"""
+    """a cohort of {found:party|parties} is below this party's minimum of {need}"""
 
     found: int
     need: int

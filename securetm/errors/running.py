@@ -105,7 +105,7 @@ class BadWordList(Refused):
 
 @dataclass(eq=False)
 class EmptyVocabulary(Misuse):
-    """none of {words} words is in enough and not too many documents (min_df = {min_df}, max_df = {max_df})"""
+    """none of {words:word|words} is in enough and not too many documents (min_df = {min_df}, max_df = {max_df})"""
 
     words: int
     min_df: str
@@ -127,7 +127,7 @@ class NotAnswered(SecuretmError):
 
 @dataclass(eq=False)
 class TooFewForProfile(Misuse):
-    """{found} parties are fewer than the {need} that profile {profile!r} needs"""
+    """{found:party is|parties are} fewer than the {need} that profile {profile!r} needs"""
 
     found: int
     need: int
