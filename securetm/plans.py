@@ -100,7 +100,7 @@ class VocabularyChoice:
     source: str = ""
     file: str = ""
     max_words: int = 2000
-    most_candidates: int = 100_000  # words of all parties together that `joint` has room for
+    most_candidates: int = 100_000  # words of all parties together that `joint` has room for, at 144 bytes from every party
     min_documents: int = 5
     max_share: float = 0.5
 

@@ -73,3 +73,18 @@ def test_who_holds_a_word_does_not_change_the_sum() -> None:
     assert straight.total is not None
     assert crossed.total is not None
     assert np.array_equal(straight.total["cells"], crossed.total["cells"])
+
+
+@pytest.mark.parametrize("most_words", [2, 600, 100_000])
+def test_its_size_follows_from_the_plan_alone(most_words: int) -> None:
+    """144 bytes for each word that there is room for, as the README says; no document moves that."""
+    terms = WordSketch(most_words).terms
+    table = next(block for block in terms.layout if block.name == "cells")
+    assert np.prod(table.shape) * terms.bits // 8 == pytest.approx(144 * most_words, rel=0.01, abs=300)
+    few, many = (parties(np.random.default_rng(0), 1, words)[0] for words in (5, 500))
+    sizes = []
+    for corpus in (few, many):
+        tally = SumTally(terms)
+        WordSketch(most_words).answer(corpus, tally, {}, np.random.default_rng(0))
+        sizes.append(tally.vector().shape)
+    assert sizes[0] == sizes[1]
