@@ -21,6 +21,9 @@ from securetm.leakage.canaries import LENGTH, RECORD, record_of, with_canaries
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import judged_alone, measured
+from securetm.leakage.intervals import of_each
+from securetm.leakage.parts import empirical_epsilon as one_run
+from securetm.leakage.parts.empirical_epsilon import ideal_one_run
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.leakage.views import View
@@ -277,6 +280,21 @@ def test_with_luck_an_attacker_shows_more_than_an_ideal_one_on_average() -> None
     assert isinstance(found, Bounded)
     assert shown.up[0] > ideal.up[ideal.across.index(4.4)]
     assert shown.up[0] == found.low <= found.ceiling
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.999, 0.99986])
+def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
+    runs: Demonstrations, plain: Mapping[str, Any], confidence: float
+) -> None:
+    """With little doubt left, few guesses could show nothing even if all of them were right."""
+    view, truth, _ = _played(runs.run("dp-local", plain, canaries=EACH))
+    question = one_run_epsilon.pose(replace(truth, confidence=confidence), {}, np.random.default_rng(0)).question
+    budget = view.public.profile.budget
+    assert budget is not None
+    made = int((one_run_epsilon.attack(replace(view, question=question), {}).said != 0).sum())
+    sure = of_each(confidence)
+    assert made == ideal_one_run(EACH * len(PARTIES), budget.epsilon, budget.delta, sure)[0]
+    assert one_run.one_run_epsilon(EACH * len(PARTIES), made, made, budget.delta, sure) > 0
 
 
 @pytest.mark.parametrize(

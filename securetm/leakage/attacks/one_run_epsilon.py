@@ -27,7 +27,6 @@ from securetm.profiles import cohort_of
 SHOWN = "epsilon shown in one run"
 COUNTS = "counts"
 _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where none is claimed
-_CHOSEN_AT = 0.999
 _ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 _WHOLE = (Unit.DOCUMENT, Unit.PERSON, Unit.PARTY)  # what hides these hides a whole made document
 
@@ -39,6 +38,7 @@ class Candidates:
     documents: Any  # contracts.Documents, in the agreed words
     parties: tuple[str, ...]
     others: Mapping[str, Any]  # party -> what it trained on beside: differential privacy reckons with those who know all that
+    confidence: float  # at which guesses will be judged, as the plan says: how many are best depends on it
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:  # no
     """Run by the judge: every canary, and which were put in."""
     assert truth.canaries is not None  # the plan of such a trial says how many
     found = truth.canaries
-    return Posed(Candidates(found.documents, found.parties, found.others), found.coins)
+    return Posed(Candidates(found.documents, found.parties, found.others, truth.confidence), found.coins)
 
 
 def attack(view: View, effort: Effort) -> Guesses:  # noqa: ARG001 - it reads all rounds that it was given
     """Run by whoever sees noised answers, their sum, or the model they are made into."""
     scores, budget = _scores(view), view.public.profile.budget
-    about = (budget.epsilon, budget.delta) if budget is not None else _ABOUT
-    half = (ideal_one_run(len(scores), *about, _CHOSEN_AT)[0] if budget is not None else len(scores)) // 2
+    about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
+    half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
     said, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
     said[order[len(scores) - half :]] = 1
     said[order[:half]] = -1
@@ -152,9 +152,8 @@ def judge(guesses: Guesses, truth: Truth) -> Judged:
     made, right = int((guesses.said != 0).sum()), int((guesses.said == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     sure = of_each(truth.confidence)
-    low, most = (one_run_epsilon(len(coins), made, correct, delta, sure) for correct in (right, made))
-    value, high = (min(max(_odds(share), low), most) for share in right_guesses(right, made, truth.confidence))
-    ceiling = never_wrong_one_run(len(coins), made, delta, sure)
+    low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)
+    value, high = (min(max(_odds(share), low), ceiling) for share in right_guesses(right, made, truth.confidence))
     curves = _curves(len(coins), truth.claimed, low, sure) if truth.claimed is not None else ()
     return Judged({SHOWN: Bounded(value, low, high, ceiling)}, curves=curves)
 

@@ -206,7 +206,7 @@ def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float
         for guesses in tried
         if guesses <= canaries
     }
-    best = max(bounds, key=lambda guesses: (bounds[guesses], -guesses))
+    best = max(bounds, key=lambda guesses: (bounds[guesses], guesses))  # with little doubt, many guesses show what few cannot
     return best, bounds[best]
 
 
