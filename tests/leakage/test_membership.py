@@ -42,8 +42,8 @@ COORDINATOR = ("coordinator", "private_answers")
 
 @pytest.fixture(scope="module")
 def many() -> Mapping[str, Corpus]:
-    """Enough documents for a threshold at one false alarm in a hundred: about 375 are trained on, as many held out."""
-    return {name: Corpus.from_strings(texts(150, seed, words=900), name=name) for seed, name in enumerate(PARTIES)}
+    """Enough documents for a threshold at one false alarm in a hundred: about 450 are trained on, as many held out."""
+    return {name: Corpus.from_strings(texts(180, seed, words=900), name=name) for seed, name in enumerate(PARTIES)}
 
 
 Made = Callable[..., RunFolder]
@@ -54,7 +54,7 @@ def made(many: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -
     """Recorded runs over these documents, each once."""
     runs: dict[tuple[str, ...], RunFolder] = {}
 
-    def run(profile: str, model: str, rounds: int = 4, **sections: Mapping[str, Any]) -> RunFolder:
+    def run(profile: str, model: str, rounds: int = 4, /, **sections: Mapping[str, Any]) -> RunFolder:
         key = (profile, model, str(rounds), json.dumps(sections, sort_keys=True))
         if key not in runs:
             runs[key] = _run(tmp_path_factory.mktemp("run") / "recorded", many, profile, model, rounds, sections)
@@ -174,6 +174,31 @@ def test_at_epsilon_one_no_more_is_told_than_it_allows(made: Made, profile: str,
         assert _order(told, how).value < 0.6  # five deviations above chance: these attacks tell nothing at all
 
 
+def test_a_coordinator_that_adds_the_noise_tells_members_by_sums_that_have_none(made: Made) -> None:
+    """Its own transcript and its own shadow models: neither has the noise in it that readers of the model meet."""
+    folder = made("dp-central", "lda", 2, privacy={"epsilon": 1.0})
+    effort = {"rounds": 1, "shadows": 3}
+    view, truth = _put(folder, "membership_transcript", ("coordinator", "model_reader"), effort)
+    told, chance = (_told(eyes, truth, "membership_transcript", effort) for eyes in (view, of_chance(view, 1)))
+    assert _order(told, COUNTS).low > 0.8
+    assert _order(chance, COUNTS).low < 0.5 < _order(chance, COUNTS).high
+    public, candidates = public_facts(folder), view.question
+    words = truth.vocabulary
+    rounds = training(candidates, np.arange(0, len(candidates), 2), words, public, np.random.default_rng(0))
+    assert all(total["counts"].min() >= 0 for _, total, _ in rounds)
+
+
+@pytest.mark.slow
+def test_a_network_that_was_trained_too_long_remembers_who_was_in_it(made: Made) -> None:
+    settings = {"name": "prodlda", "n_topics": 20, "hidden": 50, "batch": 200, "learning_rate": 0.02, "dropout": 0.0}
+    effort = {"rounds": 1, "shadows": 10}
+    folder = made("open", "prodlda", 40, model={**settings, "theta_dropout": 0.0})
+    view, truth = _put(folder, "membership", READER, effort)
+    told, chance = (_told(eyes, truth, "membership", effort) for eyes in (view, of_chance(view, 1)))
+    assert _order(told, RATIO).low > 0.65
+    assert _order(chance, RATIO).low < 0.5 < _order(chance, RATIO).high
+
+
 def test_whoever_prepares_has_seen_nothing(made: Made) -> None:
     folder = made("open", "lda")
     attack = attack_called("membership")
@@ -258,7 +283,7 @@ effort       = { rounds = 1, shadows = 8 }
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
-    rows = [{"text": text, "party": name} for seed, name in enumerate(PARTIES) for text in texts(150, seed, words=900)]
+    rows = [{"text": text, "party": name} for seed, name in enumerate(PARTIES) for text in texts(180, seed, words=900)]
     documents, path = tmp_path / "documents.jsonl", tmp_path / "tried.toml"
     documents.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     path.write_text(PLAN.replace("DOCUMENTS", str(documents)), "utf-8")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from securetm.contracts import Array, State
 from securetm.leakage.attack import Attack, Effort, Judged, Truth
 from securetm.leakage.parts.candidates import Candidates, allowed, judged, measures, pose
@@ -14,24 +16,25 @@ from securetm.leakage.parts.document_fits import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios
 from securetm.leakage.parts.shadow_models import Opened, Shadows, shadows_of
 from securetm.leakage.views import MODEL, VOCABULARY, View
+from securetm.models.estimator import BagOfWords
 
+NETWORKS = ("prodlda",)  # whose encoder remembers documents beside what their topics remember
 RATIO, LOSS = "likelihood ratio", "loss"
 
 
 def prepare(view: View, effort: Effort) -> Shadows:
     """Run by the attacker before it looks at the model."""
-    model = view.public.model
 
     def fits(candidates: Candidates, rounds: Iterator[Opened]) -> Array:
         *_, (_, _, state) = rounds
-        return best_fits(candidates.counts, model.topics(state))
+        return _fits(candidates, view, state)
 
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
 
 def attack(view: View, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the effort went into the shadow models
     """Run by whoever reads the finished model."""
-    return scored(view.question, _best(view, view.model_state()), view.prepared)
+    return scored(view.question, _fits(view.question, view, view.model_state()), view.prepared)
 
 
 def scored(candidates: Candidates, fits: Array, shadows: Shadows) -> Mapping[str, Array]:
@@ -39,8 +42,13 @@ def scored(candidates: Candidates, fits: Array, shadows: Shadows) -> Mapping[str
     return {RATIO: log_ratios(fits, shadows.scores, shadows.inside), LOSS: fits / candidates.counts.sum(axis=1)}
 
 
-def _best(view: View, state: State) -> Array:
-    return best_fits(view.question.counts, view.public.model.topics(state))
+def _fits(candidates: Candidates, view: View, state: State) -> Array:
+    """Each document's log-likelihood: by the shares of topics that suit it best, or by those that a network reads off it."""
+    model = view.public.model
+    if model.name not in NETWORKS:
+        return best_fits(candidates.counts, model.topics(state))
+    documents = BagOfWords(candidates.counts, view.vocabulary(), np.zeros(len(candidates), dtype=np.uint64))
+    return model.log_likelihood(state, documents, documents)
 
 
 def judge(guesses: Mapping[str, Array], truth: Truth) -> Judged:

@@ -14,6 +14,7 @@ import numpy as np
 from securetm.contracts import Answer, Array, Desk, Memory, State, Unit
 from securetm.entropy import Seeded
 from securetm.errors import NotSimulated
+from securetm.federation.coordinator import before_own_noise
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import as_opened, pour
 from securetm.leakage.parts.candidates import Candidates
@@ -21,7 +22,8 @@ from securetm.leakage.views import Public
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import admitted, cohort_of
 
-Opened = tuple[int, Mapping[str, Array], State]  # a round's number, its opened total, and the state that follows
+# a round's number, its total as whoever opens it sees it, and the state that follows
+Opened = tuple[int, Mapping[str, Array], State]
 Statistic = Callable[[Candidates, Iterator[Opened]], Array]  # a number for each candidate, from one training
 _SEED = 19_84
 
@@ -75,7 +77,7 @@ def training(
 
     The public seed is the run's own, so that topics begin where the run's began.
     """
-    questions = Questions(public.plan, public.model)
+    questions, before = Questions(public.plan, public.model), before_own_noise(public.profile)
     questions.adopt(words)
     entropy = Seeded(rng.bytes(32), unsafe=True)
     hands = np.array_split(rng.permutation(rows), len(public.members))
@@ -91,9 +93,11 @@ def training(
             for documents, memory in zip(dealt, memories, strict=True)
         ]
         total = {name: np.sum([one[name] for one in said], axis=0) for name in said[0]}
-        answer = as_opened(Answer(total, {}, public.members), public.profile, terms, desk)
+        opened = Answer(total, {}, public.members)
+        answer = as_opened(opened, public.profile, terms, desk)
+        seen = answer if before == public.profile else as_opened(opened, before, terms, desk)
         state = public.model.update(state, answer)
-        yield number, answer.total or {}, state
+        yield number, seen.total or {}, state
 
 
 def rounds_read(public: Public, rounds: int) -> tuple[int, ...]:
