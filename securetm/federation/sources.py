@@ -13,6 +13,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.federation.folder import Stages
 from securetm.plans import CorpusChoice, Plan
+from securetm.tables import require
 
 DOCSTRINGS = "docstrings"
 
@@ -20,7 +21,7 @@ DOCSTRINGS = "docstrings"
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     """Each party's documents, by its name."""
     if plan.corpus.source == DOCSTRINGS:
-        return docstrings.docstring_parties(on_progress=_Packages(stages))
+        return _first(plan.corpus.parties, docstrings.docstring_parties(on_progress=_Packages(stages)))
     choice = plan.corpus
     columns: dict[str, Any] = {
         role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")
@@ -28,6 +29,13 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     reading = _Reading(f"reading {Path(choice.source).name}", stages)
     corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), on_progress=reading, **columns)
     return partition(corpus, choice, plan.seed)
+
+
+def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
+    """As many packages as are asked for; where one is not installed, there are fewer to begin with."""
+    most = len(docstrings.PACKAGES) + 1  # and the standard library
+    require(parties <= most, "[corpus]", "parties", parties, f"are more than the {most} that docstrings are read for")
+    return dict(list(packages.items())[:parties])
 
 
 def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, Corpus]:

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Misuse, SecuretmError, TooFewToTakePart, WorkerDied
+from securetm.errors import BadSetting, Misuse, SecuretmError, TooFewToTakePart, WorkerDied
 from securetm.federation import wire
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.parties import Workers
 from securetm.federation.party import Party
 from securetm.federation.simulation import execute, make_party
+from securetm.federation.sources import corpora_of
 from securetm.federation.transcript import Transcript
 from securetm.models.quality import perplexity
 from securetm.models.questions import choose_vocabulary
@@ -251,3 +252,11 @@ def test_a_model_without_torch_does_not_wait_for_it() -> None:
         "assert check('masked', 'lda', None, 5) == []; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_docstrings_give_as_many_parties_as_are_asked_for() -> None:
+    everybody = corpora_of(small_plan(profile="open"), Unwatched())
+    two = corpora_of(small_plan(profile="open", corpus={"parties": 2}), Unwatched())
+    assert list(two) == list(everybody)[:2]
+    with pytest.raises(BadSetting, match="6 are more than the 5"):
+        corpora_of(small_plan(profile="open", corpus={"parties": 6}), Unwatched())
