@@ -100,7 +100,7 @@ def _check_empty(keep: Path | None) -> None:
 
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
-    from securetm.reports.letters import counted
+    from securetm.accounting.calculator.statement import counted
 
     before = sum(bool(finding.kept) for finding in found.findings)
     if before == len(found.findings):

@@ -19,7 +19,7 @@ from securetm.profiles import read_profile
 
 Made = Sequence[tuple[AuditPlan, Audit]]  # pieces of a plan, each with what was found when it was carried out
 _Place = tuple[str, str]  # which trial, by its hash, on which profile
-_NO_REFUSALS = "runs below the least number of documents: whether they are refused is tried anew and not kept"
+_NO_REFUSALS = "what parties refuse: it is tried anew where runs are made, and not kept"
 
 
 def whole_audit(plan: AuditPlan, made: Made, kept: Iterable[Evidence]) -> Audit:
@@ -27,7 +27,7 @@ def whole_audit(plan: AuditPlan, made: Made, kept: Iterable[Evidence]) -> Audit:
     now, before = _made(made), _kept(kept)
     findings = tuple(finding for trial in plan.trials for finding in _of_trial(trial, now, before))
     refusals = tuple(refusal for _, audit in made for refusal in audit.refusals)
-    untried = left_out(plan, plan.trials) + ((_NO_REFUSALS,) if plan.refusals and not refusals else ())
+    untried = left_out(plan, plan.trials) + ((_NO_REFUSALS,) if (plan.refusals or plan.moves) and not refusals else ())
     seconds, day = sum(audit.seconds for _, audit in made), max((audit.made for _, audit in made), default="")
     said = (untried, seconds, securetm.__version__, how_again(plan), refusals, day)
     return Audit(plan.name, plan.title, "demonstration", findings, *said)

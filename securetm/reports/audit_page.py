@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from securetm.accounting.calculator.statement import counted
 from securetm.leakage.findings import Audit, Finding
 from securetm.reports.audit_charts import strip_of, strips
 from securetm.reports.audit_details import detail
@@ -37,7 +38,6 @@ from securetm.reports.findings import (
     unit_of,
     verdict,
 )
-from securetm.reports.letters import counted
 from securetm.reports.page import framed, write_html
 
 _UNFOLDED = 8  # findings up to which none is folded

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from securetm.accounting.calculator.statement import counted
 from securetm.leakage.findings import Audit, Finding
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (
@@ -32,7 +33,6 @@ from securetm.reports.findings import (
     tally,
     verdict,
 )
-from securetm.reports.letters import counted
 
 
 def show_audit(audit: Audit, examples: int, to: Console) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from securetm.accounting.calculator.statement import upward
+from securetm.accounting.calculator.statement import counted, upward
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import DOCUMENT, Audit, Finding, Measured, Refusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.reports.letters import counted
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
 _LEAST = 1e-6  # a share that is written out; it is never rounded to nothing

@@ -1,4 +1,4 @@
-"""Letters and small words for people: what a terminal may be shown of a foreign text, and one thing or several. No figures.
+"""What a terminal may be shown of a foreign text. It knows nothing of what the text says.
 
 A text from a file may hold commands to the terminal, or letters that turn the order of others around: they are spelt out.
 """
@@ -24,8 +24,3 @@ def without_commands(text: str) -> str:
 
 def _spelt(letter: re.Match[str]) -> str:
     return letter[0].encode("unicode_escape").decode("ascii")
-
-
-def counted(number: int, one: str, several: str = "") -> str:
-    """So many of a thing: `1 party`, `2 parties`."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"

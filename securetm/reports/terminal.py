@@ -11,9 +11,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from securetm.accounting.calculator.statement import named
+from securetm.accounting.calculator.statement import counted, named
 from securetm.contracts import Unit
-from securetm.reports.letters import counted, without_commands
+from securetm.reports.letters import without_commands
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents

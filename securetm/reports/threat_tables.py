@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from securetm.accounting.calculator.statement import counted
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import MOST_PARTIES
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
@@ -26,7 +27,6 @@ from securetm.leakage.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
 from securetm.reports.findings import CAUTION, share
-from securetm.reports.letters import counted
 from securetm.tables import require
 from securetm.threats import gaps, read_threat_model, threat_model_names
 

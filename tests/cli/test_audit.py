@@ -11,6 +11,7 @@ import pytest
 
 from securetm.aggregation import masked_opening, masked_round
 from securetm.leakage import demonstration, plans
+from securetm.leakage.attacks import attack_called
 
 from ..leakage.conftest import texts, write_plan
 from .conftest import Said, securetm
@@ -25,7 +26,7 @@ def advised(said: Said, code: int, sentence: str, hint: str) -> None:
 
 CONTRACT = {
     "attack", "adversary", "threat_model", "profile", "model", "claim", "measure", "value", "low", "high", "ceiling", "unit",
-    "verdict", "baseline", "seconds",
+    "verdict", "baseline", "seconds", "helpers", "liars", "canaries", "without", "effort", "spent", "kept",
 }  # fmt: skip
 
 
@@ -36,7 +37,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("centre", "east", "north", "south", "west")
     rows = [{"text": text, "party": name} for seed, name in enumerate(names) for text in texts(70, seed)]
     (place / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    write_plan(place / "small.toml", place / "documents.jsonl")
+    write_plan(place / "small.toml", place / "documents.jsonl", batch=25)
     return place
 
 
@@ -100,7 +101,7 @@ def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
 ) -> None:
     """The masks are left out of the first audit, and its second half is never made: what it refuted stays refuted."""
     plan, folder = tmp_path / "two.toml", tmp_path / "evidence"
-    write_plan(plan, bench / "documents.jsonl")
+    write_plan(plan, bench / "documents.jsonl", batch=25)
     trial = plan.read_text("utf-8").partition("[[trial]]")[2]
     plan.write_text(f"{plan.read_text('utf-8')}\n[[trial]]{trial.replace('rounds = 2', 'rounds = 1')}", "utf-8")
     with monkeypatch.context() as broken:
@@ -157,8 +158,22 @@ def test_as_many_examples_as_wanted_are_in_the_terminal(bench: Path, tmp_path: P
     assert all(example["original"].partition(",")[0] in said.err for example in found["examples"])
 
 
+def test_what_was_spent_and_who_helped_is_told(bench: Path, tmp_path: Path) -> None:
+    """Of nine rounds and 500 documents, where the run has three rounds with two documents of each of five parties."""
+    more = {"profiles": ["open"], "batch": 2, "effort": {"rounds": 9, "documents": 500}, "helpers": 2}
+    plan, page = write_plan(tmp_path / "open.toml", bench / "documents.jsonl", **more), tmp_path / "a.html"
+    said = securetm("audit", str(plan), "--json", "--html", str(page))
+    (found,) = said.json["findings"]
+    assert (found["helpers"], found["effort"]) == (2, "9 rounds, 500 documents")
+    assert found["spent"] == f"3 rounds, {found['of']} documents"
+    assert found["of"] <= 30
+    assert f"9 rounds, 500 documents asked for; 3 rounds, {found['of']} documents spent" in page.read_text("utf-8")
+    assert "helped by 2 parties" in page.read_text("utf-8")
+    assert "helped by 2 parties" in said.err
+
+
 def test_what_a_plan_asks_of_its_runs_is_checked_before_any_is_made(bench: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path / "bad.toml", bench / "documents.jsonl")
+    plan = write_plan(tmp_path / "bad.toml", bench / "documents.jsonl", batch=25)
     good = plan.read_text("utf-8")
     place = "bad.toml, [[trial]] number 1, run"
     for new, said in (
@@ -173,7 +188,7 @@ def test_what_a_plan_asks_of_its_runs_is_checked_before_any_is_made(bench: Path,
             f"{place} under open: the runs that it asks for cannot be made: [model] prodlda: there is no se",
         ),
     ):
-        plan.write_text(good.replace('"model.batch" = 20', f'"model.batch" = {new}'), "utf-8")
+        plan.write_text(good.replace('"model.batch" = 25', f'"model.batch" = {new}'), "utf-8")
         begun = securetm("audit", str(plan), "--evidence", str(tmp_path / "e"))
         told(begun, 2, said)
         assert "training" not in begun.err
@@ -217,7 +232,7 @@ def test_the_quick_audit_ends_within_two_minutes(tmp_path: Path, monkeypatch: py
 def tried(bench: Path) -> Path:
     """A run that was recorded and then tried: the audit is kept in its folder."""
     run = bench / "run"
-    settings = ("model.hidden=64", "model.batch=20", "vocabulary.min_documents=1", "vocabulary.max_share=1.0")
+    settings = ("model.hidden=64", "model.batch=25", "vocabulary.min_documents=1", "vocabulary.max_share=1.0")
     settings += ("vocabulary.most_candidates=1000", "training.held_out=0.1")
     corpus = ("corpus.partition=column", "corpus.party=party", f"corpus.source={bench / 'documents.jsonl'}")
     chosen = [word for setting in (*settings, *corpus) for word in ("--set", setting)]
@@ -247,6 +262,38 @@ def test_the_example_of_report_does_what_it_says(tried: Path, tmp_path: Path, mo
     said = securetm(*shlex.split(example_of("report"))[1:])
     assert said.code == 0, said.err
     assert Path("audit.html").is_file()
+
+
+def test_what_was_not_tried_on_a_run_is_true_of_that_run(tried: Path, bench: Path) -> None:
+    """The plan's author speaks of the plan's own runs; of attacks that need another kind of run it is said why."""
+    untried = json.loads((tried / "audits" / "small.json").read_text("utf-8"))["not_tried"]
+    assert "what a test leaves out" not in untried
+    assert (
+        "profiles other than masked, but for the baselines; models other than prodlda; settings other than this run's"
+        in untried
+    )
+    trial = (bench / "small.toml").read_text("utf-8").partition("[[trial]]")[2]
+    for attack, more, why in (("rare_documents", "", ": not made for the model prodlda"), ("differencing", "without = 1", WHY)):
+        wanted = {"attack": attack, "measure": next(iter(attack_called(attack).measures))}
+        lines = [
+            f"{n} = {json.dumps(wanted[n])}" if n in wanted else line
+            for line in trial.splitlines()
+            for n in [line.split(" ")[0]]
+        ]
+        hard = ", ".join(f"{name} = 1" for name in ("rounds", *attack_called(attack).efforts))
+        lines = [f"effort = {{ {hard} }}\n{more}" if line.startswith("effort") else line for line in lines]
+        both = bench / f"{attack}.toml"
+        both.write_text(
+            (bench / "small.toml").read_text("utf-8").replace('"small"', f'"{attack}"') + "\n[[trial]]" + "\n".join(lines),
+            "utf-8",
+        )
+        said = securetm("audit", str(both), "--run", str(tried), "--json")
+        assert said.code == 0, said.err
+        assert f"({attack}){why}" in " ".join(said.json["not_tried"])
+        (tried / "audits" / f"{attack}.json").unlink()
+
+
+WHY = ": needs a second run, made documents or lying parties, which this run has not"
 
 
 def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path) -> None:

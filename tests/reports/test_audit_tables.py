@@ -10,6 +10,8 @@ from rich.console import Console
 
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import Audit
+from securetm.reports.audit_page import audit_page
+from securetm.reports.audit_summary import summary
 from securetm.reports.audit_tables import show_audit
 
 from .audits import AUDIT, FULL, finding, large
@@ -47,7 +49,8 @@ def test_verdicts_stay_in_one_piece() -> None:
 def test_claimed_epsilons_and_refusals_are_there() -> None:
     text = flat(shown(FULL, 120))
     assert "claimed: epsilon = 4.38 per document, delta = 1e-05" in text
-    assert "masked, at least 100 documents: 19 documents of each of 5 parties in a sum: refused by the party “south” (BelowMinimum)" in text
+    begun = "masked, at least 100 documents: 19 documents of each of 5 parties in a sum"
+    assert f"{begun}: refused by the party “south” (BelowMinimum)" in text
 
 
 def test_markup_in_words_is_not_obeyed() -> None:
@@ -60,3 +63,21 @@ def test_markup_in_words_is_not_obeyed() -> None:
 
 def test_nothing_is_quoted_where_nothing_is_wanted() -> None:
     assert "river" not in shown(AUDIT, 80, 0)
+
+
+def test_examples_say_what_is_exact_and_where_there_was_nothing_to_find() -> None:
+    listed = (Example("north: ", "", False), Example("south: code", "", False))
+    of_words = dataclasses.replace(finding().measured, unit="count of a word")
+    one = finding(examples=listed, measured=of_words, epsilon=8.0, epsilon_unit="word")
+    audit = dataclasses.replace(AUDIT, findings=(one,))
+    for text in (flat(shown(audit, 120)), flat(audit_page(audit, 2)), flat(summary(audit, 2))):
+        assert (
+            "“Exact” speaks of a whole row; the figure speaks of each count of a word. The originals are the real words" in text
+        )
+        assert "north: nothing" in text
+    assert "1 finding in" in shown(audit, 80)
+    assert "“Exact”" not in shown(AUDIT, 120)
+
+
+def test_the_curve_says_why_it_shows_more_than_the_result() -> None:
+    assert "its threshold is set so that surely no more of all others lie above it" in audit_page(FULL, 2)
