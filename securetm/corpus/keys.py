@@ -18,7 +18,7 @@ def document_keys(source: str, documents: int | Array) -> Array:
     """Keys of documents 0, 1, ... of a source, or of those whose running numbers are given.
 
     Whoever guesses the source's name knows them, and with them a document's part in public batches, its noise in a model's
-    training and whether it is held out; the coins by which it takes part where privacy counts on that are the party's own secret.
+    training and whether it is held out. The coins by which it takes part where privacy counts on that are a secret.
     """
     numbers = np.arange(documents, dtype=np.uint64) if isinstance(documents, int) else documents.astype(np.uint64)
     start = int.from_bytes(hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

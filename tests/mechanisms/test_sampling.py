@@ -56,6 +56,13 @@ def test_persons_that_nobody_named_cannot_be_sampled() -> None:
         PoissonSample(0.5).on_documents(DOCUMENTS, replace(ASKS, unit=Unit.PERSON), desk())
 
 
+def test_coins_follow_from_nothing_that_anybody_can_guess() -> None:
+    """Same documents with the same keys, same round, same public seed: yet others take part each time, as many by chance."""
+    taken = [PoissonSample(0.5).on_documents(DOCUMENTS, ASKS, desk()).keys for _ in range(2)]
+    both = len(np.intersect1d(*taken))
+    assert abs(both - 1000) < 6.2 * np.sqrt(4000 * 0.25 * 0.75)
+
+
 def test_nobody_may_be_chosen_and_everybody_is_at_rate_one() -> None:
     assert len(PoissonSample(2.0**-60).on_documents(DOCUMENTS, ASKS, desk())) == 0
     assert len(PoissonSample(2.0**-70).on_documents(DOCUMENTS, ASKS, desk())) == 0
