@@ -18,14 +18,15 @@ from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import MOST_PARTIES, Kind, Outcome, Reader, places_bytes, read_outcome
 from securetm.aggregation.plain import COORDINATOR
 from securetm.contracts import State
-from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused
+from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.transcript import Parties
-from securetm.leakage.demonstration import Demonstrations, claims
+from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import Refusal
+from securetm.profiles import claims_of, cohort_of
 
 _ROUNDS = 2  # the second can be mixed up with the first
 _RUN: Mapping[str, Any] = {
@@ -43,18 +44,18 @@ _ONE_COHORT = "cannot show parties different cohorts"
 Tries = Iterator[tuple[str, wire.Body]]  # in words, and what is sent
 
 
-def tried_moves(profile: str, runs: Demonstrations) -> tuple[Refusal, ...]:
-    """Every move that this profile gives room for, in the order in which it was tried, with what became of it."""
+def tried_moves(profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None) -> tuple[Refusal, ...]:
+    """Every move that this profile gives room for, in the order in which it was tried, with what became of it.
+
+    `settings` are those of the run, where its documents are not to be the public ones.
+    """
     moves = Moves()
-    folder = runs.run(profile, {**_RUN, **_BUDGET}, lies=moves)
-    held_to = claims(folder, _ONE_COHORT, COORDINATOR)
-    return tuple(one if one.refused else replace(one, reason=_unclaimed(one, held_to)) for one in moves.tried)
-
-
-def _unclaimed(one: Refusal, held_to: bool) -> str:
-    """Whether the profile says that it withstands what no party refused."""
-    apart = one.attempt == _APART and not held_to
-    return f"the profile does not claim that a coordinator {_ONE_COHORT}" if apart else ""
+    try:
+        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, lies=moves)
+    except SecuretmError:
+        if all(one.refused or one.reason for one in moves.tried):  # what should be refused, and is answered, may end the run
+            raise
+    return tuple(moves.tried)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Moves:
         """Who takes part in the run in place of those who keep to their word."""
         return {"coordinating": partial(MovingCoordinator, moves=self)}
 
-    def note(self, profile: str, attempt: str, by: str = "", reason: str = "") -> None:
+    def note(self, profile: str, attempt: str, by: str, reason: str) -> None:
         """One move, and who refused it; nobody where it was answered."""
         self.tried.append(Refusal(profile, attempt, 0, 0, bool(by), by, reason))
 
@@ -103,11 +104,21 @@ class MovingCoordinator(Coordinator):
         try:
             self.ask(TRAIN, state)
         except PartyRefused as refused:
-            self.moves.note(self.profile.name, attempt, refused.party, refused.reason)
+            self.noted(attempt, refused.party, refused.reason)
         except NoBudgetLeft as refused:
-            self.moves.note(self.profile.name, attempt, refused.party, OutOfBudget.__name__)
+            self.noted(attempt, refused.party, OutOfBudget.__name__)
         else:
-            self.moves.note(self.profile.name, attempt)
+            self.noted(attempt)
+
+    def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
+        """One move, with who refused it; where nobody did, with what the profile does not claim."""
+        if not by and attempt == _APART and not self._claims(_ONE_COHORT):
+            reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
+        self.moves.note(self.profile.name, attempt, by, reason)
+
+    def _claims(self, what: str) -> bool:
+        made = claims_of(self.profile, cohort_of(self.profile, self.members))
+        return any((claim.what, claim.against) == (what, COORDINATOR) for claim in made)
 
 
 @dataclass
@@ -145,7 +156,7 @@ class _Post:
         self._seen.add(attempt)
         outcome = wire.unpack_reply(self.parties.ask({victim: message})[victim], victim)[1]
         refused = (victim, outcome.name) if isinstance(outcome, wire.Refusal) else ("", "")
-        self.coordinator.moves.note(self.coordinator.profile.name, attempt, *refused)
+        self.coordinator.noted(attempt, *refused)
 
     def _before(self, body: wire.Body, victim: str) -> Tries:
         if isinstance(body, wire.Invite):

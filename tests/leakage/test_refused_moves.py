@@ -1,0 +1,143 @@
+"""What a lying coordinator sends to the parties of a real run is refused by name, and what is not refused is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.accounting.ledger import Ledger
+from securetm.aggregation.masked_round import PartyRound
+from securetm.federation.folder import Unwatched
+from securetm.federation.witness import Purse
+from securetm.leakage.audit import audit
+from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.findings import Refusal
+from securetm.leakage.plans import read_audit_plan
+from securetm.leakage.refused_moves import tried_moves
+from securetm.reports.findings import refusal_in_words
+
+from .conftest import PARTIES
+
+AGREED = {
+    "an invitation under another profile": "WrongAgreement",
+    "an invitation under another plan": "WrongAgreement",
+    "an invitation with a member that the coordinator made up": "WrongAgreement",
+    "a question to fewer parties than the least number": "CohortTooSmall",
+    "a question in a cohort with a party that nobody knows": "NotInCohort",
+    "a question that no plan has": "UnknownQuestion",
+    "the round before, once more": "OutOfTurn",
+    "this question under the round id of the one before": "WrongRound",
+}
+WEIGHTS = {
+    "weights of another shape": "BadState",
+    "weights that are no numbers": "BadState",
+    "other weights for one party than for the others in the same round": "WrongRound",
+}
+OWN_WEIGHTS = {"weights of the coordinator's own, where the parties learn by themselves": "BadState"}
+LISTS = {
+    "a list that calls the party dropped, which answered": "CalledDropped",
+    "a list that has another party both stay and drop out": "SetsOverlap",
+    "a list that leaves a party out": "SetsIncomplete",
+    "a list that names two survivors": "TooFewSurvivors",
+}
+SIGNED = {
+    **{name.replace("a list", "a list to sign"): reason for name, reason in LISTS.items()},
+    "a second list of survivors, after one was signed": "OtherSurvivors",
+    "a second list of survivors, after one was answered": "OtherSurvivors",
+    "the real list with nobody's signature": "TooFewSignatures",
+}
+ONCE = {"the same question for a cohort without one party": "AnotherCohort"}
+PAID = {
+    "a question without the others' signatures under the ledger": "NotWitnessed",
+    "one question more than the budget reaches": "OutOfBudget",
+}
+APART = "another list of survivors for one party than for the others"
+UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
+ANSWERED = {"a second list of survivors, after one was answered": "AlreadyUnmasked", APART: UNCLAIMED}
+REASONS = {
+    "masked": {**AGREED, **WEIGHTS, **LISTS, **ONCE, **ANSWERED},
+    "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **ONCE, APART: "BadSignature"},
+    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **PAID, **ANSWERED},
+    "ckks": {**AGREED, **OWN_WEIGHTS},
+}
+
+
+@pytest.fixture
+def settings(documents_file: Path) -> dict[str, Any]:
+    return {
+        "corpus.source": str(documents_file),
+        "corpus.party": "party",
+        "corpus.partition": "column",
+        "vocabulary.min_documents": 1,
+    }
+
+
+def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, Refusal]:
+    found = tried_moves(profile, Demonstrations(place, Unwatched()), settings)
+    assert len({one.attempt for one in found}) == len(found)
+    assert {one.profile for one in found} == {profile}
+    return {one.attempt: one for one in found}
+
+
+@pytest.mark.parametrize("profile", REASONS)
+def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
+    profile: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    found = tried(profile, settings, tmp_path)
+    assert {attempt: one.reason for attempt, one in found.items()} == REASONS[profile]
+    answered = {attempt for attempt, one in found.items() if not one.refused}
+    assert answered == ({APART} if REASONS[profile].get(APART) == UNCLAIMED else set())
+    assert all(one.by in PARTIES for one in found.values() if one.refused)
+
+
+OTHER = "other weights for one party than for the others in the same round"
+BLIND = ("securetm.federation.party.state_digest", "securetm.federation.coordinator.state_digest")
+
+
+def not_held(one: Refusal) -> bool:
+    return (one.refused, one.by, refusal_in_words(one)) == (False, "", "NOT HELD: the party answered")
+
+
+def test_parties_that_do_not_look_at_the_weights_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in BLIND:
+        monkeypatch.setattr(name, lambda *_: b"")
+    assert not_held(tried("masked_strict", settings, tmp_path)[OTHER])
+
+
+def test_parties_that_do_not_look_at_signatures_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PartyRound, "_check_signatures", lambda _, __, reader: reader.rest())
+    found = tried("masked_strict", settings, tmp_path)
+    assert not_held(found["the real list with nobody's signature"])
+    assert not_held(found[APART])
+
+
+def test_a_budget_that_nobody_keeps_is_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Purse, "_allowed", lambda *_: 1)
+    monkeypatch.setattr(Ledger, "charge", lambda *_: None)
+    assert not_held(tried("dp-distributed", settings, tmp_path)["one question more than the budget reaches"])
+
+
+def test_the_report_says_who_refused_and_what_was_answered() -> None:
+    refused = Refusal("masked", "a list", 0, 0, True, "south", "CalledDropped")
+    assert refusal_in_words(refused) == "refused by the party “south” (CalledDropped)"
+    answered = replace(refused, refused=False, by="", reason=UNCLAIMED)
+    assert refusal_in_words(answered) == f"NOT HELD: the party answered; {UNCLAIMED}"
+
+
+def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
+    said = Refusal("masked", "a lie", 0, 0, True, "south", "WrongRound")
+    monkeypatch.setattr("securetm.leakage.audit.tried_moves", lambda profile, runs: (replace(said, profile=profile),))
+    plan = read_audit_plan("active")
+    assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these
+    small = replace(plan, trials=(replace(plan.trials[0], profiles=("open",), run={**settings, **plan.trials[0].run}),))
+    assert [one.profile for one in audit(small).refusals] == list(plan.moves)
