@@ -12,7 +12,7 @@ from securetm.contracts import Desk
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.federation.round import pour
-from securetm.leakage.attack import Counted
+from securetm.leakage.attack import Bounded, Counted
 from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
 from securetm.leakage.attacks.shared_key import ATTACK, OPENED
 from securetm.leakage.audit import audit
@@ -32,13 +32,14 @@ from securetm.threats import read_threat_model
 from .conftest import PARTIES, Recorded, write_plan
 from .tried import EYES, settings, tried
 
+BATCH = 25
 SURE = 1 - 1e-6  # noise is drawn by the operating system: intervals so wide that a test fails once in a million runs
 
 
 @pytest.fixture(scope="module")
 def masked(recorded: Recorded) -> RunFolder:
-    """Two rounds of a hundred documents, twenty of each party."""
-    return recorded("masked", 20, 2)
+    """Two rounds of 125 documents, 25 of each party."""
+    return recorded("masked", BATCH, 2, hidden=80)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +64,11 @@ def test_the_more_help_the_more_of_the_others_is_recovered(masked: RunFolder, he
     assert found.share(EXACT, by_chance=True) == 0.0
     documents = found.told.measures[EXACT]
     assert isinstance(documents, Counted)
-    assert documents.of == 2 * 20 * (len(PARTIES) - helpers)  # what helpers hold is nothing to recover
+    assert documents.of == 2 * BATCH * (len(PARTIES) - helpers)  # what helpers hold is nothing to recover
 
 
-def test_a_sum_of_a_hundred_documents_gives_none_away_whole_to_somebody_without_help(masked: RunFolder) -> None:
-    """With as many documents as here, and a first layer of 64; words are named all the same."""
+def test_a_sum_of_many_documents_gives_none_away_whole_to_somebody_without_help(masked: RunFolder) -> None:
+    """With as many documents as here, and a first layer of 80; words are named all the same."""
     found = tried(masked, "collusion", {"rounds": 2})
     assert found.share(EXACT) == 0.0
     assert found.share("words that are named") == 1.0
@@ -134,7 +135,7 @@ def test_an_audit_tries_it_with_the_helpers_that_a_plan_names(tmp_path: Path, do
         "measure": EXACT,
         "effort": {"rounds": 1},
     }
-    plan = write_plan(tmp_path / "helped.toml", documents_file, **changes, confidence=0.95)
+    plan = write_plan(tmp_path / "helped.toml", documents_file, batch=25, **changes, confidence=0.95)
     baseline, finding = audit(plan).findings
     assert (baseline.profile, baseline.verdict) == ("open", "refuted")
     assert (finding.profile, finding.verdict) == ("masked", "refuted")  # what is in the sum of two, and not whose it is
@@ -166,11 +167,29 @@ def test_two_helpers_more_take_half_of_it_off(noised: RunFolder) -> None:
     assert 0.3 < missing.low < 0.5 < missing.high < 0.7
 
 
-def test_where_no_noise_is_promised_all_of_it_is_missing(masked: RunFolder) -> None:
+@pytest.mark.slow
+def test_where_every_party_adds_all_the_noise_one_partys_is_enough(runs: Demonstrations, documents_file: Path) -> None:
+    folder = runs.run("dp-local", settings(documents_file, model__hidden=16, training__rounds=2))
+    missing = tried(folder, "collusion", {"rounds": 2}, helpers=4, confidence=SURE).bounded(MISSING)
+    assert missing.low == 0.0
+    assert missing.high < 0.3
+
+
+@pytest.mark.slow
+def test_a_coordinator_that_is_to_add_the_noise_sees_sums_without_it(runs: Demonstrations, documents_file: Path) -> None:
+    folder = runs.run("dp-central", settings(documents_file, model__hidden=16, training__rounds=2))
+    found = tried(folder, "collusion", {"rounds": 2}, helpers=2, confidence=SURE)
+    missing, deviation = found.bounded(MISSING), found.bounded(DEVIATION)
+    assert (missing.low, missing.value, deviation.high) == (1.0, 1.0, 0.0)
+    chance = [found.chance.measures[name] for name in (MISSING, DEVIATION)]
+    assert [one.value > 1.5 for one in chance if isinstance(one, Bounded)] == [False, True]  # beside noise that is promised
+
+
+def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> None:
+    """So a profile that promises none is no baseline of this measure: nothing can be tried on it."""
     found = tried(masked, "collusion", {"rounds": 1}, helpers=2)
-    assert found.bounded(MISSING).low == 1.0
-    chance = found.chance.measures[MISSING]
-    assert chance.value == 0.0  # type: ignore[union-attr]
+    assert np.isnan(found.bounded(MISSING).value)
+    assert np.isnan(found.bounded(DEVIATION).value)
 
 
 # ---- one key for all -----------------------------------------------------------------------------------------------
@@ -202,13 +221,13 @@ def _at_random(message: Message, view: View, rng: np.random.Generator) -> Messag
 def encrypted(request: pytest.FixtureRequest, runs: Demonstrations, documents_file: Path) -> RunFolder:
     """A run whose sums only the parties open."""
     pytest.importorskip("tenseal")
-    return runs.run(request.param, settings(documents_file, model__hidden=64, model__batch=20, training__rounds=1))
+    return runs.run(request.param, settings(documents_file, model__hidden=110, model__batch=34, training__rounds=1))
 
 
 def test_one_helpers_key_opens_every_other_partys_answer(encrypted: RunFolder) -> None:
     found = _read(encrypted, 1)
     assert found[OPENED] == Counted(3, 3)
-    assert found[EXACT].hits >= 0.95 * found[EXACT].of > 0
+    assert found[EXACT].hits >= 0.9 * found[EXACT].of > 0
 
 
 def test_without_the_key_ciphertexts_show_nothing(encrypted: RunFolder) -> None:

@@ -57,7 +57,7 @@ def share(judged: Judged, measure: str) -> float:
 
 
 def test_a_party_sees_nothing_but_its_own_questions(recorded: Recorded) -> None:
-    view = eyes(recorded("masked", 20))
+    view = eyes(recorded("masked", 25))
     assert set(view.seen) == {"request"}
     assert {message.receiver for message in view.messages("request")} == {"centre"}
 
@@ -70,7 +70,7 @@ def test_plain_steps_give_whole_documents_away(tmp_path: Path, parties: Mapping[
 
 def test_adams_first_step_gives_words_and_links_away(recorded: Recorded) -> None:
     """Also behind masks: what is opened is applied to weights that every party gets."""
-    judged = read(recorded("masked", 20))
+    judged = read(recorded("masked", 25))
     assert share(judged, PRECISION) == 1.0
     assert share(judged, RECALL) >= 0.99
     assert share(judged, LINKED) >= 0.9
@@ -83,7 +83,7 @@ def test_weights_in_64_bits_give_documents_away_through_adam(tmp_path: Path, par
 
 
 def test_weights_in_a_random_order_give_nothing_away(recorded: Recorded) -> None:
-    chance = read(recorded("masked", 20), chance=True)
+    chance = read(recorded("masked", 25), chance=True)
     assert share(chance, EXACT) == share(chance, TOGETHER) == share(chance, LINKED) == 0.0
 
 

@@ -5,12 +5,13 @@ It breaks no mask and no cipher; it uses what a helper has anyway: its own messa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.contracts import Array, Unit
+from securetm.contracts import Array, Profile, Unit
 from securetm.leakage.attack import Attack, Bounded, Effort, Guess, Judged, Truth
 from securetm.leakage.parts.inverted import inverted
 from securetm.leakage.parts.own_answers import Told, told_by_parties
@@ -20,6 +21,7 @@ from securetm.leakage.parts.remaining_noise import deviation_of
 from securetm.leakage.parts.subtracting import without
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
+from securetm.mechanisms.central_noise import CentralNoise
 
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
@@ -32,7 +34,7 @@ class Left:
     """What is left of one total by words: a row of the first layer for each, and the noise that the terms promise in it."""
 
     rows: Array
-    promised: float
+    promised: float  # 0 where none is
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ def attack(view: View, effort: Effort) -> Seen:
     left = list(_left(view, told, helping))[: effort["rounds"]]
     rounds = {heard.asked.serial for heard in left}
     alone = [one.heard for one in told if one.heard.party not in helping and one.heard.asked.serial in rounds]
-    model, parties = view.public.model, len(view.public.members)
+    model, parties, profile = view.public.model, len(view.public.members), view.public.profile
     return Seen(
         tuple(inverted(heard, model, parties) for heard in left),
         tuple(inverted(heard, model) for heard in alone),
-        tuple(Left(layers_of(heard, model).words, _promised(heard)) for heard in left),
+        tuple(Left(layers_of(heard, model).words, _promised(heard, profile)) for heard in left),
     )
 
 
@@ -69,13 +71,14 @@ def _left(view: View, told: Sequence[Told], helping: set[str]) -> Iterator[Heard
                 yield without(total, mine)
 
 
-def _promised(heard: Heard) -> float:
-    """The deviation of the noise in every number of a sum, as its terms state it and an accountant takes it.
+def _promised(heard: Heard, profile: Profile) -> float:
+    """The deviation of the noise in every number of a sum, whoever is to add it, as an accountant takes it.
 
     Noise on single words is in the documents before anything is summed: its deviation says nothing of the numbers of a sum.
     """
     terms = heard.asked.terms
-    return 0.0 if terms.unit is Unit.WORD else terms.deviation * (heard.asked.step or 1.0)
+    by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms if isinstance(part, CentralNoise))
+    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.asked.step or 1.0)
 
 
 def judge(seen: Seen, truth: Truth) -> Judged:
@@ -87,15 +90,15 @@ def judge(seen: Seen, truth: Truth) -> Judged:
 
 
 def _noise(left: Sequence[Left], truth: Truth) -> dict[str, Bounded]:
-    """From the rows of words that no honest party has, which would be zero without noise: its variance, with an interval."""
+    """From the rows of words that no honest party has, which would be zero without noise: its variance, with an interval.
+
+    Where no noise is promised, none can be missing.
+    """
     used = [np.asarray(held.sum(axis=0)).ravel() > 0 for name, held in truth.held.items() if name not in truth.helpers]
     unused = ~np.any(used, axis=0)
-    values = np.concatenate([np.ravel(one.rows[unused]) / (one.promised or 1.0) for one in left] or [np.zeros(0)])
+    values = np.concatenate([np.ravel(one.rows[unused]) / one.promised for one in left if one.promised] or [np.zeros(0)])
     if not values.size:
-        return dict.fromkeys((MISSING, DEVIATION), Bounded(0.0, 0.0, 1.0, 0.0))
-    if not all(one.promised for one in left):  # then all of it is missing, unless something else hides the numbers
-        bare = float(not values.any())
-        return {MISSING: Bounded(bare, bare, bare, 1.0), DEVIATION: Bounded(1.0 - bare, 0.0, 1.0 - bare, 0.0)}
+        return dict.fromkeys((MISSING, DEVIATION), Bounded(math.nan, 0.0, 1.0, 0.0))
     ratio, low, high = deviation_of(values, truth.confidence)
     gone = [min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low)]
     return {MISSING: Bounded(gone[0], gone[1], gone[2], 1.0), DEVIATION: Bounded(ratio, low, high, 1.0)}
@@ -105,8 +108,8 @@ ATTACK = Attack(
     name="collusion",
     title="The others' documents, for a coordinator that some parties help",
     citation="Bonawitz et al. 2017 (ePrint 2017/281), section 6, on parties that share what they know with the server",
-    cost="seconds on one core: one inversion for each total, and one for each message of each other party",
-    given="documents and keys of the parties that help, what these sent, the model's settings and words",
+    cost="under a second on one core for each total over a hundred documents, and for each message of another party",
+    given="keys of the parties that help, what these sent, the model's settings and words, and how many documents are in a sum",
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(ANSWER, SEALED),
     models=("prodlda",),
@@ -114,10 +117,10 @@ ATTACK = Attack(
     attack=attack,
     judge=judge,
     limits=(
+        "documents behind noise: it says how much noise remains, and looks for them as if there were none",
         "rounds under an earlier set-up of masks, whose keys a party has no more",
         "helpers that break the rules: that drop out on purpose, or put something into the sum",
         "masks where only some parties are neighbours, and rounds in which somebody dropped out",
-        "noise that the coordinator itself adds, and so knows: the record holds totals after it",
     ),
     remark="A sum hides whose an answer is among those who do not help, and nothing else: with all but two helping it is the "
     "sum of two, with all but one it is that party's answer. No protocol for sums can change that.",

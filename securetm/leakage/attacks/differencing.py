@@ -110,8 +110,8 @@ ATTACK = Attack(
     name="differencing",
     title="One party's documents from two sums that it alone tells apart",
     citation="Denning, Denning and Schwartz 1979 (The tracker); So et al. 2021 (arXiv 2106.03328), on sums of many rounds",
-    cost="as gradient_inversion, for each round that both runs began with the same state",
-    given="the totals of two runs, the second without one party; the model's settings and words",
+    cost="well under a second on one core for each round that both runs began with the same state",
+    given="the totals of two runs, the second without one party; the model's settings and words, how many documents a sum has",
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(),
     models=("prodlda",),
@@ -122,6 +122,7 @@ ATTACK = Attack(
     limits=(
         "rounds whose states differ between the two runs, which is all but the first",
         "runs that begin with different seeds or different words, whose first states differ already",
+        "noise, and coins that choose other documents in each run: what the two sums share is then not known",
         "more than one party apart",
     ),
     remark="Sums over cohorts that are one party apart are that party's answer; the protocol says so under what it does not "

@@ -67,9 +67,9 @@ def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
 ATTACK = Attack(
     name="local_epochs",
     title="Words and documents from a party's model difference",
-    citation="as gradient_inversion, on differences of models (McMahan et al. 2017, arXiv 1602.05629); that a document's input "
-    "makes one ray of all its steps, and the links behind Adam, are our own",
-    cost="seconds on one core for an answer over a hundred documents",
+    citation="Geiping et al. 2020 (arXiv 2003.14053), on differences of models (McMahan et al. 2017, arXiv 1602.05629); that a "
+    "document's input makes one ray of all its steps, and the links behind Adam, are our own",
+    cost="under a second on one core for an answer over thousands of documents",
     given="the model's settings and words, and how many documents a party has",
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),
@@ -81,6 +81,9 @@ ATTACK = Attack(
     limits=(
         "whole documents behind Adam, which leaves little of a gradient's size",
         "whole documents where a party has more of them than the model's first layer is wide",
+        "noise, of which it knows nothing: each word is then named, and nothing more is found",
+        f"which words belong together, where more than {_MOST_ROWS:,} of them move behind Adam",
+        "the sum over all parties' differences, where nobody sees a single party's",
         "what the differences of several rounds over the same documents tell together",
     ),
 )

@@ -51,8 +51,8 @@ def judge(read: Read, truth: Truth) -> Judged:
 ATTACK = Attack(
     name="shared_key",
     title="Documents from encrypted answers, with the key of one party that helps",
-    citation="the setting is that of BatchCrypt (Zhang et al. 2020): one key pair for all parties; then as gradient_inversion",
-    cost="decrypting takes milliseconds for a hundred thousand numbers; then as gradient_inversion",
+    citation="Zhang et al. 2020 (BatchCrypt), one key pair for all parties; then Geiping et al. 2020 (arXiv 2003.14053)",
+    cost="well under a second on one core for one answer, decrypted and inverted",
     given="the key of one party that helps, the model's settings and words, and how many documents an answer holds",
     needs=(REQUEST, VOCABULARY),
     either=(ANSWER, SEALED),

@@ -22,8 +22,9 @@ def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
 ATTACK = Attack(
     name="sum_inversion",
     title="Words and documents from the sum over all parties",
-    citation="as gradient_inversion; words alone in a sum: arXiv 2508.04285 (what sparse sums leak)",
-    cost="seconds on one core for one sum of a hundred documents",
+    citation="Geiping et al. 2020 (arXiv 2003.14053), a layer's gradient over its bias'; words of one document alone in a sum: "
+    "arXiv 2508.04285, on sparse sums; the corners of the cone are our own",
+    cost="under a second on one core for one sum of a hundred documents",
     given="the model's settings and words, and how many parties and documents are in a sum",
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=(),
@@ -33,6 +34,7 @@ ATTACK = Attack(
     judge=judged,
     limits=(
         "sums of more documents than the model's first layer is wide, of which it sees words and links only",
+        "noise, of which it knows nothing: each word is then named, and nothing more is found",
         "two sums over almost the same documents, which tell more than each alone",
     ),
 )

@@ -81,9 +81,9 @@ def _documents(rays: list[tuple[Array, Array]], rows: Undone, layers: Layers, oc
 ATTACK = Attack(
     name="update_inversion",
     title="Words and documents from how the shared weights move",
-    citation="as sum_inversion, on the step of the shared weights (as Zhu et al. 2019 on gradients, arXiv 1906.08935); what "
-    "Adam's first step keeps of sizes is our own",
-    cost="a second on one core for one step over a hundred documents",
+    citation="Zhu et al. 2019 (arXiv 1906.08935) and Geiping et al. 2020 (arXiv 2003.14053), on gradients; that a step of the "
+    "weights shows their sum, and what Adam's first step keeps of sizes, is our own",
+    cost="a second or two on one core for one step over a hundred documents",
     given="the model's settings and words, and how many parties and documents are in a sum",
     needs=(REQUEST, VOCABULARY),
     either=(),
@@ -94,6 +94,8 @@ ATTACK = Attack(
     efforts=("steps",),
     limits=(
         "steps of Adam after the first, whose sizes and signs are mixed with those of earlier ones",
+        "noise, of which it knows nothing: each word is then named, and nothing more is found",
+        f"which words belong together, where more than {_MOST_ROWS:,} of them occur in a sum and the step blurs their rows",
         "rounds that do not follow each other among those it was given",
         "what the party's own documents, which it knows, would take off the sum",
         "telling which documents took part where secret coins chose them: shares are then of all documents",
