@@ -31,6 +31,8 @@ from securetm.tables import require
 from securetm.threats import gaps, read_threat_model, threat_model_names
 
 NEVER = "never tried"
+LIES = "lies told to parties"  # what tries a claim that is kept by refusing
+_KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different cohorts")
 MOST_AT_ALL, _USUAL = 100_000, 5  # parties that are asked about
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
 
@@ -43,6 +45,7 @@ class _Known:
     cohort: Cohort
     tried: tuple[tuple[str, Tried, tuple[str, ...]], ...]  # model, result, why it is stale
     planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
+    lies: tuple[str, ...] = ()  # names of the plans in which its coordinator lies to the parties
 
     @cached_property
     def claims(self) -> frozenset[Claim]:
@@ -66,7 +69,8 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
     hashed = {plan.name: trials_by_hash(plan) for plan in plans if plan.name in {one.plan for one in kept}}
     tries = tuple((one.model, *tried) for one in kept for tried in _with_age(one, hashed.get(one.plan, {})))
     planned = tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles)
-    known = _Known(profile, cohort_of(profile, members), tries, planned)
+    lies = tuple(plan.name for plan in plans if profile.name in plan.moves)
+    known = _Known(profile, cohort_of(profile, members), tries, planned, lies)
     others = [other for other in threat_model_names() if every and other != profile.threat_model]
     return {
         "profile": profile.name,
@@ -162,6 +166,8 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     done = {result.attack for _, result, _ in tried}
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
+    if claim.what in _KEPT_BY_REFUSING and any(one.behaviour == "active" for one in adversaries):
+        still |= {(LIES, plan) for plan in known.lies}
     verdicts = {result.verdict for _, result, changed in tried if not changed or result.verdict == REFUTED}
     return {
         "tried_by": [_attempt(*one) for one in tried],
