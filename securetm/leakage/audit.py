@@ -37,7 +37,7 @@ from securetm.leakage.refusals import tried_below_minimum
 from securetm.leakage.refused_moves import tried_moves
 from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.verdicts import NOT_TESTED
-from securetm.leakage.views import View
+from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.mechanisms.noising import PRIVATE
 from securetm.profiles import read_profile
 from securetm.tables import require
@@ -308,10 +308,13 @@ def _setting(folder: RunFolder) -> str:
 def _spent(case: _Case, found: Measured) -> str:
     """What of the effort could be spent: a run may have fewer rounds, or documents, than are asked for."""
     effort, attack = case.trial.effort, case.attack
-    known = {ROUNDS: rounds_read(case.folder, attack.questions, effort[ROUNDS])}
+    in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
+    read = rounds_read(case.folder, attack.questions, effort[ROUNDS]) if in_rounds else 0
+    had = {name: _amount(amount, name) for name, amount in effort.items()}
+    had[ROUNDS] = _amount(read, ROUNDS) if read else "no round of training"
     if found.of is not None and f"{found.unit}s" in effort:
-        known[f"{found.unit}s"] = found.of
-    return ", ".join(_amount(known.get(name, amount), name) for name, amount in effort.items())
+        had[f"{found.unit}s"] = _amount(found.of, f"{found.unit}s")
+    return ", ".join(had.values())
 
 
 def _amount(amount: int, of: str) -> str:

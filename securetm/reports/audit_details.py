@@ -122,16 +122,19 @@ _HOW = (
 
 
 def _beside(example: Example) -> tuple[Cell, Cell, Cell]:
-    (_, _, exact), original, recovered = quoted(example), _words(example.original), _words(example.recovered)
+    _, _, exact = quoted(example)
+    (whose, original), (said, recovered) = _words(example.original), _words(example.recovered)
     if _MORE in example.original + example.recovered or len(original) < 2:  # nothing can be said word by word
         return quoted(example)
     hit = [word in recovered for word in original]
-    there = _listed(original, recovered, "u", "missed") if any(hit) else example.original
-    return there, joined(_listed(recovered, original, "s", "wrong") or "nothing", _tiles(hit)), exact
+    there = joined(whose, _listed(original, recovered, "u", "missed")) if any(hit) else example.original
+    return there, joined(said, _listed(recovered, original, "s", "wrong") or "nothing", _tiles(hit)), exact
 
 
-def _words(listed: str) -> list[str]:
-    return [word for word in listed.split(", ") if word]
+def _words(listed: str) -> tuple[str, list[str]]:
+    """What stands before a list of words, such as whose they are, and the words."""
+    before, colon, words = listed.rpartition(": ")
+    return before + colon, [word for word in words.split(", ") if word]
 
 
 def _listed(words: Sequence[str], known: Sequence[str], tag: str, kind: str) -> Html:

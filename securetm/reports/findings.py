@@ -194,7 +194,7 @@ def effort_in_words(finding: Finding) -> str:
     """How hard it was tried: what was asked for, and what was spent where the run had room for less."""
     if finding.spent in ("", finding.effort):
         return finding.effort
-    return f"{finding.effort} asked for; {finding.spent} spent"
+    return f"{finding.effort} asked for; spent: {finding.spent}"
 
 
 def helped(finding: Finding) -> str:

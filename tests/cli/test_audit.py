@@ -167,7 +167,7 @@ def test_what_was_spent_and_who_helped_is_told(bench: Path, tmp_path: Path) -> N
     assert (found["helpers"], found["effort"]) == (2, "9 rounds, 500 documents")
     assert found["spent"] == f"3 rounds, {found['of']} documents"
     assert found["of"] <= 30
-    assert f"9 rounds, 500 documents asked for; 3 rounds, {found['of']} documents spent" in page.read_text("utf-8")
+    assert f"9 rounds, 500 documents asked for; spent: 3 rounds, {found['of']} documents" in page.read_text("utf-8")
     assert "helped by 2 parties" in page.read_text("utf-8")
     assert "helped by 2 parties" in said.err
 

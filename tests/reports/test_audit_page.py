@@ -136,6 +136,14 @@ def test_words_that_were_missed_and_words_that_were_invented_are_marked() -> Non
     assert "of 2 words" not in audit_page(dataclasses.replace(AUDIT, findings=(finding(examples=(cut,)),)), 2)
 
 
+def test_what_stands_before_a_list_is_no_word_of_it() -> None:
+    listed = Example("standard library: rfc, turtle, widget", "of one party: rfc, turtle", False)
+    text = audit_page(dataclasses.replace(AUDIT, findings=(finding(examples=(listed,)),)), 2)
+    assert 'standard library: rfc, turtle, <u class="missed">widget</u>' in text
+    assert "of one party: rfc, turtle<small>" in text
+    assert "2 of 3 words" in text
+
+
 def test_curves_are_told_apart_by_letters_and_dashes() -> None:
     drawn = planes(PROTECTED)
     assert re.findall(r">([ABε])</text>", drawn) == ["ε", "A", "B", "A", "B"]  # on the lines, then beside their names
