@@ -74,7 +74,7 @@ partition = "column"
 
 [model]
 name = "prodlda"
-batch = 24
+batch = 40
 
 [training]
 rounds = 6
