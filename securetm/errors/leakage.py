@@ -133,3 +133,10 @@ class SmallerUnit(Misuse):
     attack: str
     unit: str
     hint = "try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is"
+
+
+@dataclass(eq=False)
+class NotOneApart(UnreadableMessage):
+    """parties that only one of the two runs has: {sender}; what lies between their sums is one party's only where it is one"""
+
+    hint = "have the second run made without one party (`without = 1`); without that the result is `not tested`"

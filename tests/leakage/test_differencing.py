@@ -10,7 +10,7 @@ import pytest
 
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
-from securetm.errors import PartyRefused
+from securetm.errors import NotOneApart, PartyRefused
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, Unwatched, begin
@@ -58,6 +58,16 @@ def test_the_first_round_of_two_runs_gives_away_the_party_that_is_apart(
 def test_rounds_after_the_first_are_about_other_states(runs: Demonstrations, documents_file: Path) -> None:
     found = _between(runs, "masked", documents_file)
     assert found.told.measures[ASKED_TWICE] == Counted(1, 2)
+
+
+@pytest.mark.parametrize(("without", "named"), [(0, "none"), (2, "centre, east")])
+def test_runs_that_are_not_one_party_apart_are_refused_by_name(
+    runs: Demonstrations, documents_file: Path, without: int, named: str
+) -> None:
+    plan = settings(documents_file, model__hidden=64, model__batch=30, training__rounds=2)
+    again = runs.run("open", plan, without) if without else None
+    with pytest.raises(NotOneApart, match=named):
+        tried(runs.run("open", plan), "differencing", {"rounds": 2}, again=again)
 
 
 def test_noise_covers_the_difference(runs: Demonstrations, documents_file: Path) -> None:

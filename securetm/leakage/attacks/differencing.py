@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Answer, State
-from securetm.errors import SketchTooSmall
+from securetm.errors import NotOneApart, SketchTooSmall
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
@@ -41,14 +41,16 @@ class Apart:
 
 def attack(view: View, effort: Effort) -> Apart:
     """Run by whoever sees the totals of both runs."""
-    assert view.again is not None
-    more, fewer = set(view.public.members), set(view.again.public.members)
-    (party,) = more - fewer
-    here, there = list(totals(view)), list(totals(view.again))
+    other = view.again or view
+    between = sorted(set(view.public.members) ^ set(other.public.members))
+    if len(between) != 1:
+        raise NotOneApart(", ".join(between) or "none")
+    (party,) = between
+    here, there = list(totals(view)), list(totals(other))
     trained = [one for one in here if one.asked.question == TRAIN and GRADIENT in one.blocks]
-    pairs = [(one, other) for one in trained for other in there if _same(one, other)][: effort["rounds"]]
-    apart_by = [apart(one, other, len(more), party) for one, other in pairs]
-    words = _words(_counted(here, view), _counted(there, view.again))
+    pairs = [(one, rest) for one in trained for rest in there if _same(one, rest)][: effort["rounds"]]
+    apart_by = [apart(one, rest, len(view.public.members), party) for one, rest in pairs]
+    words = _words(_counted(here, view), _counted(there, other))
     return Apart(party, tuple(inverted(one, view.public.model) for one in apart_by), len(trained), words)
 
 
