@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ Tries = Iterator[tuple[str, wire.Body]]  # in words, and what is sent
 
 
 def tried_moves(profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None) -> tuple[Refusal, ...]:
-    """Every move that this profile gives room for, in the order in which it was tried, with what became of it.
+    """Every move that this profile gives room for, with what became of it: first what was answered, then as it was tried.
 
     `settings` are those of the run, where its documents are not to be the public ones.
     """
@@ -55,7 +56,7 @@ def tried_moves(profile: str, runs: Demonstrations, settings: Mapping[str, Any] 
     except SecuretmError:
         if all(one.refused or one.reason for one in moves.tried):  # what should be refused, and is answered, may end the run
             raise
-    return tuple(moves.tried)
+    return tuple(sorted(moves.tried, key=attrgetter("refused")))
 
 
 @dataclass(frozen=True)

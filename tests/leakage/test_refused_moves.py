@@ -79,6 +79,7 @@ def settings(documents_file: Path) -> dict[str, Any]:
 def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, Refusal]:
     found = tried_moves(profile, Demonstrations(place, Unwatched()), settings)
     assert len({one.attempt for one in found}) == len(found)
+    assert [one.refused for one in found] == sorted(one.refused for one in found)  # what was answered stands first
     assert {one.profile for one in found} == {profile}
     return {one.attempt: one for one in found}
 
