@@ -48,7 +48,7 @@ def _document(rng: np.random.Generator, number: int) -> str:
 @pytest.fixture(scope="module")
 def sentences() -> Mapping[str, Corpus]:
     rng = np.random.default_rng(1)
-    texts = {name: [_document(rng, 100 * at + n) for n in range(25)] for at, name in enumerate(PARTIES)}
+    texts = {name: [_document(rng, 100 * at + n) for n in range(34)] for at, name in enumerate(PARTIES)}
     return {name: Corpus.from_strings(own, name=name) for name, own in texts.items()}
 
 
@@ -109,7 +109,7 @@ def test_a_sum_of_sentences_shows_which_rare_words_stand_in_one(runs: Mapping[tu
     folder = runs["masked", "sentence-lda"]
     found = judged(folder)
     assert share(found, companion(SENTENCE)) > 0.55
-    assert share(found, linked(SENTENCE)) > 0.95
+    assert share(found, linked(SENTENCE)) > 0.9
     assert share(found, companion(DOCUMENT)) >= share(found, companion(SENTENCE))
     (told,) = guessed(folder)
     assert told.party == ""
