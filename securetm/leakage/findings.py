@@ -157,11 +157,11 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
 
 
 def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings of one trial: where the attack could not break what nothing protects, its failure elsewhere means nothing.
+    """The findings of one trial: an attack that cannot break what is known not to hold means nothing by failing elsewhere.
 
     What it did refute, above its own control, stays refuted.
     """
     if any(f.baseline and f.verdict == REFUTED for f in findings):
         return findings
-    why = "the attack did not break the baseline, which nothing protects, so its failure here means nothing"
+    why = "the attack did not break the baseline, where the claim is known not to hold, so its failure here means nothing"
     return tuple(f if f.baseline or f.verdict == REFUTED else replace(f, verdict=NOT_TESTED, why=why) for f in findings)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from securetm.accounting.calculator.statement import counted
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BelowMinimum, PartyRefused, TooFewToTakePart
 from securetm.federation.floor import fewest_left
@@ -63,7 +64,7 @@ def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _A
     """What became of the run: who refused it, the reason that is told, and that no sum of the training was opened."""
     plan = read_plan(None, settings)
     documents = sum(sorted(min(tried.each, len(corpus)) for corpus in corpora.values())[: tried.left])
-    each = f"{tried.each} documents of each of {len(corpora)} parties {tried.where}"
+    each = f"{counted(tried.each, 'document')} of each of {len(corpora)} parties {tried.where}"
     attempt = f"{each}, {documents} in a sum over {tried.left} of them"
     minimum, by, reason = plan.make_profile().minimum_documents, "", ""
     folder = begin(place, plan, corpora, with_content=True, ledgers=place / "ledgers")

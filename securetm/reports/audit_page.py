@@ -111,8 +111,8 @@ def _summary(audit: Audit, examples: int) -> Sequence[str]:
     rows = [(name, *map(str, counts)) for name, *counts in tally(audit)]
     columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in MEANING))
     caption = (
-        "A baseline, which nothing protects, is attacked first: a verdict on anything else counts only if the attack succeeds "
-        "there. What no profile claims can be refuted without any claim being broken."
+        "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
+        "attack succeeds there. What no profile claims can be refuted without any claim being broken."
     )
     return (
         f"<blockquote>{escape(headline(audit))}</blockquote>\n<p>{CAUTION}</p>",

@@ -97,7 +97,7 @@ def _on_claims(audit: Audit) -> str:
 def of_whom(finding: Finding) -> str:
     """Why a finding is there: a baseline, a claim, or something that nobody claims."""
     if finding.baseline:
-        return "baseline: nothing protects it"
+        return "baseline: known not to hold"
     if finding.claimed:
         return "claimed by the profile"
     return "not claimed; the threat model accepts it" if finding.accepted else "not claimed by the profile"

@@ -115,7 +115,7 @@ def write_plan(path: Path, documents: Path, **changes: Any) -> Path:
         "refuted_from": 0.05,
         "confidence": 0.95,
     }
-    batch = changes.pop("batch", 20)
+    batch = changes.pop("batch", 25)
     effort = changes.pop("effort", {"rounds": 2, "documents": 100})
     lines = [f"{name} = {json.dumps(value)}" for name, value in {**trial, **changes}.items()]
     hard = ", ".join(f"{name} = {amount}" for name, amount in effort.items())

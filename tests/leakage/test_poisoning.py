@@ -57,7 +57,7 @@ def plan(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         effort={"rounds": 1},
     )
     text = (
-        path.read_text("utf-8").replace('"model.hidden" = 64\n', '"model.name" = "lda"\n').replace('"model.batch" = 20\n', "")
+        path.read_text("utf-8").replace('"model.hidden" = 64\n', '"model.name" = "lda"\n').replace('"model.batch" = 25\n', "")
     )
     path.write_text(text, "utf-8")
     return path

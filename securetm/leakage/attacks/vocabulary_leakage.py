@@ -99,11 +99,12 @@ def _given_away(shown: Array, documents: Mapping[str, Any], honest: list[str]) -
 
 
 def _examples(told: Told, truth: Truth, holds: Mapping[str, Array], alone: Array) -> Iterator[Example]:
-    """Of two parties, the words that it alone has, and which of them are said to be its."""
-    for name in [one for one in holds if one not in truth.helpers][:2]:
+    """Of two parties that have such, the words that it alone has, and which of them are said to be its."""
+    honest = [name for name, words in holds.items() if name not in truth.helpers and ((words > 0) & alone).any()]
+    for name in honest[:2]:
         own = [truth.vocabulary[word] for word in np.flatnonzero((holds[name] > 0) & alone)[:_MOST_WORDS]]
         said = [word for word in own if word in told.words_of.get(name, ())]
-        yield Example(f"{name}: {', '.join(own)}", ", ".join(said), bool(own) and own == said)
+        yield Example(f"{name}: {', '.join(own)}", ", ".join(said), own == said)
 
 
 def allowed(measure: str, claimed: Claimed) -> float:

@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Array
 from securetm.leakage.attack import Bounded, Counted, Example, Guess, Judged, Truth, held_in
 
@@ -114,5 +115,5 @@ def in_words(counts: Array, vocabulary: tuple[str, ...]) -> str:
     there = np.flatnonzero(counts > 0)
     order = there[np.argsort(-counts[there], kind="stable")]
     said = [vocabulary[word] + (f" ×{counts[word]}" if counts[word] > 1 else "") for word in order[:_MOST_WORDS]]
-    more = f" … and {len(order) - _MOST_WORDS} words more" if len(order) > _MOST_WORDS else ""
+    more = f" … and {counted(len(order) - _MOST_WORDS, 'word')} more" if len(order) > _MOST_WORDS else ""
     return ", ".join(said) + more
