@@ -61,7 +61,7 @@ def audit(
     if run is not None:
         to.print(f"Kept: {write_record(found, run, examples)}; show it again with securetm report {run}", markup=False)
     hand_out(found, html, markdown, examples, json)
-    if found.refuted_claims:
+    if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)
 
 

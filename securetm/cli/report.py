@@ -38,7 +38,7 @@ def report(
     found = read_record(audit)
     show_audit(found, examples, screen())
     hand_out(found, html, markdown, examples, json)
-    if found.refuted_claims:
+    if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, State, Terms, TopicModel
+from securetm.contracts import Array, State, Terms, TopicModel, Unit
 from securetm.federation.questions import TRAIN
 from securetm.leakage.views import Public, View
 
@@ -26,6 +26,11 @@ class Claimed:
     epsilon: float
     delta: float
     unit: str
+
+    @property
+    def of_whole_documents(self) -> bool:
+        """Whether what hides that unit hides a whole document."""
+        return self.unit in {unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.PARTY)}
 
 
 @dataclass(frozen=True)

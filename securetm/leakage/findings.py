@@ -85,7 +85,12 @@ class Refusal:
     minimum: int  # that the profile demands; 0 where that is not what was tried
     refused: bool
     by: str  # who refused; nobody where it went on
-    reason: str  # as named to the others; of a lie that nobody refused, whether the profile claims anything against it
+    reason: str  # as named to the others; of a lie that nobody refused, that the profile claims nothing against it
+
+    @property
+    def broken(self) -> bool:
+        """Whether a profile promises that it is refused, and nobody refused it."""
+        return not self.refused and (self.minimum > 0 or not self.reason)
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,11 @@ class Audit:
     def refuted_claims(self) -> tuple[Finding, ...]:
         """Claims that a profile makes and an attack refuted; what nobody claims cannot be refuted."""
         return tuple(f for f in self.findings if f.verdict == REFUTED and f.claimed and not f.baseline)
+
+    @property
+    def broken_promises(self) -> tuple[Refusal, ...]:
+        """What parties should have refused, and did not."""
+        return tuple(one for one in self.refusals if one.broken)
 
     @property
     def blunt(self) -> tuple[Finding, ...]:

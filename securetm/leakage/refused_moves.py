@@ -86,7 +86,7 @@ class MovingCoordinator(Coordinator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.parties = _Post(self.parties, self)
+        self.parties = self._post = _Post(self.parties, self)
 
     def _assess(self, state: State) -> dict[str, float]:
         """Instead of judging its model it asks once more what may be asked no more."""
@@ -95,11 +95,18 @@ class MovingCoordinator(Coordinator):
         if self.questions.paid:
             self._asked("one question more than the budget reaches", state)
         else:
-            fewest = max(self.profile.minimum_parties, len(self.members) - 1)
-            self.members = self.members[:fewest]
-            self._numbers[TRAIN] -= 1
-            self._asked("the same question for a cohort without one party", state)
+            self._asked_again(state)
         return {}
+
+    def _asked_again(self, state: State) -> None:
+        """The last question a second time, of fewer parties: whom it leaves out is what two exact sums would show."""
+        if self.masked:
+            self._numbers[TRAIN] -= 1
+            self._post.silent = self.members[-1]
+            self._asked("the same question once more, over the others alone as if one party had dropped out", state)
+        self._numbers[TRAIN] -= 1
+        self.members = self.members[: max(self.profile.minimum_parties, len(self.members) - 1)]
+        self._asked("the same question for a cohort without one party", state)
 
     def _asked(self, attempt: str, state: State) -> None:
         try:
@@ -110,6 +117,11 @@ class MovingCoordinator(Coordinator):
             self.noted(attempt, refused.party, OutOfBudget.__name__)
         else:
             self.noted(attempt)
+
+    @property
+    def masked(self) -> bool:
+        """Whether its parties tell apart who survived a round, and who did not."""
+        return isinstance(self.profile.aggregation, MaskedSum)
 
     def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
         """One move, with who refused it; where nobody did, with what the profile does not claim."""
@@ -131,14 +143,16 @@ class _Post:
     _seen: set[str] = field(default_factory=set)
     _asked: wire.Ask | None = None  # the round before, which was answered
     _rounds: int = 0  # of the training
+    silent: str = ""  # a party of which nothing is heard any more
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """What was to be sent is sent; before and after it what a liar would send."""
+        requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
         session, body = wire.unpack_request(requests[victim])
         for attempt, lie in self._before(body, victim):
             self._try(attempt, victim, wire.pack_request(session, lie))
-        if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self._masked:
+        if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
         replies = self.parties.ask(requests)
         for attempt, lie in self._after(body):
@@ -166,11 +180,11 @@ class _Post:
             yield from _questions(body, victim, self.coordinator.profile.minimum_parties)
             if self._asked is not None:
                 yield from _replays(body, self._asked)
-        if isinstance(body, wire.Forward) and self._masked:
+        if isinstance(body, wire.Forward) and self.coordinator.masked:
             yield from _survivors(body, self.coordinator.members.index(victim))
 
     def _after(self, body: wire.Body) -> Tries:
-        if isinstance(body, wire.Forward) and self._masked:
+        if isinstance(body, wire.Forward) and self.coordinator.masked:
             yield from _second_lists(body)
 
     def _apart(self, requests: Mapping[str, bytes], forward: wire.Forward) -> Mapping[str, bytes]:
@@ -184,10 +198,6 @@ class _Post:
                 return {**requests, last: lie}
             self._try(_APART, last, lie)
         return {member: request for member, request in requests.items() if member != last}
-
-    @property
-    def _masked(self) -> bool:
-        return isinstance(self.coordinator.profile.aggregation, MaskedSum)
 
 
 # ---- lies ------------------------------------------------------------------------------------------------------------

@@ -75,7 +75,12 @@ def headline(audit: Audit) -> str:
     leaks = {f.title: ", ".join(dict.fromkeys(one.profile for one in shown if one.title == f.title)) for f in shown}
     named = "; ".join(f"{title.lower()} (profile {profiles})" for title, profiles in leaks.items())
     beside = f" Shown to leak, though no profile promises that it does not: {named}." if leaks else ""
-    return _on_claims(audit) + beside
+    return _on_refusals(audit) + _on_claims(audit) + beside
+
+
+def _on_refusals(audit: Audit) -> str:
+    named = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
+    return f"NOT HELD: parties should have refused {named}. " if named else ""
 
 
 def _on_claims(audit: Audit) -> str:

@@ -50,7 +50,10 @@ SIGNED = {
     "a second list of survivors, after one was answered": "OtherSurvivors",
     "the real list with nobody's signature": "TooFewSignatures",
 }
-ONCE = {"the same question for a cohort without one party": "AnotherCohort"}
+ONCE = {
+    "the same question for a cohort without one party": "AnotherCohort",
+    "the same question once more, over the others alone as if one party had dropped out": "SurvivorsChanged",
+}
 PAID = {
     "a question without the others' signatures under the ledger": "NotWitnessed",
     "one question more than the budget reaches": "OutOfBudget",

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Memory, Tally, Unit
+from securetm.contracts import Array, Memory, Tally
 from securetm.errors import SmallerUnit
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
@@ -28,7 +28,6 @@ SHOWN = "epsilon shown in one run"
 COUNTS = "counts"
 _ABOUT = (8.0, 1e-5)  # the epsilon and delta for which guesses are chosen where none is claimed
 _ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
-_WHOLE = (Unit.DOCUMENT, Unit.PERSON, Unit.PARTY)  # what hides these hides a whole made document
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def _curves(canaries: int, claimed: Claimed, low: float, confidence: float) -> t
 
 def allowed(measure: str, claimed: Claimed) -> float:  # noqa: ARG001 - there is one
     """The run's whole epsilon, where it is that of a whole document: of a smaller unit it says nothing about one."""
-    if claimed.unit not in {unit.value for unit in _WHOLE}:
+    if not claimed.of_whole_documents:
         raise SmallerUnit("one_run_epsilon", claimed.unit)
     return claimed.epsilon
 

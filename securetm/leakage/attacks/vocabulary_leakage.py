@@ -108,8 +108,11 @@ def _examples(told: Told, truth: Truth, holds: Mapping[str, Array], alone: Array
 
 
 def allowed(measure: str, claimed: Claimed) -> float:
-    """A word that nobody else has is never named without its document; so with it, by (epsilon, delta), at most with delta."""
-    return claimed.delta if measure == GIVEN_AWAY else 1.0
+    """A word that nobody else has is never named without its document; so with it, by (epsilon, delta), at most with delta.
+
+    Of a smaller unit that says nothing: the word may stand in its document more than once.
+    """
+    return claimed.delta if measure == GIVEN_AWAY and claimed.of_whole_documents else 1.0
 
 
 ATTACK = Attack(
