@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Array
 from securetm.leakage.attack import Attack, Bounded, Counted, Effort, Example, Judged, Truth
 from securetm.leakage.parts.moving_words import (
@@ -159,7 +160,7 @@ def _examples(told: Moved, truth: Truth) -> Iterator[Example]:
 
 
 def _named(words: Array, vocabulary: tuple[str, ...]) -> str:
-    more = f" … and {len(words) - _MOST_WORDS} words more" if len(words) > _MOST_WORDS else ""
+    more = f" … and {counted(len(words) - _MOST_WORDS, 'word')} more" if len(words) > _MOST_WORDS else ""
     return ", ".join(vocabulary[word] for word in words[:_MOST_WORDS]) + more
 
 
