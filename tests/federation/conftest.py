@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.plans import Plan, plan_from_tables
+
+if TYPE_CHECKING:
+    from .staged import Stage
 
 SUBJECTS = {
     "north": "river water lake boat fish storm wave harbour sail shore".split(),
@@ -57,3 +61,25 @@ def small_plan(**more: object) -> Plan:
         else:
             tables[name] = value
     return plan_from_tables(tables, "a test")
+
+
+@pytest.fixture
+def uninvited(corpora: Mapping[str, Corpus], tmp_path: Path) -> Iterator[Stage]:
+    """A party that nobody has invited yet."""
+    from .played import Played, make_party
+    from .staged import Stage
+
+    plan = small_plan()
+    stage = Stage(make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora)))
+    yield stage
+    stage.party.store.close()
+
+
+@pytest.fixture
+def stage(uninvited: Stage) -> Stage:
+    """A party that joined and agreed on words."""
+    from .played import settled
+    from .staged import WORDS
+
+    settled(uninvited.played, uninvited.party, WORDS)
+    return uninvited
