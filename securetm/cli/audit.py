@@ -38,7 +38,7 @@ def audit(
     examples: Examples = 2,
     json: Json = False,
 ) -> None:
-    """Carries out an audit plan; exits 1 if a claim that a profile makes was refuted.
+    """Carries out an audit plan; exits 1 if a claim of a profile was refuted, or parties did not refuse what they should.
 
     Without --run it makes its own runs on public texts, first without protection: what does not break there proves nothing.
     """
@@ -68,8 +68,9 @@ def audit(
 def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages) -> Audit:
     """The audit; with a folder of evidence what is missing there, in pieces, beside what was kept of the plan."""
     from securetm.leakage.audit import audit as carried_out
-    from securetm.leakage.audit import check_plan
+    from securetm.leakage.audit import check_plan, place_for
     from securetm.leakage.evidence import read_evidence, renewed
+    from securetm.leakage.kept_refusals import read_refusals, renew_refusals
     from securetm.leakage.plans import read_audit_plan
     from securetm.reports.audit_kept import whole_audit
 
@@ -85,7 +86,9 @@ def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path 
         return made[-1][1]
 
     renewed(plan, evidence, carry_out)
-    return whole_audit(plan, made, read_evidence(evidence))
+    with place_for(None if keep is None else keep / "refusals") as place:
+        again = renew_refusals(plan, evidence, place, bars)
+    return whole_audit(plan, made, read_evidence(evidence), read_refusals(evidence), again)
 
 
 def _check_empty(keep: Path | None) -> None:
@@ -101,12 +104,15 @@ def _check_empty(keep: Path | None) -> None:
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
     from securetm.accounting.calculator.statement import counted
+    from securetm.leakage.kept_refusals import DatedRefusal
 
     before = sum(bool(finding.kept) for finding in found.findings)
-    if before == len(found.findings):
+    told = len(found.refusals) - sum(isinstance(one, DatedRefusal) for one in found.refusals)
+    if before == len(found.findings) and not told:
         return f"Nothing of {plan} is missing or stale in {evidence}: all that follows was kept there."
     now = counted(len(found.findings) - before, "result was", "results were")
-    return f"{now} made now, and {counted(before, 'result')} of the same plan kept in {evidence} before."
+    tried = f"; {counted(told, 'refusal was', 'refusals were')} tried now" if told else ""
+    return f"{now} made now, and {counted(before, 'result')} of the same plan kept in {evidence} before{tried}."
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def report(
     examples: Examples = 2,
     json: Json = False,
 ) -> None:
-    """Shows an audit again that was carried out before; exits 1 if a claim that a profile makes was refuted."""
+    """Shows an audit again that was carried out before; exits 1 where `securetm audit` did."""
     from securetm.reports.audit_reading import read_record
     from securetm.reports.audit_tables import show_audit
     from securetm.reports.terminal import screen

@@ -31,7 +31,8 @@ def threats(
 ) -> None:
     """Says what is required against each adversary, who claims it, what tried it and with what result.
 
-    Exits 1 if a claim that the profile makes was refuted, or if its own threat model requires one that it does not make.
+    Exits 1 if a claim that the profile makes was refuted, if parties did not refuse what they should, or if its own threat
+    model requires a claim that it does not make.
     """
     from securetm.reports.terminal import screen
     from securetm.reports.threat_tables import show_threats, threats_of
@@ -40,5 +41,5 @@ def threats(
     show_threats(facts, screen())
     if json:
         print_json(facts)
-    if facts["refuted_claims"] or facts["threat_models"][0]["gaps"]:
+    if facts["refuted_claims"] or facts["refusals"].get("not_held") or facts["threat_models"][0]["gaps"]:
         raise typer.Exit(1)

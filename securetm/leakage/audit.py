@@ -57,7 +57,7 @@ def audit(
     """Carries out a plan. Without `run` it makes its own runs; with one, that run is tried beside the plan's baselines.
 
     `keep` is a folder for the runs that are made; without one they are thrown away with all that is in them. `whole` is the
-    plan of which this one is a piece: tests of an epsilon are corrected for all of it.
+    plan of which this one is a piece: tests of an epsilon are corrected for all of it, and refusals are tried elsewhere.
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
@@ -68,12 +68,11 @@ def audit(
         check_recorded(given)
     if whole is None:
         check_plan(plan, given)
-    with _place(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
+    with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
         found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
-        first = whole is None or plan.trials[0].run == whole.trials[0].run  # one piece of a plan tries them for all
-        below, moved = (plan.refusals, plan.moves) if first and given is None else ((), ())
+        below, moved = (plan.refusals, plan.moves) if whole is None and given is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
         refused += tuple(one for name in moved for one in tried_moves(name, runs))
     seconds = time.perf_counter() - begun
@@ -84,7 +83,8 @@ def audit(
 
 
 @contextmanager
-def _place(keep: Path | None) -> Iterator[Path]:
+def place_for(keep: Path | None) -> Iterator[Path]:
+    """The folder for runs that are to be kept, or one that is thrown away with them."""
     if keep is not None:
         yield keep
         return

@@ -323,5 +323,4 @@ def _together(audits: list[Audit]) -> Audit:
     first, *others = audits
     untried = tuple(one for one in first.not_tried if all(one in other.not_tried for other in others))
     findings = tuple(finding for one in audits for finding in one.findings)
-    refused, seconds = tuple(refusal for one in audits for refusal in one.refusals), sum(one.seconds for one in audits)
-    return replace(first, findings=findings, not_tried=untried, refusals=refused, seconds=seconds)
+    return replace(first, findings=findings, not_tried=untried, seconds=sum(one.seconds for one in audits))

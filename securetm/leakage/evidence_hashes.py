@@ -29,10 +29,13 @@ PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDG
     "judging",
     "trial",
 )
+TRYING, FEDERATION = "what tries refusals", "federation"
 _HOUSE = Path(securetm.__file__).parent
 _CLAIMED = ("accounting.composition", "accounting.pure", "accounting.spends", "accounting.ledger", "federation.paying")
 _DOCUMENTS = {True: ("corpus.docstrings",), False: ("corpus.readers", "corpus.partitions")}  # where no source is named; or one
 _CANARIES = "leakage.canaries"
+_TRYING = ("leakage.refusals", "leakage.refused_moves")
+_REFUSING = ("federation.party", "federation.coordinator")
 _JUDGES = ("leakage.intervals", "leakage.findings")
 _MENTION = re.compile(r"from\s+securetm\.([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|\bsecuretm\.(\w[\w.]*)")
 
@@ -47,6 +50,11 @@ def bound_to(trial: Trial, profile: str) -> dict[str, str]:
         JUDGING: _judging_hash(),
         TRIAL: trial_hash(trial),
     }
+
+
+def refusals_bound_to(profile: str) -> dict[str, str]:
+    """Everything that a profile's refusals speak about, by name: parties above all, and the messages that they answer."""
+    return {**_parts(profile), TRYING: _trying_hash(), FEDERATION: _federation_hash()}
 
 
 def trial_hash(trial: Trial) -> str:
@@ -73,6 +81,18 @@ def _corpus_hash(own: bool, canaries: bool) -> str:
 def _judging_hash() -> str:
     """What makes intervals and verdicts of an attack's worth."""
     return _of_source(_JUDGES, _JUDGES)
+
+
+@cache
+def _trying_hash() -> str:
+    """What begins runs below a minimum and tells lies, with all modules of `leakage` that it is made of."""
+    return _of_source(_TRYING, ("leakage.",))
+
+
+@cache
+def _federation_hash() -> str:
+    """What a party checks and a coordinator sends, and all of `federation` that these are made of."""
+    return _of_source(_REFUSING, ("federation.",))
 
 
 @cache

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from securetm.accounting.calculator.statement import counted
+from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.tokeniser import prune
 from securetm.errors import BelowMinimum, PartyRefused, TooFewToTakePart
 from securetm.federation.floor import fewest_left
 from securetm.federation.folder import RunFolder, Stages, begin
@@ -25,9 +27,12 @@ from securetm.federation.transcript import Transcript
 from securetm.leakage.findings import Refusal
 from securetm.leakage.reading import TOTAL
 from securetm.leakage.recorded import serials_of
+from securetm.mechanisms.sampling import PoissonSample
 from securetm.plans import read_plan
 from securetm.profiles import cohort_of, read_profile
 
+_ANY = "open"  # whose documents are dealt out as any other's
+_WORDS = 500  # of a public list
 _ALL = 1000  # rounds: more than such a run has
 _FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals that the least number of documents makes
 
@@ -35,22 +40,34 @@ _FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals that th
 def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[Refusal, ...]:
     """Begins two runs in that folder, with batches and with documents just too few; none where every sum is large enough.
 
-    Too few is what leaves fewer than the minimum where parties drop out, even if the whole cohort's would be enough.
+    Too few is what leaves fewer than the minimum where parties drop out, even if the whole cohort's would be enough. Where
+    secret coins choose the documents, nobody can ask for batches: there documents alone are made too few.
     """
     rules = read_profile(profile)
-    corpora = corpora_of(read_plan(None, {**settings, "profile": profile}), stages)
+    corpora = corpora_of(read_plan(None, {**settings, "profile": _ANY}), stages)
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least
     if each < 1:
         return ()
     cut = {name: corpus.select(np.arange(min(few, len(corpus)))) for name, corpus in corpora.items()}
-    some = {**settings, "profile": profile, "training.rounds": 1}
+    some = {**settings, **_listed(rules, corpora, place), "profile": profile, "training.rounds": 1}
     batches, documents = place / f"{profile}-small-batches", place / f"{profile}-few-documents"
-    return (
-        _tried({**some, "model.batch": each}, corpora, _Attempt(each, left, "in each answer"), batches, stages),
-        _tried({**some, "model.batch": rules.minimum_documents}, cut, _Attempt(few, least, "in all"), documents, stages),
-    )
+    last = _tried({**some, "model.batch": rules.minimum_documents}, cut, _Attempt(few, least, "in all"), documents, stages)
+    if any(isinstance(part, PoissonSample) for part in rules.mechanisms):
+        return (last,)
+    return _tried({**some, "model.batch": each}, corpora, _Attempt(each, left, "in each answer"), batches, stages), last
+
+
+def _listed(rules: Profile, corpora: Mapping[str, Corpus], place: Path) -> Mapping[str, Any]:
+    """A list of words, where the profile admits nothing but a public one: those of these documents."""
+    if rules.vocabularies != ("file",):
+        return {}
+    words = prune(Corpus.concat(list(corpora.values())), max_words=_WORDS, min_df=1)
+    path = place / f"{rules.name}-words.txt"
+    place.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(words), "utf-8")
+    return {"vocabulary.source": "file", "vocabulary.file": str(path)}
 
 
 @dataclass(frozen=True)

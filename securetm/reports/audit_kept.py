@@ -13,24 +13,43 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import how_again, left_out
 from securetm.leakage.evidence import Evidence, Figure, Tried
 from securetm.leakage.evidence_hashes import TRIAL, trial_hash
-from securetm.leakage.findings import Audit, Finding, Measured, with_baseline
+from securetm.leakage.findings import Audit, Finding, Measured, Refusal, with_baseline
+from securetm.leakage.kept_refusals import DatedRefusal, KeptRefusals
 from securetm.leakage.plans import AuditPlan, Trial
 from securetm.profiles import read_profile
 
 Made = Sequence[tuple[AuditPlan, Audit]]  # pieces of a plan, each with what was found when it was carried out
 _Place = tuple[str, str]  # which trial, by its hash, on which profile
-_NO_REFUSALS = "what parties refuse: it is tried anew where runs are made, and not kept"
 
 
-def whole_audit(plan: AuditPlan, made: Made, kept: Iterable[Evidence]) -> Audit:
-    """Every result of the plan: made now where there is one, else as it was kept."""
+def whole_audit(
+    plan: AuditPlan,
+    made: Made,
+    kept: Iterable[Evidence],
+    refusals: Iterable[KeptRefusals] = (),
+    tried_now: Iterable[str] = (),
+) -> Audit:
+    """Every result of the plan: made now where there is one, else as it was kept; refusals of `tried_now` are new."""
     now, before = _made(made), _kept(kept)
     findings = tuple(finding for trial in plan.trials for finding in _of_trial(trial, now, before))
-    refusals = tuple(refusal for _, audit in made for refusal in audit.refusals)
-    untried = left_out(plan, plan.trials) + ((_NO_REFUSALS,) if (plan.refusals or plan.moves) and not refusals else ())
-    seconds, day = sum(audit.seconds for _, audit in made), max((audit.made for _, audit in made), default="")
-    said = (untried, seconds, securetm.__version__, how_again(plan), refusals, day)
+    fresh = set(tried_now)
+    told = {one.profile: one for one in refusals}
+    new = [one for one in told.values() if one.profile in fresh]
+    refused = tuple(_refused(plan, told, fresh))
+    seconds = sum(audit.seconds for _, audit in made) + sum(one.seconds for one in new)
+    day = max((*(audit.made for _, audit in made), *(one.date for one in new)), default="")
+    said = (left_out(plan, plan.trials), seconds, securetm.__version__, how_again(plan), refused, day)
     return Audit(plan.name, plan.title, "demonstration", findings, *said)
+
+
+def _refused(plan: AuditPlan, kept: Mapping[str, KeptRefusals], fresh: set[str]) -> Iterator[Refusal]:
+    """In the order in which an audit tries them: what was begun below a minimum of all profiles, then the lies."""
+    wanted = [*((name, False) for name in plan.refusals), *((name, True) for name in plan.moves)]
+    for profile, lies in wanted:
+        found = kept[profile].refusals if profile in kept else ()
+        for one in found:
+            if lies == (one.minimum == 0):
+                yield one if profile in fresh else DatedRefusal(**asdict(one), kept=kept[profile].date)
 
 
 def _made(made: Made) -> Mapping[_Place, Finding]:

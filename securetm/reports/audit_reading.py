@@ -15,6 +15,7 @@ from typing import Any
 from securetm.errors import NotAnAudit, SecuretmError
 from securetm.leakage.attack import Curve, Example
 from securetm.leakage.findings import Audit, Finding, Measured, Refusal
+from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.reports.audit_soundness import check_audit, check_curve, check_measured, check_refusal, sound_values
 from securetm.reports.findings import record
 from securetm.reports.letters import printable
@@ -81,7 +82,8 @@ def _audit(plain: Any) -> Audit:
 
 
 def _refusal(plain: Any, where: str) -> Refusal:
-    refusal = into(Refusal, _table(plain, where), where)
+    table = _table(plain, where)
+    refusal = into(DatedRefusal if "kept" in table else Refusal, table, where)
     check_refusal(refusal, where)
     return refusal
 

@@ -13,6 +13,7 @@ from typing import Any
 from securetm.leakage.attack import Curve
 from securetm.leakage.findings import Audit, Finding, Measured, Refusal, judged_alone
 from securetm.leakage.intervals import clopper_pearson
+from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.findings import MEANING
 from securetm.reports.letters import printable
@@ -89,6 +90,8 @@ def check_refusal(refusal: Refusal, where: str) -> None:
     for name in ("documents", "minimum"):
         require(getattr(refusal, name) >= 0, where, name, getattr(refusal, name), "cannot be negative")
     require(not refusal.refused or bool(refusal.by and refusal.reason), where, "by", "(nothing)", "is missing where refused")
+    kept = refusal.kept if isinstance(refusal, DatedRefusal) else ""
+    require(_DAY.fullmatch(kept) is not None, where, "kept", kept, "is no day such as 2026-01-31")
 
 
 # ---- findings and verdicts -----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from securetm.accounting.calculator.statement import counted, upward
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import DOCUMENT, Audit, Finding, Measured, Refusal
+from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
@@ -239,7 +240,12 @@ def unit_of(measured: Measured) -> str:
 
 
 def refusal_in_words(refusal: Refusal) -> str:
-    """What became of a run below the minimum, or of a lie."""
+    """What became of a run below the minimum, or of a lie; and since when that is kept, where it was not tried again."""
+    kept = refusal.kept if isinstance(refusal, DatedRefusal) else ""
+    return _became(refusal) + (f"; kept since {kept}" if kept else "")
+
+
+def _became(refusal: Refusal) -> str:
     if not refusal.minimum and not refusal.refused:
         return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
     if not refusal.minimum:

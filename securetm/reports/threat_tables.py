@@ -6,7 +6,7 @@ It reads kept evidence and shows it; it attacks nothing, and knows no more than 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from glob import escape as escaped
 from pathlib import Path
@@ -27,12 +27,11 @@ from securetm.leakage.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
 from securetm.reports.findings import CAUTION, share
+from securetm.reports.threat_refusals import LIES, lies_in_words, lies_on, outside_claims, refusal_facts, rests_on_refusing
 from securetm.tables import require
 from securetm.threats import gaps, read_threat_model, threat_model_names
 
 NEVER = "never tried"
-LIES = "lies told to parties"  # what tries a claim that is kept by refusing
-_KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different cohorts")
 MOST_AT_ALL, _USUAL = 100_000, 5  # parties that are asked about
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
 
@@ -46,6 +45,7 @@ class _Known:
     tried: tuple[tuple[str, Tried, tuple[str, ...]], ...]  # model, result, why it is stale
     planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
     lies: tuple[str, ...] = ()  # names of the plans in which its coordinator lies to the parties
+    refusals: Mapping[str, Any] = field(default_factory=dict)  # what is kept of the parties' refusals
 
     @cached_property
     def claims(self) -> frozenset[Claim]:
@@ -70,7 +70,8 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
     tries = tuple((one.model, *tried) for one in kept for tried in _with_age(one, hashed.get(one.plan, {})))
     planned = tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles)
     lies = tuple(plan.name for plan in plans if profile.name in plan.moves)
-    known = _Known(profile, cohort_of(profile, members), tries, planned, lies)
+    refusals = refusal_facts(profile.name, folder or evidence_folder())
+    known = _Known(profile, cohort_of(profile, members), tries, planned, lies, refusals)
     others = [other for other in threat_model_names() if every and other != profile.threat_model]
     return {
         "profile": profile.name,
@@ -79,6 +80,7 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
         "threat_models": [_facts(read_threat_model(each), known) for each in (profile.threat_model, *others)],
         "refuted_claims": sorted({tried.claim for _, tried, _ in tries if tried.verdict == REFUTED and tried.claimed}),
         "models": sorted({one.model for one in kept}),
+        "refusals": refusals,
     }
 
 
@@ -166,11 +168,15 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     done = {result.attack for _, result, _ in tried}
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
-    if claim.what in _KEPT_BY_REFUSING and any(one.behaviour == "active" for one in adversaries):
+    active = any(one.behaviour == "active" for one in adversaries)
+    lies = lies_on(claim, known.refusals) if active else []
+    if active and rests_on_refusing(claim) and not lies:
         still |= {(LIES, plan) for plan in known.lies}
     verdicts = {result.verdict for _, result, changed in tried if not changed or result.verdict == REFUTED}
+    verdicts |= {one["verdict"] for one in lies if not one["stale"] or one["verdict"] == REFUTED}
     return {
         "tried_by": [_attempt(*one) for one in tried],
+        "lies": lies,
         "planned": [{"attack": attack, "plan": plan} for attack, plan in sorted(still)],
         "result": next((verdict for verdict in _ORDER if verdict in verdicts), NEVER),
     }
@@ -257,6 +263,9 @@ def show_threats(facts: Mapping[str, Any], to: Console) -> None:
             _show_adversary(adversary, to)
         if threats["accepts"]:
             to.print(_accepts(threats))
+    required = (wanted for threats in facts["threat_models"] for one in threats["adversaries"] for wanted in one["required"])
+    for sentence in outside_claims(facts["refusals"], any(wanted["lies"] for wanted in required)):
+        to.print(sentence, markup=False)
     to.print(_sentence(facts))
     to.print(CAUTION)
 
@@ -317,6 +326,7 @@ def _promise(by: str, helpers: int, among: Sequence[Mapping[str, Any]]) -> str:
 def _results(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What tried it and how that ended, one line each; then what plans would still try."""
     done = [(escape(_by(one, asked["tried_by"])), _ended(one)) for one in asked["tried_by"]]
+    done += [(LIES, _shown(one["verdict"]) + escape(lies_in_words(one))) for one in asked["lies"]]
     plans: dict[str, list[str]] = {}
     for one in asked["planned"]:
         plans.setdefault(one["attack"], []).append(one["plan"])
@@ -332,15 +342,21 @@ def _by(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _ended(one: Mapping[str, Any]) -> str:
-    verdict = f"[bold]{one['verdict']}[/bold]" if one["verdict"] == REFUTED else one["verdict"]
     figure = escape(f": {one['shown']} {one['measure']}, {one['date']}")
     why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
-    return verdict + figure + why + escape("".join(f"; stale: {reason}" for reason in one["stale"]))
+    return _shown(one["verdict"]) + figure + why + escape("".join(f"; stale: {reason}" for reason in one["stale"]))
+
+
+def _shown(verdict: str) -> str:
+    return f"[bold]{verdict}[/bold]" if verdict == REFUTED else verdict
 
 
 def _sentence(facts: Mapping[str, Any]) -> Text:
     """How the profile stands against its own threat model."""
     own = facts["threat_models"][0]
+    if facts["refusals"].get("not_held"):
+        named = "; ".join(facts["refusals"]["not_held"])
+        return Text(f"NOT HELD: parties should have refused {named}.", style="bold red")
     if facts["refuted_claims"]:
         named = ", ".join(f"“{claim}”" for claim in facts["refuted_claims"])
         return Text(f"Refuted by our own attacks: {named}, which this profile claims.", style="bold red")
@@ -360,6 +376,11 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
 
 def _helped(asked: Sequence[Mapping[str, Any]]) -> str:
     """Said where no fresh result has as many helpers as the claim has to bear."""
-    fresh = {id(one): [tried["helpers"] for tried in one["tried_by"] if not tried["stale"]] for one in asked}
+    fresh = {id(one): [tried.get("helpers", 0) for tried in _all_on(one) if not tried["stale"]] for one in asked}
     less = [one for one in asked if fresh[id(one)] and max(fresh[id(one)]) < one["colluding"]]
     return ", some of them with fewer helpers than are feared" if less else ""
+
+
+def _all_on(asked: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Attacks and lies alike; nobody helps who lies."""
+    return [*asked["tried_by"], *asked["lies"]]
