@@ -96,6 +96,7 @@ def _run(
     with _getting_ready(to, json):
         from securetm.federation.folder import begin, reopen
         from securetm.federation.simulation import execute
+        from securetm.federation.soundness import check_floor
         from securetm.federation.sources import corpora_of
         from securetm.reports.progress import Bars
 
@@ -105,6 +106,7 @@ def _run(
         if folder is None:
             corpora = corpora_of(settled, bars)
             _warn_of_long_sentences(settled, corpora, to)
+            check_floor(settled, len(corpora))
             folder = begin(path, settled, corpora, with_content=record, ledgers=places[1])
         result = execute(folder, bars, workers=workers)
     show_run(result, settled.make_profile().danger, to)

@@ -29,6 +29,7 @@ from securetm.federation.folder import MODEL, RESULT, RunFolder, Stages, Unwatch
 from securetm.federation.learner import learned_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
+from securetm.federation.soundness import check_floor
 from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.models.quality import diversity, top_words
@@ -44,6 +45,7 @@ def federate(
     `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}.
     """
     plan = read_plan(None, settings or {})
+    check_floor(plan, len(corpora))
     return execute(begin(Path(folder), plan, corpora), Unwatched(), workers=workers)
 
 

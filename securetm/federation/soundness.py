@@ -16,6 +16,7 @@ from securetm.errors import CouplesDocuments, TooFewForProfile, Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
+from securetm.tables import require
 from securetm.threats import Gap, read_threat_model
 
 
@@ -56,6 +57,19 @@ def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
     return []
 
 
+def check_floor(plan: Plan, parties: int) -> None:
+    """Refuses batches that every party would refuse; they say so by name only, and this says what to do."""
+    profile = plan.make_profile()
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
+    questions = _of_some_words(plan)
+    start = questions.model.start(questions.vocabulary, np.random.default_rng(0))
+    terms = admitted(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort)
+    least = -(-profile.minimum_documents // profile.aggregation.remaining(cohort, parties))
+    need = f"is below the {least} documents that each of {parties} parties must bring under {profile.name}, so that a sum holds"
+    enough = not terms.batch or terms.batch >= least
+    require(enough, "[model]", "batch", terms.batch, f"{need} {profile.minimum_documents} where parties drop out")
+
+
 def check_answerable(plan: Plan, parties: int) -> None:
     """Raises the first refusal that a run of this plan would end with, while no document has been read for it."""
     for _, unsound in _refusals(plan, plan.make_profile(), parties):
@@ -70,8 +84,7 @@ def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
 
 def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str, Unsound]]:
     """Each question that is refused, and the refusal."""
-    questions = Questions(plan, plan.make_model())
-    questions.adopt(tuple(f"word{n}" for n in range(50)))
+    questions = _of_some_words(plan)
     start = questions.model.start(questions.vocabulary, np.random.default_rng(0))
     about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
     about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
@@ -83,3 +96,9 @@ def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str,
             admitted(questions.make(name, about.get(name, {})).terms, profile, cohort)
         except Unsound as unsound:
             yield name, unsound
+
+
+def _of_some_words(plan: Plan) -> Questions:
+    questions = Questions(plan, plan.make_model())
+    questions.adopt(tuple(f"word{n}" for n in range(50)))
+    return questions

@@ -21,7 +21,7 @@ from securetm.corpus.tokeniser import prune
 from securetm.errors import RunNotPossible, SecuretmError
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.simulation import spent_by, train
-from securetm.federation.soundness import check_answerable
+from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
@@ -113,7 +113,9 @@ def check_runs(trial: Trial, where: str) -> None:
 def _check_run(settings: Mapping[str, Any], profile: str, where: str) -> None:
     try:
         plan = read_plan(None, fitting(settings, profile))
-        check_answerable(plan, max(plan.corpus.parties, plan.make_profile().minimum_parties))
+        parties = max(plan.corpus.parties, plan.make_profile().minimum_parties)
+        check_answerable(plan, parties)
+        check_floor(plan, parties)
     except SecuretmError as problem:
         raise RunNotPossible(where, str(problem), problem.advice()) from problem
 

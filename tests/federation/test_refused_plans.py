@@ -12,6 +12,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, CannotWrite, DamagedStore, Misuse, NotFound, SecuretmError, UnknownSetting
 from securetm.federation.folder import begin, reopen
+from securetm.federation.simulation import federate
 from securetm.plans import plan_from_tables, read_plan
 
 from .conftest import small_plan
@@ -119,3 +120,11 @@ def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
     places = [folder.party(name).resolve() for name in names]
     assert len(set(places)) == len(names)
     assert all(place.parent == (tmp_path / "run" / "parties").resolve() and place.is_dir() for place in places)
+
+
+def test_batches_that_all_parties_would_refuse_are_refused_with_advice(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """A party says no more than its refusal's name; whoever makes the plan is told how many documents are needed."""
+    settings = {"profile": "masked", "model.batch": 24, "vocabulary.min_documents": 1}
+    with pytest.raises(BadSetting, match=r"batch = 24 is below the 25 documents that each of 5 parties must bring"):
+        federate(five, tmp_path / "run", settings)
+    assert not (tmp_path / "run").exists()
