@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
+from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, SurvivorsChanged, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, preparation_identity, round_identity, state_digest
@@ -79,6 +79,7 @@ class Coordinator:
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
     _heads: dict[str, bytes] = field(default_factory=dict)  # of the parties' ledgers, as they last said, signed
     _exhausted: bool = False
+    _sampled: bool = False  # whether the last question was about some of the documents only, others each time
 
     def __post_init__(self) -> None:
         self.model = self.plan.make_model()
@@ -165,10 +166,21 @@ class Coordinator:
     def _afforded(self, state: State, *, keep: bool) -> Answer | None:
         """The next answer, or nothing more where a party's budget does not reach any further: the model so far is kept."""
         try:
-            return self.ask(TRAIN, state, keep=keep)
+            return self._next_answer(state, keep=keep)
         except NoBudgetLeft:
             self._exhausted = True
             return None
+
+    def _next_answer(self, state: State, *, keep: bool) -> Answer:
+        """The next round's. One that was opened before this coordinator started again, over parties that are not all left or
+        not alone any more, is given up: the next has other documents, where not all of them are in each."""
+        for _ in range(self.plan.training.rounds):
+            try:
+                return self.ask(TRAIN, state, keep=keep)
+            except PartyRefused as refused:
+                if refused.reason != SurvivorsChanged.__name__ or not self._sampled:
+                    raise
+        return self.ask(TRAIN, state, keep=keep)
 
     def _ended_by(self, rounds: int) -> str:
         if self._exhausted:
@@ -180,7 +192,7 @@ class Coordinator:
         total = self.plan.training.rounds
         while done < total:
             keep = self._keep_is_due() or done + 1 == total
-            self.ask(TRAIN, state, keep=keep)
+            self._next_answer(state, keep=keep)
             done += 1
             if keep:
                 self._keep(state, done, [])
@@ -239,6 +251,7 @@ class Coordinator:
         terms = admitted(query.terms, self.profile, unnamed)
         marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
         cohort = replace(unnamed, round_id=round_identity(*marks))
+        self._sampled = terms.batch > 0 or self.questions.paid
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._witnesses() if self.questions.paid else {})
         opened, traffic = self._exchange(cohort, terms, requests)

@@ -16,7 +16,7 @@ from securetm.errors import PartyRefused
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
-from securetm.federation.questions import COHERENCE, JOINT, TRAIN
+from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.wire import Invite
@@ -123,13 +123,12 @@ def test_the_next_round_may_lose_a_party(site: _Site) -> None:
     assert coordinator.ask(TRAIN, state).survivors == site.folder.members[1:]
 
 
-def test_questions_about_the_model_s_words_too(site: _Site) -> None:
-    coordinator, _ = begun(site)
-    top = {"top": np.arange(5, dtype=np.int64).reshape(1, 5)}
-    coordinator.ask(COHERENCE, top)
-    site.parties.away, coordinator._numbers[COHERENCE] = {site.folder.members[0]}, 0
+def test_how_good_a_model_is_is_told_over_one_list_too(site: _Site) -> None:
+    coordinator, state = begun(site)
+    coordinator.ask(HELD_OUT, state)
+    site.parties.away, coordinator._numbers[HELD_OUT] = {site.folder.members[0]}, 0
     with pytest.raises(PartyRefused, match="SurvivorsChanged"):
-        coordinator.ask(COHERENCE, top)
+        coordinator.ask(HELD_OUT, state)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -142,3 +141,29 @@ def test_the_words_in_common_are_found_over_one_list(number: int, site: _Site) -
     site.parties.away, coordinator._numbers[JOINT] = {site.folder.members[0]}, number
     with pytest.raises(PartyRefused, match="SurvivorsChanged"):
         coordinator.ask(JOINT, {})
+
+
+def test_a_run_in_batches_goes_on_past_a_round_that_lost_a_party(site: _Site) -> None:
+    """It was killed before it kept that round, and one party does not come back: the round is given up, not the run."""
+    first, state = begun(site)
+    for _ in range(3):
+        first.ask(TRAIN, state)
+    site.parties.away = {site.folder.members[0]}
+    again, _ = begun(site)
+    again._next_answer(state, keep=False)
+    assert again._numbers[TRAIN] == 4  # three given up
+
+
+def test_where_all_documents_are_in_each_round_it_waits(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """The next round would be about the same documents and the same state, so it would show the difference after all."""
+    folder = begin(tmp_path / "run", small_plan(profile="masked", model={"name": "lda-vi", "n_topics": 3}), five)
+    parties = _Reached(InProcess({name: make_party(folder, name) for name in folder.members}))
+    site = _Site(folder, parties, CoordinatorStore(folder.coordinator))
+    first, state = begun(site)
+    first.ask(TRAIN, state)
+    site.parties.away = {folder.members[0]}
+    again, _ = begun(site)
+    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+        again._next_answer(state, keep=False)
+    parties.close()
+    site.store.close()
