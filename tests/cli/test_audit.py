@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from securetm.aggregation import masked_opening, masked_round
-from securetm.leakage import demonstration, plans
+from securetm.federation import coordinator, party
+from securetm.leakage import audit as leakage_audit
+from securetm.leakage import demonstration, plans, refused_moves
 from securetm.leakage.attacks import attack_called
 
 from ..leakage.conftest import texts, write_plan
@@ -121,6 +124,41 @@ def test_a_kept_refutation_exits_1_when_the_rest_is_carried_out(
     ]
     assert said.json["refuted_claims"] == 1
     assert "2 results were made now, and 2 results of the same plan kept in" in " ".join(said.err.split())
+
+
+def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parties that do not look at the weights answer two kinds of them in one round, in a real run."""
+    plan, folder = tmp_path / "lies.toml", tmp_path / "evidence"
+    text = write_plan(plan, bench / "documents.jsonl", profiles=["open"], batch=2).read_text("utf-8")
+    plan.write_text(f'moves = ["masked_strict"]\n{text}', "utf-8")
+    source = {"corpus.source": str(bench / "documents.jsonl"), "corpus.party": "party", "corpus.partition": "column"}
+    tried = partial(refused_moves.tried_moves, settings={**source, "vocabulary.min_documents": 1})
+    for room in (refused_moves, leakage_audit):
+        monkeypatch.setattr(room, "tried_moves", tried)
+    other = "other weights for one party than for the others in the same round"
+    sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
+    assert securetm("audit", str(plan)).code == 0
+    with monkeypatch.context() as blind:
+        for door in (party, coordinator):
+            blind.setattr(door, "state_digest", lambda *_: b"")
+        plainly = securetm("audit", str(plan), "--json")
+        first = securetm("audit", str(plan), "--evidence", str(folder), "--json")
+    resumed = securetm("audit", str(plan), "--evidence", str(folder), "--json")
+    for said in (plainly, first, resumed):
+        assert said.code == 1
+        assert [one["attempt"] for one in said.json["refusals"] if not one["refused"]] == [other]
+        assert said.json["refuted_claims"] == 0
+        assert sentence in " ".join(said.err.split()) + " "
+        (tmp_path / "audit.json").write_text(said.out, "utf-8")
+        again = securetm("report", str(tmp_path / "audit.json"), "--json")
+        assert (again.code, again.json) == (1, said.json)
+        assert sentence in " ".join(again.err.split()) + " "
+    assert "kept" not in first.json["refusals"][0]
+    assert {one["kept"] for one in resumed.json["refusals"]} == {first.json["made"]}
+    assert "is missing or stale" in " ".join(resumed.err.split())
+    assert f"NOT HELD: the party answered; kept since {first.json['made']}" in " ".join(resumed.err.split())
 
 
 def test_an_interrupted_audit_says_what_is_left_and_how_to_go_on(

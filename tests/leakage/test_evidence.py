@@ -37,12 +37,14 @@ from securetm.leakage.evidence import (
 )
 from securetm.leakage.evidence_hashes import bound_to, closure, trial_hash
 from securetm.leakage.findings import Audit
+from securetm.leakage.kept_refusals import due, read_refusals_in, stale_refusals
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.profiles import MODELS, profile_names
 
 from .conftest import write_plan
 
 COMMITTED = sorted(evidence_folder().glob("*.json"))
+REFUSALS = sorted((evidence_folder() / "refusals").glob("*.json"))
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 AGAIN = "run `securetm audit full --evidence audits/evidence`"
 
@@ -56,7 +58,13 @@ def test_committed_evidence_speaks_of_what_is_there(path: Path) -> None:
     assert not reasons, f"audits/evidence/{path.name}: {'; '.join(reasons)}; {AGAIN}"
 
 
-@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", REFUSALS, ids=lambda path: path.name)
+def test_committed_refusals_speak_of_what_is_there(path: Path) -> None:
+    reasons = stale_refusals(read_refusals_in(path))
+    assert not reasons, f"audits/evidence/refusals/{path.name}: {'; '.join(reasons)}; {AGAIN}"
+
+
+@pytest.mark.parametrize("path", [*COMMITTED, *REFUSALS], ids=lambda path: path.name)
 def test_nothing_recovered_and_no_place_is_committed(path: Path) -> None:
     text = path.read_text("utf-8")
     assert not re.search(r'"(examples|curves|original|recovered|run)":', text)
@@ -67,6 +75,8 @@ def test_the_whole_plan_was_carried_out() -> None:
     left = remaining(read_audit_plan("full"), read_evidence(evidence_folder()))
     missing = [f"{trial.attack} on {', '.join(trial.profiles)}" for trial in left.trials]
     assert not missing, f"audits/evidence lacks {'; '.join(missing)}: {AGAIN}"
+    refusals = due(read_audit_plan("full"), evidence_folder())
+    assert not refusals, f"audits/evidence lacks what parties of {', '.join(refusals)} refuse: {AGAIN}"
 
 
 @pytest.mark.parametrize("profile", profile_names())

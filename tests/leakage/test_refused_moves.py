@@ -18,7 +18,8 @@ from securetm.leakage.findings import Refusal
 from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.refused_moves import tried_moves
 from securetm.reports.findings import refusal_in_words
-from securetm.reports.threat_tables import LIES, threats_of
+from securetm.reports.threat_refusals import LIES
+from securetm.reports.threat_tables import threats_of
 
 from .conftest import PARTIES
 
@@ -148,11 +149,12 @@ def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], 
     assert [one.profile for one in audit(small).refusals] == list(plan.moves)
 
 
-def test_threats_name_the_lies_beside_the_claims_that_are_kept_by_refusing() -> None:
-    facts = threats_of("masked_strict")
+def test_threats_name_the_lies_beside_the_claims_that_are_kept_by_refusing(tmp_path: Path) -> None:
+    """Where none is kept."""
+    facts = threats_of("masked_strict", folder=tmp_path)
     coordinator = facts["threat_models"][0]["adversaries"][0]
     planned = {one["claim"]: {each["attack"] for each in one["planned"]} for one in coordinator["required"]}
     assert planned["cannot speak for a party"] == planned["cannot show parties different cohorts"] == {LIES}
     assert LIES not in planned["sees only sums"]
-    curious = threats_of("masked")["threat_models"][0]["adversaries"][0]
+    curious = threats_of("masked", folder=tmp_path)["threat_models"][0]["adversaries"][0]
     assert all(LIES not in {each["attack"] for each in one["planned"]} for one in curious["required"])
