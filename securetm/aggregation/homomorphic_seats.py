@@ -228,7 +228,8 @@ class CoordinatorSeat:
         holders = kept(self.cupboard, self.roster, HOLDERS)
         if holders is None:
             raise NoSumKey(COORDINATOR)
-        opened = CoordinatorRound(self.roster, cohort, fit, terms.size, RunningSum(self.code, fit), holders[:KEY_ID])
+        only, running = OneList.of(self.cupboard, cohort), RunningSum(self.code, fit)
+        opened = CoordinatorRound(self.roster, cohort, fit, terms.size, only, running, holders[:KEY_ID])
         self._rounds = {cohort.round_id: opened}
         return opened
 
@@ -247,6 +248,7 @@ class CoordinatorRound:
     cohort: Cohort
     fit: Fit
     size: int
+    only: OneList  # of survivors, over which this question is opened
     running: RunningSum
     key: bytes
     _answered: set[str] = field(default_factory=set)
@@ -265,7 +267,8 @@ class CoordinatorRound:
         if self._closed:
             raise Malformed(sender, "it comes after the round was closed")
         first, seeds = self._checked(sender, body(message, FRESH, self.roster, sender))
-        self.running.add(first, seeds)
+        if self.only.counts(sender):
+            self.running.add(first, seeds)
         self._answered.add(sender)
         return self._close() if len(self._answered) == len(self.cohort.members) else ()
 
@@ -276,7 +279,7 @@ class CoordinatorRound:
 
     def survivors(self) -> tuple[str, ...]:
         """Who is in the sum, if they are enough."""
-        found = tuple(m for m in self.cohort.members if m in self._answered)
+        found = tuple(m for m in self.cohort.members if m in self._answered and self.only.counts(m))
         need = max(LEAST, self.cohort.threshold)
         if len(found) < need:
             raise TooFewParties(len(found), len(self.cohort.members), need)
@@ -297,6 +300,7 @@ class CoordinatorRound:
     def _close(self) -> Sequence[Parcel]:
         """The sum, to the whole cohort: a party that was late needs it as much as the others."""
         survivors = self.survivors()
+        self.only.settle(survivors)
         self._closed = True
         first, second = self.running.polynomials()
         named = as_list(self.roster, dict.fromkeys(survivors, b""))

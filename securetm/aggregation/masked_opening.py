@@ -32,6 +32,7 @@ from securetm.aggregation.masked_relay import hashes_of
 from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body, pair_seed, self_seed
 from securetm.aggregation.masked_waves import Wave
 from securetm.aggregation.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
+from securetm.aggregation.survivors import OneList
 from securetm.contracts import Array, Cupboard, Parcel
 from securetm.errors import (
     BadVector,
@@ -57,6 +58,7 @@ class Table:
     relayed: Relayed
     cupboard: Cupboard
     headers: dict[int, dict[int, bytes]]  # prekey -> party -> what it signed: how a reused prekey shows
+    only: OneList  # of survivors, over which this question is opened
     active: tuple[int, ...]
     need: int
 
@@ -124,7 +126,7 @@ class CoordinatorRound:
         if len(message) != HEADER_SIZE + self._sum.nbytes:
             expected = f"where its terms give {self._sum.nbytes}"
             raise BadVector(sender, f"has {len(message) - HEADER_SIZE} bytes {expected}")
-        if self._in_step(place, sender, header, signed):
+        if self._in_step(place, sender, header, signed) and self._table.only.counts(sender):
             self._sum += np.frombuffer(message, self._sum.dtype.newbyteorder("<"), offset=HEADER_SIZE)
             self._masked[place] = header
             self._table.headers.setdefault(header.at.index, {})[place] = signed
@@ -156,8 +158,9 @@ class CoordinatorRound:
         if len(self._masked) < self._table.need:
             self._catch_up()
             raise TooFewParties(len(self._masked), len(self._table.active), self._table.need)
-        self._all_masked()
         survivors = tuple(sorted(self._masked))
+        self._table.only.settle([self._register.name(place) for place in survivors])
+        self._all_masked()
         self._outcome = Outcome(self._at, survivors, tuple(p for p in self._table.active if p not in survivors))
         behind = [self._advance(place, self._at.index + 1) for place in sorted(self._behind)]
         return [*behind, *(self._ask_for_consent() if self._table.policy.consistency else self._ask_to_unmask({}))]

@@ -133,7 +133,8 @@ class MaskedCoordinatorSeat:
         tag = round_tag(cohort.round_id)
         at = Place(self._relayed.epoch, tag, self._index(tag))
         active, need = _active(self.register, cohort, self._relayed.places, self.policy.risk)
-        table = Table(self.register, self.policy, self._relayed, self.cupboard, self._headers, active, need)
+        only = OneList.of(self.cupboard, cohort)
+        table = Table(self.register, self.policy, self._relayed, self.cupboard, self._headers, only, active, need)
         self._answer = None
         return CoordinatorRound(table, at, np.zeros(terms.size, ring_type(terms)), *self._ends(cohort, terms, tag))
 

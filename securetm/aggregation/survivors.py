@@ -1,22 +1,23 @@
 """A question is opened over one list of survivors, in whatever session it is asked again. It knows no answer, only lists.
 
 Two sums of the same vectors over lists that one party tells apart show that party's vector; a coordinator needs no ill will for
-it: it is enough that it starts again, and that somebody is gone by then.
+it: it is enough that it starts again, and that somebody is gone by then. So an honest one keeps to the list that it named
+first, and a party opens over no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from securetm.contracts import Cohort, Cupboard
-from securetm.errors import SurvivorsChanged
-from securetm.tables import digest
+from securetm.errors import SurvivorsChanged, SurvivorsMissing
 
 
 @dataclass(frozen=True)
 class OneList:
-    """Run by a party: what it holds a question to. A cohort that names no question is held to nothing."""
+    """What a role holds a question to. A cohort that names no question is held to nothing."""
 
     cupboard: Cupboard
     question: bytes
@@ -26,13 +27,31 @@ class OneList:
         """For the question that this cohort is asked."""
         return cls(cupboard, cohort.question)
 
-    def hold(self, survivors: Sequence[str]) -> None:
+    def hold(self, survivors: Collection[str]) -> None:
         """Durable before anything leaves by which these survivors' sum could be opened; another list is refused for ever."""
         if not self.question:
             return
-        key, listed = f"survivors {self.question.hex()}", digest(sorted(survivors))
-        before = self.cupboard.get(key)
+        before = self._before()
         if before is None:
-            self.cupboard.put(key, listed)
-        elif before != listed:
+            self.cupboard.put(self._key, json.dumps(sorted(survivors)).encode())
+        elif before != frozenset(survivors):
             raise SurvivorsChanged()
+
+    def counts(self, party: str) -> bool:
+        """Run by the coordinator: whether this party's answer goes into the sum. One that is back again has to wait."""
+        before = self._before()
+        return before is None or party in before
+
+    def settle(self, survivors: Collection[str]) -> None:
+        """Run by the coordinator, before it names them to anybody: all who were in the sum before are in it again."""
+        if gone := (self._before() or frozenset()) - frozenset(survivors):
+            raise SurvivorsMissing(", ".join(sorted(gone)))
+        self.hold(survivors)
+
+    @property
+    def _key(self) -> str:
+        return f"survivors {self.question.hex()}"
+
+    def _before(self) -> frozenset[str] | None:
+        kept = self.cupboard.get(self._key) if self.question else None
+        return None if kept is None else frozenset(json.loads(kept))

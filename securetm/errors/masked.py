@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, Refused, Unsound
+from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
 
 
 class MaskedNeedsIntegers(Unsound):
@@ -198,6 +198,14 @@ class AlreadyUnmasked(Refused):
 
 class OtherSurvivors(Refused):
     """the survivors are not those that this party put its signature under"""
+
+
+@dataclass(eq=False)
+class SurvivorsMissing(SecuretmError):
+    """this round was begun before over {missing}, too, and nothing came from there now"""
+
+    missing: str  # their names
+    hint = "a sum without them would show what they sent: resume the run when they are there again, or begin a new one"
 
 
 class SurvivorsChanged(Refused):

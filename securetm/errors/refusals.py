@@ -113,6 +113,15 @@ class AnotherCohort(Refused):
 
 
 @dataclass(eq=False)
+class AskedTooOften(Refused):
+    """question {question!r} number {number} is more than the plan has, or was answered too often"""
+
+    question: str
+    number: int
+    hint = "every answer tells a little more of the documents, so there are no more of them than a run needs"
+
+
+@dataclass(eq=False)
 class BelowMinimum(Refused):
     """{batch} documents from each of {left} parties, as few as may be left of a round, are below the profile's {need}"""
 

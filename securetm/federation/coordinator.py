@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, SurvivorsChanged, TooFewParties
+from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
-from securetm.federation.round import as_opened, preparation_identity, round_identity, state_digest
+from securetm.federation.round import as_opened, preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties
@@ -79,7 +79,6 @@ class Coordinator:
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
     _heads: dict[str, bytes] = field(default_factory=dict)  # of the parties' ledgers, as they last said, signed
     _exhausted: bool = False
-    _sampled: bool = False  # whether the last question was about some of the documents only, others each time
 
     def __post_init__(self) -> None:
         self.model = self.plan.make_model()
@@ -166,21 +165,10 @@ class Coordinator:
     def _afforded(self, state: State, *, keep: bool) -> Answer | None:
         """The next answer, or nothing more where a party's budget does not reach any further: the model so far is kept."""
         try:
-            return self._next_answer(state, keep=keep)
+            return self.ask(TRAIN, state, keep=keep)
         except NoBudgetLeft:
             self._exhausted = True
             return None
-
-    def _next_answer(self, state: State, *, keep: bool) -> Answer:
-        """The next round's. One that was opened before this coordinator started again, over parties that are not all left or
-        not alone any more, is given up: the next has other documents, where not all of them are in each."""
-        for _ in range(self.plan.training.rounds):
-            try:
-                return self.ask(TRAIN, state, keep=keep)
-            except PartyRefused as refused:
-                if refused.reason != SurvivorsChanged.__name__ or not self._sampled:
-                    raise
-        return self.ask(TRAIN, state, keep=keep)
 
     def _ended_by(self, rounds: int) -> str:
         if self._exhausted:
@@ -192,7 +180,7 @@ class Coordinator:
         total = self.plan.training.rounds
         while done < total:
             keep = self._keep_is_due() or done + 1 == total
-            self._next_answer(state, keep=keep)
+            self.ask(TRAIN, state, keep=keep)
             done += 1
             if keep:
                 self._keep(state, done, [])
@@ -247,11 +235,10 @@ class Coordinator:
         if self._blind:  # the shapes of the start are public; what became of them is not the coordinator's
             shown = {member: {} for member in self.members}
         about = shown[self.members[0]]
-        unnamed = self._cohort(question)
+        unnamed = self._cohort(question, query.terms)
         terms = admitted(query.terms, self.profile, unnamed)
         marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
         cohort = replace(unnamed, round_id=round_identity(*marks))
-        self._sampled = terms.batch > 0 or self.questions.paid
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._witnesses() if self.questions.paid else {})
         opened, traffic = self._exchange(cohort, terms, requests)
@@ -266,8 +253,10 @@ class Coordinator:
         before = before_own_noise(self.profile)
         return answer if before == self.profile else as_opened(opened, before, terms, desk)
 
-    def _cohort(self, question: str) -> Cohort:
-        return cohort_of(self.profile, self.members, number=self._number(question), seed=self.plan.seed)
+    def _cohort(self, question: str, terms: Terms) -> Cohort:
+        number = self._number(question)
+        named = question_identity(question, number, terms)
+        return cohort_of(self.profile, self.members, number=number, seed=self.plan.seed, question=named)
 
     def _requests(
         self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms, witnesses: Mapping[str, tuple[bytes, ...]]

@@ -35,6 +35,7 @@ from securetm.contracts import (
 from securetm.corpus.corpus import Corpus
 from securetm.errors import (
     AlreadyAnswered,
+    AskedTooOften,
     BadState,
     CohortTooSmall,
     DeltaTooLarge,
@@ -54,7 +55,7 @@ from securetm.federation.floor import check_batch, check_share, every_party_coun
 from securetm.federation.learner import Learner
 from securetm.federation.paying import remembered_by, spend_of
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.federation.round import as_opened, pour, preparation_identity, round_identity, state_digest
+from securetm.federation.round import as_opened, pour, preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.store import Drawer, PartyStore
 from securetm.federation.witness import Purse
 from securetm.models.questions import merge_words
@@ -210,12 +211,14 @@ class Party:
             raise WrongAgreement("vocabulary")
         if not words or (self.questions.vocabulary and not set(words) <= set(self.questions.vocabulary)):
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
-        self.questions.adopt(words)
-        self.documents.adopt(words, self.plan)
+        read = Documents(self.corpus)
+        read.adopt(words, self.plan)
         # Under a budget nothing may depend on how many documents use words that the coordinator chose; else a party without
         # any document may take part.
         if self.profile.budget is None and every_party_counts(self.profile, self.members):
-            check_share(self.name, self.documents.for_question(TRAIN), self.profile, self.members)
+            check_share(self.name, read.for_question(TRAIN), self.profile, self.members)
+        self.questions.adopt(words)
+        self.documents = read
         self._note_lengths()
         if self.learner is not None:
             self.learner.begin(words, self._memory)
@@ -245,6 +248,8 @@ class Party:
         about = state_digest(ask.state, terms)  # of what came with it
         if ask.round_id != round_identity(self._session, ask.question, cohort, ask.serial, terms, self.profile.digest, about):
             raise WrongRound()
+        if ask.number >= self.questions.numbers(ask.question):
+            raise AskedTooOften(ask.question, ask.number)
         check_batch(terms, self.profile, cohort, len(self.members))
         if self._purse is not None:
             self._purse.hear(ask.witnesses)
@@ -364,8 +369,7 @@ class Party:
             raise CohortTooSmall(len(members), self.profile.minimum_parties)
 
     def _cohort(self, ask: wire.Ask, terms: Terms) -> Cohort:
-        about = digest([ask.question, None if terms.data_only else ask.number])  # of the corpus alone: the same at every number
-        one = {"round_id": ask.round_id, "number": ask.number, "question": about}
+        one = {"round_id": ask.round_id, "number": ask.number, "question": question_identity(ask.question, ask.number, terms)}
         return cohort_of(self.profile, ask.members, seed=self.plan.seed, **one)
 
     def _remember(self, ask: wire.Ask, documents: int, loss: float, sent: int) -> None:

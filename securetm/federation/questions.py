@@ -57,6 +57,12 @@ class Questions:
             return whole
         return self.model.for_party(state, party) if name in (TRAIN, HELD_OUT) else state
 
+    def numbers(self, name: str) -> float:
+        """How often a run asks a question about the model, each time under the next number."""
+        training = self.plan.training
+        judged = training.rounds // training.every if training.stop == HELD_OUT else 0
+        return {TRAIN: training.rounds, HELD_OUT: judged + 1, COHERENCE: 1}.get(name, INF)
+
     @cached_property
     def paid(self) -> bool:
         """Whether every answer spends a privacy budget; then only what the budget was made for may be asked."""

@@ -51,6 +51,11 @@ def round_identity(
     return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex()])
 
 
+def question_identity(question: str, number: int, terms: Terms) -> bytes:
+    """The name of a question that stays the same in every session; about the corpus alone, it is the same at every number."""
+    return digest([question, None if terms.data_only else number])
+
+
 def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
     """The name of one set-up of the aggregation."""
     return digest([session.hex(), "prepare", number, rounds])

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from securetm.contracts import Array, State
-from securetm.errors import AnotherCohort, CannotWrite, DamagedStore
+from securetm.errors import AnotherCohort, AskedTooOften, CannotWrite, DamagedStore
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
 COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
@@ -42,12 +42,15 @@ CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT
 CREATE TABLE IF NOT EXISTS answered (question TEXT PRIMARY KEY, asked BLOB NOT NULL, vector BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS cohorts (question TEXT NOT NULL, number INTEGER NOT NULL, members BLOB NOT NULL,
   PRIMARY KEY (question, number));
+CREATE TABLE IF NOT EXISTS asked (question TEXT NOT NULL, number INTEGER NOT NULL, times INTEGER NOT NULL,
+  PRIMARY KEY (question, number));
 CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 """
 )
 
 
+MOST_TIMES = 64  # that a question of one number is answered
 _LARGE = 1 << 16
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
 
@@ -176,7 +179,15 @@ class PartyStore(Drawer):
         if before and before[0][0] != members:
             raise AnotherCohort(question, number)
         if not before:
-            self.now("INSERT INTO cohorts VALUES (?, ?, ?)", question, number, members)
+            self.later("INSERT INTO cohorts VALUES (?, ?, ?)", question, number, members)
+        self._count(question, number)
+
+    def _count(self, question: str, number: int) -> None:
+        """Honest coordinators ask again when they begin a session again; one that asks for ever asks about something else."""
+        asked = self.rows("SELECT times FROM asked WHERE question = ? AND number = ?", question, number)
+        if asked and asked[0][0] >= MOST_TIMES:
+            raise AskedTooOften(question, number)
+        self.now("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", question, number, asked[0][0] + 1 if asked else 1)
 
     def kept_serials(self) -> list[int]:
         """The rounds after which a memory is kept."""

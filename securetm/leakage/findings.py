@@ -162,8 +162,8 @@ def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tupl
         return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as refuted"
     if found.low >= refuted_from:
         return NOT_TESTED, "its interval does not lie above that of chance"
-    reached = f"reached {found.value:.3g}, and by its interval no more than {found.high:.3g}"
-    return NOT_REFUTED, f"this attack, at this effort, {reached}; {refuted_from:.3g} would count as refuted"
+    reached = f"reached {found.value:.3g}, and by its interval {found.low:.3g} to {found.high:.3g}"
+    return NOT_REFUTED, f"this attack, at this effort, {reached}; an interval that begins at {refuted_from:.3g} would refute it"
 
 
 def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

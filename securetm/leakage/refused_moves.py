@@ -93,15 +93,19 @@ class MovingCoordinator(Coordinator):
         if self._blind:  # the parties then learn how good their model is
             return super()._assess(state)
         if self.questions.paid:
+            self._numbers[TRAIN] = 0  # the plan has no next one, which would be refused whatever is left of the budget
             self._asked("one question more than the budget reaches", state)
         else:
             self._asked_again(state)
+        self._numbers[TRAIN] = self.plan.training.rounds
+        self._asked("one round more than the plan has", state)
         return {}
 
     def _asked_again(self, state: State) -> None:
         """The last question a second time, of fewer parties: whom it leaves out is what two exact sums would show."""
         if self.masked:
             self._numbers[TRAIN] -= 1
+            self.store.now("DELETE FROM cupboard WHERE key LIKE 'survivors %'")  # an honest one keeps to the list it named
             self._post.silent = self.members[-1]
             self._asked("the same question once more, over the others alone as if one party had dropped out", state)
         self._numbers[TRAIN] -= 1

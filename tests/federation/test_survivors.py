@@ -12,7 +12,7 @@ import pytest
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import PartyRefused
+from securetm.errors import PartyRefused, SurvivorsMissing
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
@@ -24,14 +24,23 @@ from securetm.federation.wire import Invite
 from .conftest import SHARED, SUBJECTS, small_plan
 
 
+class _Killed(Exception):
+    """The coordinator's end, in the middle of what it did."""
+
+
 @dataclass
 class _Reached:
     """The real parties, of which some are out of reach."""
 
     inside: InProcess
     away: set[str] = field(default_factory=set)
+    dies_at: int = -1  # so many times it is heard of everybody; then two parties hear of it, and it is gone
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        if self.dies_at == 0:
+            self.inside.ask(dict(list(requests.items())[:2]))
+            raise _Killed()
+        self.dies_at -= 1
         return self.inside.ask({name: message for name, message in requests.items() if name not in self.away})
 
     def close(self) -> None:
@@ -101,19 +110,46 @@ def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site
         assert all(np.array_equal(same.total[name], opened.total[name]) for name in same.total)
     site.parties.away = {site.folder.members[0]}
     third, _ = begun(site)
-    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+    with pytest.raises(SurvivorsMissing, match="over north, too"):
         third.ask(TRAIN, state)
+    site.parties.away = set()
+    assert begun(site)[0].ask(TRAIN, state).survivors == site.folder.members  # when it is there again, the run goes on
 
 
-def test_it_is_no_matter_who_was_missing_first(site: _Site) -> None:
+def test_who_was_missing_then_is_left_out_again(site: _Site) -> None:
     first, state = begun(site)
     site.parties.away = {site.folder.members[0]}
     left = first.ask(TRAIN, state)
     assert left.survivors == site.folder.members[1:]
     site.parties.away = set()
     again, _ = begun(site)
+    assert again.ask(TRAIN, state).survivors == site.folder.members[1:]
+    assert again.ask(TRAIN, state).survivors == site.folder.members  # and is in the next round
+
+
+def test_a_list_that_reached_only_some_parties_binds_all_of_them(site: _Site) -> None:
+    """The coordinator was killed while it named the list: whoever did not hear of it is no reason to make another."""
+    first, state = begun(site)
+    if first._seat.prepared < 1:
+        first._prepare()
+    site.parties.dies_at = 1  # its requests come first; then it names who survived
+    with pytest.raises(_Killed):
+        first.ask(TRAIN, state)
+    site.parties.dies_at = -1
+    site.parties.away = {site.folder.members[0]}
+    with pytest.raises(SurvivorsMissing):
+        begun(site)[0].ask(TRAIN, state)
+    site.parties.away = set()
+    assert begun(site)[0].ask(TRAIN, state).survivors == site.folder.members
+
+
+def test_a_coordinator_that_forgets_its_list_is_refused(site: _Site) -> None:
+    first, state = begun(site)
+    first.ask(TRAIN, state)
+    site.store.now("DELETE FROM cupboard WHERE key LIKE 'survivors %'")
+    site.parties.away = {site.folder.members[0]}
     with pytest.raises(PartyRefused, match="SurvivorsChanged"):
-        again.ask(TRAIN, state)
+        begun(site)[0].ask(TRAIN, state)
 
 
 def test_the_next_round_may_lose_a_party(site: _Site) -> None:
@@ -127,7 +163,7 @@ def test_how_good_a_model_is_is_told_over_one_list_too(site: _Site) -> None:
     coordinator, state = begun(site)
     coordinator.ask(HELD_OUT, state)
     site.parties.away, coordinator._numbers[HELD_OUT] = {site.folder.members[0]}, 0
-    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+    with pytest.raises(SurvivorsMissing):
         coordinator.ask(HELD_OUT, state)
 
 
@@ -139,31 +175,5 @@ def test_the_words_in_common_are_found_over_one_list(number: int, site: _Site) -
     coordinator = site.coordinator()
     coordinator.ask(JOINT, {})
     site.parties.away, coordinator._numbers[JOINT] = {site.folder.members[0]}, number
-    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
+    with pytest.raises(SurvivorsMissing):
         coordinator.ask(JOINT, {})
-
-
-def test_a_run_in_batches_goes_on_past_a_round_that_lost_a_party(site: _Site) -> None:
-    """It was killed before it kept that round, and one party does not come back: the round is given up, not the run."""
-    first, state = begun(site)
-    for _ in range(3):
-        first.ask(TRAIN, state)
-    site.parties.away = {site.folder.members[0]}
-    again, _ = begun(site)
-    again._next_answer(state, keep=False)
-    assert again._numbers[TRAIN] == 4  # three given up
-
-
-def test_where_all_documents_are_in_each_round_it_waits(five: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """The next round would be about the same documents and the same state, so it would show the difference after all."""
-    folder = begin(tmp_path / "run", small_plan(profile="masked", model={"name": "lda-vi", "n_topics": 3}), five)
-    parties = _Reached(InProcess({name: make_party(folder, name) for name in folder.members}))
-    site = _Site(folder, parties, CoordinatorStore(folder.coordinator))
-    first, state = begun(site)
-    first.ask(TRAIN, state)
-    site.parties.away = {folder.members[0]}
-    again, _ = begun(site)
-    with pytest.raises(PartyRefused, match="SurvivorsChanged"):
-        again._next_answer(state, keep=False)
-    parties.close()
-    site.store.close()

@@ -52,10 +52,12 @@ SIGNED = {
     "the real list with nobody's signature": "TooFewSignatures",
 }
 ONCE = {
+    "one round more than the plan has": "AskedTooOften",
     "the same question for a cohort without one party": "AnotherCohort",
     "the same question once more, over the others alone as if one party had dropped out": "SurvivorsChanged",
 }
 PAID = {
+    "one round more than the plan has": "AskedTooOften",
     "a question without the others' signatures under the ledger": "NotWitnessed",
     "one question more than the budget reaches": "OutOfBudget",
 }
