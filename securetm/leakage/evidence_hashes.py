@@ -33,10 +33,13 @@ TRYING, FEDERATION = "what tries refusals", "federation"
 _HOUSE = Path(securetm.__file__).parent
 _CLAIMED = ("accounting.composition", "accounting.pure", "accounting.spends", "accounting.ledger", "federation.paying")
 _DOCUMENTS = {True: ("corpus.docstrings",), False: ("corpus.readers", "corpus.partitions")}  # where no source is named; or one
+_DEALT = "federation.sources"
 _CANARIES = "leakage.canaries"
+_WAY = "federation.round"  # of documents through the parts of a profile
+_LYING = {"liars": "leakage.lying", "meddled": "leakage.meddling"}  # setting of a trial -> who lies then
 _TRYING = ("leakage.refusals", "leakage.refused_moves")
 _REFUSING = ("federation.party", "federation.coordinator")
-_JUDGES = ("leakage.intervals", "leakage.findings")
+_JUDGES = ("leakage.intervals", "leakage.findings", "leakage.truth", "leakage.controls")
 _MENTION = re.compile(r"from\s+securetm\.([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|\bsecuretm\.(\w[\w.]*)")
 
 
@@ -46,7 +49,7 @@ def bound_to(trial: Trial, profile: str) -> dict[str, str]:
         **_parts(profile),
         CORPUS: _corpus_hash("corpus.source" not in trial.run, trial.canaries > 0),
         THREAT_MODEL: _file("threat_models", trial.threat_model),
-        ATTACK: attack_hash(trial.attack),
+        ATTACK: attack_hash(trial.attack, tuple(by for setting, by in _LYING.items() if getattr(trial, setting))),
         JUDGING: _judging_hash(),
         TRIAL: trial_hash(trial),
     }
@@ -66,20 +69,20 @@ def trial_hash(trial: Trial) -> str:
 
 
 @cache
-def attack_hash(name: str) -> str:
-    """The attack's own file and all modules of `leakage` that it is made of."""
-    return _of_source((f"leakage.attacks.{name}",), ("leakage.",))
+def attack_hash(name: str, lying: tuple[str, ...] = ()) -> str:
+    """The attack's own file, who lies for it in a run, and all modules of `leakage` that these are made of."""
+    return _of_source((f"leakage.attacks.{name}", *lying), ("leakage.",))
 
 
 @cache
 def _corpus_hash(own: bool, canaries: bool) -> str:
     """What makes the documents of our own demonstration, or of a file that the trial names, and what makes canaries."""
-    return _of_source((*_DOCUMENTS[own], *([_CANARIES] if canaries else [])), ("corpus.",))
+    return _of_source((*_DOCUMENTS[own], _DEALT, *([_CANARIES] if canaries else [])), ("corpus.",))
 
 
 @cache
 def _judging_hash() -> str:
-    """What makes intervals and verdicts of an attack's worth."""
+    """What makes intervals and verdicts of an attack's worth, the truth that it is held against, and its control."""
     return _of_source(_JUDGES, _JUDGES)
 
 
@@ -102,7 +105,7 @@ def _parts(profile: str) -> dict[str, str]:
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "tally")
-    mechanisms = sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms})
+    mechanisms = [*sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms}), _WAY]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
         MECHANISMS: _hashed(f"{name} {_of_source((name,), whole)}".encode() for name in mechanisms),
