@@ -380,7 +380,7 @@ class Profile:
     vocabularies: tuple[str, ...]  # the sources of a vocabulary that this profile allows
     digest: bytes
     minimum_parties: int = 2
-    minimum_documents: int = 1  # in any sum; each party enforces its part of it
+    minimum_documents: int = 1  # in any sum, or held where coins choose; each party enforces its part of it
     threshold: int = 1  # parties that must remain in a sum, and
     threshold_share: float = 0.0  # the share of the cohort that must; the larger counts
     colluding: int = 0

@@ -9,9 +9,12 @@ from typing import Any
 from securetm.accounting.calculator.statement import listed, named, upward
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
+from securetm.mechanisms.sampling import PoissonSample
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
 
+_SUMMED = "in any sum but that of held-out likelihoods, those of parties that help the coordinator included"
+_CHOSEN = "held by the parties of any sum; secret coins choose fewer of them for each"
 _CLEAR = "every answer of every party in the clear: word frequencies, gradients, held-out likelihood"
 _SEALED = "that a party answered, and how many bytes; each answer looks like random numbers"
 _NOISED = "every answer of every party with that party's noise in it: sums over its documents, round by round"
@@ -84,6 +87,7 @@ def explain(name: str, parties: int = 5) -> dict[str, Any]:
         "vocabularies": list(profile.vocabularies),
         "minimum_parties": profile.minimum_parties,
         "minimum_documents": profile.minimum_documents,
+        "minimum_counts": _CHOSEN if any(isinstance(part, PoissonSample) for part in profile.mechanisms) else _SUMMED,
         "gaps": [asdict(gap) for gap in profile_gaps(profile, threats, parties)],
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }

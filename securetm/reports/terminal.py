@@ -208,9 +208,7 @@ def explanation(facts: Mapping[str, Any], to: Console) -> None:
     to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
     _list("What it still shows", facts["still_shows"], to)
     parties, documents = facts["minimum_parties"], facts["minimum_documents"]
-    least = (
-        f"{counted(parties, 'party', 'parties')}, {counted(documents, 'document')} in any sum but that of held-out likelihoods"
-    )
+    least = f"{counted(parties, 'party', 'parties')}, {counted(documents, 'document')} {facts['minimum_counts']}"
     to.print(f"[bold]Least:[/bold] {least}")
     _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
     _list("Out of scope", facts["out_of_scope"], to)
