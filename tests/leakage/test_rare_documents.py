@@ -7,26 +7,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.party import Documents
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attack import Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.attacks.rare_documents import DOCUMENT, SENTENCE, Moved, companion, linked
+from securetm.leakage.attacks.rare_documents import DOCUMENT, SENTENCE, Moved, companion, linked, links_found
 from securetm.leakage.controls import of_chance
+from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.moving_words import (
     companions,
-    likeness_behind_noise,
+    companions_behind_noise,
     lone_words,
+    maybe_lone_words,
     mutual,
     rarity,
     same_way,
     together,
     ways,
 )
+from securetm.leakage.plans import Trial, read_audit_plan
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
 from securetm.plans import plan_from_tables
@@ -134,11 +138,55 @@ def test_answers_in_the_open_are_followed_party_by_party(runs: Mapping[tuple[str
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_random_numbers_have_no_words_that_occur_once(runs: Mapping[tuple[str, str], RunFolder], case: tuple[str, str]) -> None:
-    found = judged(runs[case], chance=True)
-    worth = found.measures[companion(DOCUMENT)]
+def test_random_numbers_show_no_document(runs: Mapping[tuple[str, str], RunFolder], case: tuple[str, str]) -> None:
+    worth = judged(runs[case], chance=True).measures[companion(DOCUMENT)]
     assert isinstance(worth, Counted)
-    assert (worth.hits, worth.of > 0) == (0, True)
+    assert worth.of > 300  # a control that followed nothing would say nothing
+    assert worth.hits / worth.of < 0.05
+
+
+def knows_all(folder: RunFolder, words: np.ndarray) -> Moved:
+    """What somebody would say who follows these words only, and knows which stand in one document."""
+    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    held = sparse.csc_array(sparse.vstack(list(truth.held.values())))[:, words]
+    held = held * (np.asarray(held.sum(axis=0)).ravel() == 1)  # words that occur more often are in many documents
+    beside = np.asarray((held.T @ held).todense())
+    np.fill_diagonal(beside, 0)
+    return Moved("", words, words[beside.argmax(axis=1)], ())
+
+
+@pytest.mark.parametrize("most", [100, 400, 5000])
+def test_behind_noise_whoever_knew_all_would_refute(runs: Mapping[tuple[str, str], RunFolder], most: int) -> None:
+    folder = runs["masked", "lda"]
+    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    sums = np.zeros((ROUNDS, 8, len(truth.vocabulary)))
+    sums[:, 0] = sum(np.asarray(counts.sum(axis=0)).ravel() for counts in truth.held.values())
+    words = maybe_lone_words(sums + np.random.default_rng(5).normal(0, 50, sums.shape), most)
+    assert len(words) == most or most > 0.9 * sums.shape[2]
+    found = ATTACK.judge((knows_all(folder, words),), truth).measures[companion(DOCUMENT)]
+    assert isinstance(found, Counted)
+    assert 30 < found.hits == found.of <= len(words)
+    for trial in trials_behind_noise():
+        assert clopper_pearson(found.hits, found.of, trial.confidence)[0] > 2 * trial.refuted_from
+
+
+def trials_behind_noise() -> list[Trial]:
+    return [one for one in read_audit_plan("full").trials if one.attack == ATTACK.name and "dp-distributed" in one.profiles]
+
+
+def test_behind_noise_the_plan_follows_every_word() -> None:
+    trials = trials_behind_noise()
+    assert trials
+    assert all(trial.effort["words"] >= trial.run["vocabulary.max_words"] for trial in trials)
+
+
+def test_only_words_that_were_followed_are_counted() -> None:
+    documents = sparse.csr_array(np.array([[1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 2], [0, 0, 0, 0, 0, 1, 2]]))
+    truth = Truth(tuple("abcdefg"), {"one": documents}, {})
+    told = Moved("", np.array([0, 2, 3, 5, 6]), np.array([2, 3, 5, 3, 5]), ())  # 1 and 4 are not followed, so 3 has no mate
+    found = ATTACK.judge((told,), truth).measures
+    assert found[companion(DOCUMENT)] == Counted(1, 2)
+    assert found[links_found(DOCUMENT)] == Counted(0, 1)
 
 
 # ---- the arithmetic ------------------------------------------------------------------------------------------------
@@ -175,12 +223,31 @@ def test_noise_leaves_no_word_that_occurs_once() -> None:
     assert len(lone_words(tables)) == 0
 
 
+def test_behind_little_noise_words_are_told_that_cannot_occur_once() -> None:
+    rng = np.random.default_rng(6)
+    occurs = np.repeat([0, 1, 40], [30, 20, 10])
+    tables = np.zeros((25, 4, 60))
+    tables[:, 0] = occurs
+    noised = tables + rng.normal(0, 0.2, tables.shape)
+    assert maybe_lone_words(noised, 60).tolist() == np.flatnonzero(occurs == 1).tolist()
+    assert len(maybe_lone_words(noised, 8)) == 8
+    loud = maybe_lone_words(tables + rng.normal(0, 30, tables.shape), 60)
+    assert set(np.flatnonzero(occurs == 1)) <= set(loud.tolist())
+    assert len(loud) >= 50
+
+
+def test_frequent_words_are_nobodys_companions_for_being_frequent() -> None:
+    rng = np.random.default_rng(7)
+    tables = 1000.0 * rng.random((40, 6, 64))
+    tables[:, :, :60] = tables_of(np.repeat(rng.integers(0, 6, (40, 30)), 2, axis=1))
+    assert (companions_behind_noise(tables + rng.normal(0, 0.2, tables.shape), np.arange(64))[:60] == np.arange(60) ^ 1).all()
+
+
 def test_words_that_go_together_are_told_behind_a_little_noise_and_not_behind_much() -> None:
     rng = np.random.default_rng(4)
     tables = tables_of(np.repeat(rng.integers(0, 6, (40, 30)), 2, axis=1))  # thirty pairs
     found = [
-        companions(likeness_behind_noise(tables + rng.normal(0, deviation, tables.shape), np.arange(60)))
-        for deviation in (0.2, 5.0)
+        companions_behind_noise(tables + rng.normal(0, deviation, tables.shape), np.arange(60)) for deviation in (0.2, 5.0)
     ]
     right = [int((each == np.arange(60) ^ 1).sum()) for each in found]
     assert right[0] == 60

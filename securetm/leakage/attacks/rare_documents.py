@@ -20,8 +20,9 @@ from securetm.leakage.parts.moving_words import (
     BY_SENTENCE,
     BY_TOKEN,
     companions,
-    likeness_behind_noise,
+    companions_behind_noise,
     lone_words,
+    maybe_lone_words,
     mutual,
     rarity,
     same_way,
@@ -54,11 +55,11 @@ def links_found(of: str) -> str:
 
 @dataclass(frozen=True)
 class Moved:
-    """What is said of the documents of one party, or of all (party ""): rare words, each one's companion, and groups."""
+    """What is said of the documents of one party, or of all (party ""): words followed, each one's companion, and groups."""
 
     party: str
-    words: Array
-    companions: Array  # of each, a word's number in the vocabulary
+    words: Array  # all that were followed: only of these can anything be right
+    companions: Array  # of each, the number in the vocabulary of another of them
     groups: tuple[Array, ...]
     of: str = DOCUMENT  # what a group is taken for
 
@@ -81,13 +82,12 @@ def _tables(view: View) -> Mapping[str, Array]:
 
 
 def _moved(party: str, tables: Array, by_sentence: bool, most: int) -> Moved:
-    noised = bool((tables < 0).any())  # then any word may be rare, and none can be told to be
-    chosen = np.arange(tables.shape[2]) if noised else lone_words(tables)
-    words, of = np.sort(np.random.default_rng(0).permutation(chosen)[:most]), SENTENCE if by_sentence else DOCUMENT
-    if len(words) < 2:
-        return Moved(party, words[:0], words[:0], (), of)
-    if noised:
-        return Moved(party, words, words[companions(likeness_behind_noise(tables, words))], (), of)
+    lone, of = lone_words(tables), SENTENCE if by_sentence else DOCUMENT
+    if len(lone) < 2 or (tables < 0).any():  # noise: any word may be rare, and none can be told to be
+        words = maybe_lone_words(tables, most)
+        words = words if len(words) > 1 else words[:0]  # one alone has no companion
+        return Moved(party, words, words[companions_behind_noise(tables, words)], (), of)
+    words = np.sort(np.random.default_rng(0).permutation(lone)[:most])
     way = ways(tables, words)
     likely = rarity(tables, way)
     likeness = together(way, likely, BY_SENTENCE if by_sentence else BY_TOKEN)
@@ -110,9 +110,10 @@ def judge(told: tuple[Moved, ...], truth: Truth) -> Judged:
 
 
 def _right(told: Moved, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
-    """By measure how much is right, and of how much."""
-    mates = np.bincount(home[home >= 0]) if (home >= 0).any() else np.zeros(0, dtype=np.int64)
-    right = (home[told.words] >= 0) & (home[told.words] == home[told.companions])
+    """By measure how much is right, and of how much: of rare words that were followed, as were others of their document."""
+    where = home[told.words]
+    mates = np.bincount(where[where >= 0])
+    right = (where >= 0) & (where == home[told.companions])
     pairs = [_pairs(group, home) for group in told.groups]
     good = sum(same for same, _ in pairs)
     return {
@@ -185,7 +186,8 @@ ATTACK = Attack(
     limits=(
         "words that occur more often, which it does not follow: where words are agreed on that five documents have, hardly "
         "any occurs once in a sum",
-        "noised counts, in which it cannot tell which words occur once: it follows as many words as it may, whatever they are",
+        "words beyond as many as it may follow: its figures are of those that it does; which of these occur once it cannot "
+        "tell behind noise",
         "it does not say how the groups of one document's sentences belong together",
     ),
     remark="A sum over all parties' documents is of the same words in every round. What changes are their topics, and do so "

@@ -16,6 +16,8 @@ _SMOOTH = 2.0  # movements that are taken to have been seen as often as topics a
 _MARGIN = float(np.log(100))  # of one way that two words share by chance, only one in a hundred gets through
 BY_TOKEN, BY_SENTENCE = 0.3, 0.95  # how firmly two words of one document keep together where each is drawn alone, and where not
 _SCARCE = 1e-9
+_DEVIATIONS = 4.0  # from one that the noise may have carried the mean of a word's sums: further hardly one in ten thousand is
+_BLOCK = 1000  # words whose likeness to all others is in memory at a time
 
 
 def lone_words(tables: Array) -> Array:
@@ -64,15 +66,34 @@ def companions(likeness: Array) -> Array:
     return np.asarray(likeness.argmax(axis=1))
 
 
-def likeness_behind_noise(tables: Array, words: Array) -> Array:
-    """For each pair of words, how alike their cells are over all rounds, each word's own mean taken off: of noised tables.
+def maybe_lone_words(tables: Array, most: int) -> Array:
+    """Words that may occur once, as far as noise lets tell: of those whose sums may be one, so many that are nearest to it.
+
+    A word occurs as often in one round as in the next, so how its sums differ between rounds shows how large the noise is.
+    """
+    sums = tables.sum(axis=1)
+    away = np.abs(sums.mean(axis=0) - 1)
+    if len(sums) > 1:
+        noise = float(np.median(sums.std(axis=0, ddof=1))) / np.sqrt(len(sums))
+        away[away > _DEVIATIONS * noise] = np.inf
+    mixed = np.random.default_rng(0).permutation(np.flatnonzero(np.isfinite(away)))  # of equals, none comes first by its name
+    return np.sort(mixed[np.argsort(away[mixed], kind="stable")[:most]])
+
+
+def companions_behind_noise(tables: Array, words: Array) -> Array:
+    """Of each word the one whose cells are most like its own over all rounds, each word's own mean taken off: of noised tables.
 
     Noise of different words has nothing in common, so what two words of one document share is added up over rounds and topics.
+    Cells of every word are made equally large, or the most frequent words would be everybody's companions.
     """
     cells = tables[:, :, words].reshape(-1, len(words)).astype(np.float32)
     cells -= cells.mean(axis=0)
-    found: Array = cells.T @ cells
-    np.fill_diagonal(found, -np.inf)
+    cells /= np.maximum(np.linalg.norm(cells, axis=0), _SCARCE)
+    found = np.empty(len(words), dtype=np.int64)
+    for begins in range(0, len(words), _BLOCK):
+        likeness = cells[:, begins : begins + _BLOCK].T @ cells
+        likeness[np.arange(len(likeness)), begins + np.arange(len(likeness))] = -np.inf  # no word is its own companion
+        found[begins : begins + _BLOCK] = companions(likeness)
     return found
 
 
