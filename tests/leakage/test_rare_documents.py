@@ -236,6 +236,16 @@ def test_behind_little_noise_words_are_told_that_cannot_occur_once() -> None:
     assert len(loud) >= 50
 
 
+def test_companions_are_found_wherever_they_stand() -> None:
+    rng = np.random.default_rng(8)
+    tables = rng.normal(0, 1, (10, 6, 2301))
+    mixed = rng.permutation(2300).reshape(2, -1)
+    tables[:, :, mixed[1]] = tables[:, :, mixed[0]] + rng.normal(0, 0.1, tables[:, :, mixed[0]].shape)
+    found = companions_behind_noise(tables, np.arange(2301))
+    assert (found[mixed[0]] == mixed[1]).all()
+    assert (found[mixed[1]] == mixed[0]).all()
+
+
 def test_frequent_words_are_nobodys_companions_for_being_frequent() -> None:
     rng = np.random.default_rng(7)
     tables = 1000.0 * rng.random((40, 6, 64))

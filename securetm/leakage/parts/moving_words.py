@@ -89,12 +89,23 @@ def companions_behind_noise(tables: Array, words: Array) -> Array:
     cells = tables[:, :, words].reshape(-1, len(words)).astype(np.float32)
     cells -= cells.mean(axis=0)
     cells /= np.maximum(np.linalg.norm(cells, axis=0), _SCARCE)
-    found = np.empty(len(words), dtype=np.int64)
-    for begins in range(0, len(words), _BLOCK):
-        likeness = cells[:, begins : begins + _BLOCK].T @ cells
-        likeness[np.arange(len(likeness)), begins + np.arange(len(likeness))] = -np.inf  # no word is its own companion
-        found[begins : begins + _BLOCK] = companions(likeness)
+    found, best = np.zeros(len(words), dtype=np.int64), np.full(len(words), -np.inf, dtype=np.float32)
+    for one in range(0, len(words), _BLOCK):
+        for other in range(one, len(words), _BLOCK):
+            likeness = cells[:, one : one + _BLOCK].T @ cells[:, other : other + _BLOCK]
+            if one == other:
+                np.fill_diagonal(likeness, -np.inf)  # no word is its own companion
+            _take_likelier(found, best, one, other, likeness)
+            _take_likelier(found, best, other, one, likeness.T)
     return found
+
+
+def _take_likelier(found: Array, best: Array, at: int, begins: int, likeness: Array) -> None:
+    """Words from `at` on take companions among those from `begins` on, where these are likelier than what they had."""
+    nearest = companions(likeness)
+    value = likeness[np.arange(len(nearest)), nearest]
+    better = np.flatnonzero(value > best[at : at + len(nearest)])
+    best[at + better], found[at + better] = value[better], begins + nearest[better]
 
 
 def mutual(likeness: Array) -> Iterator[Array]:
