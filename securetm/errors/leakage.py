@@ -140,3 +140,12 @@ class NotOneApart(UnreadableMessage):
     """parties that only one of the two runs has: {sender}; what lies between their sums is one party's only where it is one"""
 
     hint = "have the second run made without one party (`without = 1`); without that the result is `not tested`"
+
+
+@dataclass(eq=False)
+class NotFinished(Misuse):
+    """{path} is no finished run: {problem}"""
+
+    path: str
+    problem: str
+    hint = "go on with it (`securetm run --resume {path}`) until it ends; what its parties refuse has to be begun anew"

@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
 import securetm
-from securetm.contracts import Adversary
+from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
-from securetm.errors import BrokenAttack, NothingToAttack, UnreadableMessage
-from securetm.federation.folder import RunFolder, Stages, Unwatched, reopen
+from securetm.errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
+from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, reopen
+from securetm.federation.questions import TRAIN
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.controls import of_chance
@@ -31,8 +31,9 @@ from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_b
 from securetm.leakage.findings import Audit, Finding, Measured, is_sound, judged_alone, measured, with_baseline
 from securetm.leakage.lying import Lies
 from securetm.leakage.meddling import Meddling
+from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
-from securetm.leakage.recorded import check_recorded, granted_to, questions_of, rounds_read, view_of
+from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
 from securetm.leakage.refusals import tried_below_minimum
 from securetm.leakage.refused_moves import tried_moves
 from securetm.leakage.truth import insiders_of, truth_of
@@ -54,7 +55,7 @@ def audit(
     stages: Stages | None = None,
     whole: AuditPlan | None = None,
 ) -> Audit:
-    """Carries out a plan. Without `run` it makes its own runs; with one, that run is tried beside the plan's baselines.
+    """Carries out a plan. Without `run` it makes its own runs; with one, that run is tried beside baselines of its documents.
 
     `keep` is a folder for the runs that are made; without one they are thrown away with all that is in them. `whole` is the
     plan of which this one is a piece: tests of an epsilon are corrected for all of it, and refusals are tried elsewhere.
@@ -65,7 +66,7 @@ def audit(
     if given is not None:
         if not trials:
             raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
-        check_recorded(given)
+        _check_finished(given)
     if whole is None:
         check_plan(plan, given)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
@@ -95,14 +96,32 @@ def place_for(keep: Path | None) -> Iterator[Path]:
 def _is_for(trial: Trial, given: RunFolder) -> bool:
     """A run that somebody brings is one run, without canaries, of roles that lie no more than they do."""
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
-    return alone and given.plan.model.name in attack_called(trial.attack).models
+    return alone and given.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
+
+
+def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
+    """Whether the trial measures an epsilon, and the run has none: of what nobody noised there is nothing to measure."""
+    return "epsilon" in attack_called(trial.attack).measures.get(trial.measure, "") and _budget(given) is None
+
+
+def _budget(given: RunFolder) -> Budget | None:
+    return given.plan.make_profile().budget
+
+
+def _check_finished(given: RunFolder) -> None:
+    """A run that was never finished is not damaged; of a finished one everything must be there."""
+    if not (given.path / RESULT).is_file() and not given.model.is_file():
+        kept = given.path / "transcript" / MESSAGES
+        begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
+        raise NotFinished(str(given.path), "its training has not ended" if begun else "it holds no round of training")
+    check_recorded(given)
 
 
 def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:
     """How many claims of an epsilon this trial tests: all of them together may go wrong as rarely as one alone."""
     if given is None:
         return count_of_tests((trial,))
-    return int(of_epsilon(trial) and given.plan.make_profile().budget is not None)
+    return int(of_epsilon(trial) and _budget(given) is not None)
 
 
 # ---- one trial -----------------------------------------------------------------------------------------------------
@@ -139,15 +158,16 @@ class _Case:
 
 
 def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
-    """The baseline first, then each profile; or the run that was given."""
+    """The baseline first, then each profile; or the run that was given, beside a baseline over the same documents."""
     attack = attack_called(trial.attack)
     threats = read_threat_model(trial.threat_model)
     adversary = next(one for one in threats.adversaries if one.name == trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
-    if given is not None:
-        trial = replace(trial, run=_like(trial, given))
-    folders = [(True, *_runs(trial, runs, trial.expect_fail))]
-    folders += [(False, given, None)] if given is not None else [(False, *_runs(trial, runs, name)) for name in others]
+    if given is None:
+        folders = [(name == trial.expect_fail, *_runs(trial, runs, name)) for name in (trial.expect_fail, *others)]
+    else:
+        folders = [(True, baseline_of(given, trial.expect_fail, runs), None)]
+        folders += [] if serves_itself(given, trial.expect_fail) else [(False, given, None)]
     runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
     found = []
     for done, (baseline, folder, again) in enumerate(folders, start=1):
@@ -161,9 +181,12 @@ def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
     """What a plan says of its attacks and of the runs that they need, before anything is trained."""
     for number, trial in enumerate(plan.trials, start=1):
         if given is None or _is_for(trial, given):
+            where = f"{plan.name}.toml, [[trial]] number {number}"
             _check(trial)
-            needed = trial if given is None else replace(trial, run=_like(trial, given), profiles=(trial.expect_fail,))
-            check_runs(needed, f"{plan.name}.toml, [[trial]] number {number}")
+            if given is None:
+                check_runs(trial, where)
+            else:
+                check_baseline(given, trial.expect_fail, where)
 
 
 def _check(trial: Trial) -> None:
@@ -179,14 +202,6 @@ def _check(trial: Trial) -> None:
     for budget in (read_profile(name).budget for name in trial.profiles):
         if attack.allowed is not None and budget is not None and of_epsilon(trial):
             attack.allowed(trial.measure, Claimed(budget.epsilon, budget.delta, budget.unit.value))  # or it says why not
-
-
-def _like(trial: Trial, given: RunFolder) -> dict[str, Any]:
-    """Settings of a baseline that a given run can be compared with: its model and all that is set of it, on public texts."""
-    rest = {name: value for name, value in trial.run.items() if not name.startswith("model.")}
-    chosen = given.plan.model
-    plain = {f"model.{name}": value for name, value in chosen.settings.items() if isinstance(value, int | float | str)}
-    return {**rest, **plain, "model.name": chosen.name}
 
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
@@ -340,10 +355,16 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
 def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
     """What was not tried on a run that somebody brings; what the plan's author left out speaks of the plan's own runs."""
     profile, model = given.plan.make_profile().name, given.plan.model.name
-    others = f"profiles other than {profile}, but for the baselines; models other than {model}; settings other than this run's"
+    beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
+    others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
     refused = "whether the parties of this run refuse a sum below the least number of documents"
     lies = "what a coordinator that lies tries against the parties of this run"
     return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
+
+
+def _apart(trial: Trial, given: RunFolder) -> bool:
+    """Whether this trial has a baseline beside the run."""
+    return _is_for(trial, given) and not serves_itself(given, trial.expect_fail)
 
 
 def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
@@ -352,6 +373,8 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
         return ""
     if given.plan.model.name not in attack_called(attack).models:
         return f": not made for the model {given.plan.model.name}"
+    if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
+        return f": measures an epsilon, and the profile {given.plan.make_profile().name} of this run claims none"
     return ": needs a second run, made documents or lying parties, which this run has not"
 
 

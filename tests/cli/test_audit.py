@@ -307,8 +307,8 @@ def test_what_was_not_tried_on_a_run_is_true_of_that_run(tried: Path, bench: Pat
     untried = json.loads((tried / "audits" / "small.json").read_text("utf-8"))["not_tried"]
     assert "what a test leaves out" not in untried
     assert (
-        "profiles other than masked, but for the baselines; models other than prodlda; settings other than this run's"
-        in untried
+        "profiles other than masked, but for the baselines over the same documents; models other than prodlda; settings "
+        "other than this run's" in untried
     )
     trial = (bench / "small.toml").read_text("utf-8").partition("[[trial]]")[2]
     for attack, more, why in (("rare_documents", "", ": not made for the model prodlda"), ("differencing", "without = 1", WHY)):

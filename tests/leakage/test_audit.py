@@ -9,17 +9,29 @@ from pathlib import Path
 import pytest
 
 from securetm.aggregation import masked_opening, masked_round
-from securetm.errors import BadSetting, BrokenAttack, DamagedStore, NothingToAttack, NotRecorded, UnreadableMessage
+from securetm.corpus.corpus import Corpus
+from securetm.errors import (
+    BadSetting,
+    BrokenAttack,
+    DamagedStore,
+    NotFinished,
+    NothingToAttack,
+    NotRecorded,
+    UnreadableMessage,
+)
+from securetm.federation.folder import RESULT, Unwatched, begin, reopen
+from securetm.federation.simulation import train
 from securetm.leakage import attacks
 from securetm.leakage.attack import Bounded, Claimed, Counted, Judged
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit import _Case, audit
 from securetm.leakage.findings import Audit, judged_alone, measured, with_baseline
 from securetm.leakage.plans import read_audit_plan
+from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.threats import read_threat_model
 
-from .conftest import Recorded, write_plan
+from .conftest import PARTIES, Recorded, write_plan
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +54,7 @@ def test_the_baseline_breaks_and_the_claim_stands(done: Audit) -> None:
 def test_a_finding_says_what_it_stands_on(done: Audit) -> None:
     claim = done.findings[1]
     assert claim.sees == ("request", "vocabulary", "answer", "sealed")
-    assert claim.setting == "5 parties, 20 documents of each per answer, 3 rounds"
+    assert claim.setting == "5 parties, 25 documents of each per answer, 3 rounds"
     assert claim.effort == "2 rounds, 100 documents"
     assert (claim.measured.hits, claim.measured.of) == (0, 100)
     assert claim.chance is not None
@@ -84,19 +96,79 @@ def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path,
     assert broken.measured.low > 0.05
 
 
+def test_a_run_that_never_ended_is_not_called_damaged(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(recorded("open", 8, 1).path, folder)
+    (folder / "coordinator" / "model.safetensors").unlink()
+    plan = write_plan(tmp_path / "ended.toml", documents_file)
+    with pytest.raises(NotFinished, match="its training has not ended") as told:
+        audit(plan, folder)
+    assert f"securetm run --resume {folder}" in told.value.advice()
+    assert told.value.exit_code == 2
+    (folder / "transcript" / "messages.sqlite").unlink()
+    with pytest.raises(NotFinished, match="holds no round of training"):
+        audit(plan, folder)
+
+
+def test_the_baseline_of_a_given_run_is_over_its_own_documents(
+    tmp_path: Path, documents_file: Path, recorded: Recorded
+) -> None:
+    """Of documents that are one word, or two, nothing is read where nothing protects: so nothing is learned under masks."""
+    plan, given = write_plan(tmp_path / "own.toml", documents_file), tmp_path / "given"
+    held = {name: Corpus.from_strings(["river boat", "boat"] * 35, name=name) for name in PARTIES}
+    train(begin(given, recorded("masked", 25).plan, held, with_content=True), Unwatched())
+    found = audit(plan, given, keep=tmp_path / "kept")
+    (baseline,) = (tmp_path / "kept").glob("open-of-given-*")
+    assert vocabulary_of(reopen(baseline)) == vocabulary_of(reopen(given)) == ("boat", "river")
+    assert reopen(baseline).members == PARTIES
+    assert [(one.profile, one.verdict) for one in found.findings] == [("open", NOT_REFUTED), ("masked", NOT_TESTED)]
+    assert "did not break the baseline" in found.findings[1].why
+
+
+def test_a_given_run_without_protection_is_its_own_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    given = recorded("open", 2)
+    found = audit(write_plan(tmp_path / "bare.toml", documents_file), given.path, keep=tmp_path / "kept")
+    assert [(one.profile, one.baseline, one.run) for one in found.findings] == [("open", True, given.path.name)]
+    assert list((tmp_path / "kept").glob("*")) == []
+    assert found.not_tried[0] == "profiles other than open; models other than prodlda; settings other than this run's"
+
+
+def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
+    wanted = {"threat_model": "private_answers", "claim": "the total is differentially private"}
+    measure = "share of one sum's epsilon that is shown, if the noise is Gaussian"
+    plan = write_plan(
+        tmp_path / "sums.toml",
+        documents_file,
+        attack="many_run_epsilon",
+        measure=measure,
+        effort={"rounds": 1, "runs": 100},
+        **wanted,
+    )
+    with pytest.raises(NothingToAttack):
+        audit(plan, recorded("masked", 25).path)
+    both = write_plan(tmp_path / "both.toml", documents_file)
+    both.write_text(both.read_text("utf-8") + "\n[[trial]]" + plan.read_text("utf-8").partition("[[trial]]")[2], "utf-8")
+    found = audit(both, recorded("masked", 25).path)
+    assert {one.attack for one in found.findings} == {"gradient_inversion"}
+    assert "(many_run_epsilon): measures an epsilon, and the profile masked of this run claims none" in " ".join(
+        found.not_tried
+    )
+
+
 def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
     plan = write_plan(tmp_path / "given.toml", documents_file)
-    found = audit(plan, recorded("masked", 20).path)
+    found = audit(plan, recorded("masked", 25).path)
     assert [(finding.profile, finding.baseline) for finding in found.findings] == [("open", True), ("masked", False)]
-    assert found.run == recorded("masked", 20).path.name
+    assert [finding.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
+    assert found.run == recorded("masked", 25).path.name
     assert found.reproduce == (f"securetm audit given.toml --run {found.run}",)
     with pytest.raises(NotRecorded):
         audit(plan, recorded("open", 8, 1, with_content=False).path)
 
 
 def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, documents_file: Path) -> None:
-    """Batches of eight are beyond the decoder attack: it finds nothing to read, and the audit says so."""
-    blunt = write_plan(tmp_path / "blunt.toml", documents_file, attack="decoder_inversion", batch=20)
+    """Batches of 25 are beyond the decoder attack: it finds nothing to read, and the audit says so."""
+    blunt = write_plan(tmp_path / "blunt.toml", documents_file, attack="decoder_inversion", batch=25)
     found = audit(blunt)
     assert [finding.verdict for finding in found.findings] == [NOT_TESTED, NOT_TESTED]
     assert found.findings[0].why == "there was nothing to try it on"
@@ -126,6 +198,7 @@ def test_a_run_that_is_not_whole_is_refused_before_anything_is_trained(
 ) -> None:
     folder = tmp_path / "run"
     shutil.copytree(recorded("open", 8, 1).path, folder)
+    (folder / RESULT).write_text("{}", "utf-8")
     (folder / lost).unlink()
     with pytest.raises(DamagedStore, match=Path(lost).name):
         audit(write_plan(tmp_path / "whole.toml", documents_file), folder, keep=tmp_path / "kept")
@@ -183,7 +256,7 @@ def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_fi
         (100, 100, 0, REFUTED, "the interval begins at 0.96"),
         (12, 100, 0, REFUTED, "begins at 0.06"),
         (9, 100, 0, NOT_REFUTED, "reached 0.09"),
-        (0, 100, 0, NOT_REFUTED, "no more than 0.03"),
+        (0, 100, 0, NOT_REFUTED, "by its interval 0 to 0.03"),
         (0, 0, 0, NOT_TESTED, "nothing to try"),
         (1, 1, 0, NOT_TESTED, "too little was tried"),
         (100, 100, 100, NOT_TESTED, "random numbers reach as much"),

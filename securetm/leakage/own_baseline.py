@@ -1,0 +1,79 @@
+"""The baseline of a run that somebody brings: the same plan over that run's own documents, under a profile without protection.
+
+A baseline over other documents would say nothing of these. It attacks nothing, and judges nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import DamagedStore, RunNotPossible, SecuretmError, TooFewForProfile
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.simulation import train
+from securetm.federation.soundness import check_answerable, check_floor
+from securetm.leakage.demonstration import Demonstrations
+from securetm.plans import Plan, plan_from_tables
+from securetm.profiles import read_profile
+from securetm.tables import digest
+
+
+def serves_itself(given: RunFolder, profile: str) -> bool:
+    """Whether the run is of the baseline's profile: then nothing has to be made to be compared with it."""
+    return given.plan.profile == profile
+
+
+def baseline_plan(given: RunFolder, profile: str) -> Plan:
+    """The run's plan under that profile; a way to the list of words that it does not allow gives way to its first."""
+    chosen, tables = read_profile(profile), given.plan.tables()
+    words = tables["vocabulary"]
+    source = words["source"] if words["source"] in chosen.vocabularies else ""
+    rest: dict[str, Any] = {"profile": profile, "vocabulary": {**words, "source": source}}
+    if chosen.budget is None:
+        rest["privacy"] = {}
+    return plan_from_tables({**tables, **rest}, f"the baseline of {given.path.resolve().name} under {profile}")
+
+
+def check_baseline(given: RunFolder, profile: str, where: str) -> None:
+    """Refuses a run of which no baseline can be made, before anything is trained."""
+    if serves_itself(given, profile):
+        return
+    parties = len(given.members)
+    try:
+        plan = baseline_plan(given, profile)
+        needed = plan.make_profile().minimum_parties
+        if parties < needed:
+            raise TooFewForProfile(parties, needed, profile)
+        check_answerable(plan, parties)
+        check_floor(plan, parties)
+        for name in given.members:
+            _check_documents(given, name)
+    except SecuretmError as problem:
+        raise RunNotPossible(f"{where}, baseline under {profile}", str(problem), problem.advice()) from problem
+
+
+def baseline_of(given: RunFolder, profile: str, runs: Demonstrations) -> RunFolder:
+    """The run itself where it is of that profile; else one over the same documents of the same parties, made once."""
+    if serves_itself(given, profile):
+        return given
+    plan = baseline_plan(given, profile)
+    name = f"{profile}-of-{given.path.resolve().name}-{digest(plan.tables()).hex()[:8]}"
+    if name not in runs.made:
+        torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
+        documents = {one: Corpus.load(_documents(given, one)) for one in given.members}
+        folder = begin(runs.place / name, plan, documents, with_content=True, ledgers=runs.place / "ledgers" / name)
+        train(folder, runs.stages)
+        runs.made[name] = folder
+    return runs.made[name]
+
+
+def _documents(given: RunFolder, name: str) -> Path:
+    return given.party(name) / "corpus.npz"
+
+
+def _check_documents(given: RunFolder, name: str) -> None:
+    if not _documents(given, name).is_file():
+        raise DamagedStore(str(_documents(given, name)), "it is not there")
