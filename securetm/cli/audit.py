@@ -45,6 +45,7 @@ def audit(
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
     check_places(html, markdown)
+    _check_evidence(evidence)
     _check_empty(keep)
     with _told_if_interrupted(evidence, keep):
         from securetm.reports.audit_reading import write_record
@@ -89,6 +90,14 @@ def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path 
     with place_for(None if keep is None else keep / "refusals") as place:
         again = renew_refusals(plan, evidence, place, bars)
     return whole_audit(plan, made, read_evidence(evidence), read_refusals(evidence), again)
+
+
+def _check_evidence(evidence: Path | None) -> None:
+    """Results of minutes are not made for a folder that cannot keep them."""
+    from securetm.reports.writing import check_folder
+
+    if evidence is not None:
+        check_folder(evidence)
 
 
 def _check_empty(keep: Path | None) -> None:

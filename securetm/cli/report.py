@@ -35,6 +35,7 @@ def report(
     from securetm.reports.audit_tables import show_audit
     from securetm.reports.terminal import screen
 
+    check_places(html, markdown)
     found = read_record(audit)
     show_audit(found, examples, screen())
     hand_out(found, html, markdown, examples, json)
@@ -43,10 +44,14 @@ def report(
 
 
 def check_places(*wanted: Path | None) -> None:
-    """Refuses a file that cannot be written before anything is carried out for it."""
-    for path in wanted:
-        if path is not None and (path.is_dir() or not path.resolve().parent.is_dir()):
-            raise CannotWriteReport(str(path), "it is a folder" if path.is_dir() else "its folder is not there")
+    """Refuses a file that cannot be written, or one for two reports, before anything is carried out for it."""
+    from securetm.reports.writing import check_writable
+
+    places = [path for path in wanted if path is not None]
+    for place, path in enumerate(places):
+        if path.resolve() in [other.resolve() for other in places[:place]]:
+            raise CannotWriteReport(str(path), "it is named for two reports, and one would overwrite the other")
+        check_writable(path)
 
 
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int, json: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from securetm.errors import CannotWriteReport
@@ -30,3 +31,33 @@ def private_folder(path: Path, *, parents: bool = False) -> None:
         path.mkdir(mode=0o700, parents=parents, exist_ok=True)
     except OSError as problem:
         raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def check_writable(path: Path) -> None:
+    """Refuses a file that could not be written later; one that is there keeps what is in it."""
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise CannotWriteReport(str(path), "it is a folder" if path.is_dir() else "its folder is not there")
+    try:
+        if path.is_file():
+            os.close(os.open(path, os.O_WRONLY))
+        elif not path.exists():  # what is there and no file, such as the terminal, is left to whoever writes
+            _try_folder(path.resolve().parent)
+    except OSError as problem:
+        raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def check_folder(path: Path) -> None:
+    """Refuses a folder that is none, or into which nothing could be written later; it makes none."""
+    if path.exists() and not path.is_dir():
+        raise CannotWriteReport(str(path), "it is a file, and a folder is wanted")
+    there = next(one for one in (path.resolve(), *path.resolve().parents) if one.exists())
+    try:
+        _try_folder(there)
+    except OSError as problem:
+        raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
+
+
+def _try_folder(path: Path) -> None:
+    """Whether a folder takes a file cannot be asked, only tried: this one has no name, or is gone at once."""
+    with tempfile.TemporaryFile(dir=path):
+        pass
