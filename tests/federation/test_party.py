@@ -173,10 +173,25 @@ def test_a_serial_replayed(stage: Stage) -> None:
 
 
 def test_the_last_serial_there_is(stage: Stage) -> None:
-    stage.answers(stage.played.ask("train", stage.played.fresh(), number=2**63 - 1, serial=2**63 - 1, keep=True))
+    stage.answers(stage.played.ask("train", stage.played.fresh(), number=11, serial=2**63 - 1, keep=True))
     assert stage.says(stage.played.invite()) == wire.Accepted()
     assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()
     stage.answers(stage.played.ask("train", stage.played.fresh(), serial=1))
+
+
+@pytest.mark.parametrize(("question", "number"), [("train", 12), ("train", 2**63 - 1), ("held_out", 1), ("coherence", 1)])
+def test_more_questions_than_the_plan_has(question: str, number: int, stage: Stage) -> None:
+    asked = stage.played.ask(question, stage.about(question), number=number)
+    stage.refuses(asked, "AskedTooOften", f"number {number} is more than the plan has")
+    stage.still_works()
+
+
+def test_one_round_again_and_again(stage: Stage) -> None:
+    """About other weights each time, it would read as much out of one batch as it likes."""
+    for _ in range(64):
+        stage.answers(stage.played.ask("train", stage.played.fresh()))
+    stage.refuses(stage.played.ask("train", stage.played.fresh()), "AskedTooOften", "answered too often")
+    stage.still_works()
 
 
 def test_a_message_to_a_round_that_is_not_open(stage: Stage) -> None:

@@ -16,6 +16,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation import wire
 from securetm.federation.party import Party
+from securetm.federation.questions import Questions
 
 from .conftest import SHARED, SUBJECTS, small_plan
 from .played import Played, make_party, settled
@@ -134,10 +135,11 @@ def test_frequencies_are_not_counted_again_over_fewer_words(stage: Stage) -> Non
     stage.refuses(stage.played.ask("frequencies", {}), "AlreadyAnswered", "another cohort")
 
 
-def test_without_that_refusal_two_exact_sums_show_one_party(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    """Differencing: co-occurrence counts depend on the model, so they are asked again, and of any cohort, but not as the same
-    question. Even an aggregation that shows nothing but exact sums gives the left-out party's own vector away; document
-    frequencies are refused instead."""
+def test_without_those_refusals_two_exact_sums_show_one_party(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Differencing: even an aggregation that shows nothing but exact sums gives the left-out party's own vector away, if
+    parties that count no questions are asked a second time."""
     plan = small_plan()
     liar = Played(plan, tuple(corpora))
     parties = {name: make_party(name, plan, corpora, tmp_path) for name in corpora}
@@ -148,6 +150,10 @@ def test_without_that_refusal_two_exact_sums_show_one_party(corpora: Mapping[str
     for name in without_west:
         again = liar.ask("coherence", TOP, members=without_west)
         Stage(parties[name], liar).refuses(again, "AnotherCohort", "another cohort")
+        Stage(parties[name], liar).refuses(
+            liar.ask("coherence", TOP, members=without_west, number=1), "AskedTooOften", "more than the plan has"
+        )
+    monkeypatch.setattr(Questions, "numbers", lambda *_: np.inf)
     second = opened(liar, parties, "coherence", TOP, without_west, number=1)
     alone = unpack_vector(
         Stage(parties["west"], liar).answers(liar.ask("coherence", TOP)), liar.terms("coherence", TOP), "west"
