@@ -284,11 +284,20 @@ def _empirical(finding: Finding, curves: Sequence[Curve]) -> Html:
     places = sorted({x for curve in curves for x in curve.across})
     known = [dict(zip(curve.across, curve.up, strict=True)) for curve in curves]
     rows = [(f"{x:.4g}", *("–" if x not in line else shown(line[x], EPSILON) for line in known)) for x in places]
-    key = grid(("claimed", *(f"{_letter(n)}: {curve.label}" for n, curve in enumerate(curves))), rows, _ABOVE)
+    of_what = "claimed of one sum" if "one sum" in finding.measured.unit else "claimed of the whole run"
+    key = grid((of_what, *(f"{_letter(n)}: {_labelled(curve)}" for n, curve in enumerate(curves))), rows, _ABOVE)
     return joined(Html("<h4>Shown against claimed epsilon</h4>"), plane, key)
 
 
-_ABOVE = "What lies above the finely dotted line would show more than is claimed."
+def _labelled(curve: Curve) -> str:
+    """What was shown is the lower end of an interval: so much, surely."""
+    return f"{curve.label} (lower end of its interval)" if curve.label.startswith("shown") else curve.label
+
+
+_ABOVE = (
+    "All numbers are epsilons. What lies above the finely dotted line would show more than is claimed. An ideal attacker's "
+    "line is its average on honest noise: one that is never wrong could show more."
+)
 
 
 # ---- drawing on a plane --------------------------------------------------------------------------------------------

@@ -10,13 +10,14 @@ from securetm.leakage.findings import Finding, Measured
 from securetm.reports.audit_charts import Strip, planes, strip_of, strips
 from securetm.reports.audit_markup import Cell, Html, facts, grid, joined, small
 from securetm.reports.findings import (
+    NUMBER,
     about_examples,
     certainty,
-    claimed_epsilon,
     effort_in_words,
     figure,
     helped,
     of_whom,
+    promised,
     quoted,
     scale_of,
     shown,
@@ -47,7 +48,7 @@ def _facts(finding: Finding) -> list[tuple[str, Cell]]:
     rows: list[tuple[str, Cell]] = [
         ("verdict", f"{finding.verdict}: {finding.why}"),
         ("claim", f"“{finding.claim}”, {of_whom(finding)}"),
-        ("epsilon that is claimed", claimed_epsilon(finding)),
+        ("epsilon of the run", promised(finding)),
         ("what it means", finding.remark),
         ("accepted because", finding.accepted),
         ("measured", f"{found.measure}: {figure(found)}{counted}"),
@@ -81,7 +82,8 @@ def _ideal(finding: Finding) -> str:
     most = shown(found.ceiling, scale_of(found))
     if found.of is not None:
         return f"would have succeeded every time; its interval would begin at {most} with as many tries"
-    return f"could show {most} at most with as many tries"
+    of_claim = " times what is claimed" if scale_of(found) == NUMBER and "epsilon" in found.unit else ""
+    return f"could show {most}{of_claim} at most with as many tries, if it were never wrong"
 
 
 def _measures(finding: Finding) -> Html:

@@ -22,7 +22,6 @@ from securetm.reports.findings import (
     QUOTES,
     Numbered,
     by_adversary,
-    claimed_epsilon,
     compared,
     confidence,
     effort_in_words,
@@ -31,12 +30,14 @@ from securetm.reports.findings import (
     helped,
     least_asked,
     of_whom,
+    promised,
     quotes,
     refusal_in_words,
     since,
     tally,
     unit_of,
     verdict,
+    worst_first,
 )
 from securetm.reports.page import framed, write_html
 
@@ -171,7 +172,7 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Seq
 def _row(number: int, finding: Finding) -> tuple[Cell, ...]:
     found = finding.measured
     counted = f"{found.hits:,} of {found.of:,}; " if found.of else ""
-    epsilon, corrected = claimed_epsilon(finding), f", corrected for {finding.tests} tests" if finding.tests > 1 else ""
+    corrected = f", corrected for {finding.tests} tests" if finding.tests > 1 else ""
     return (
         Html(f'<a href="#finding-{number}">{number}</a>'),
         joined(f"“{finding.claim}”", small(of_whom(finding)), small(f"profile {finding.profile}, model {finding.model}")),
@@ -186,7 +187,7 @@ def _row(number: int, finding: Finding) -> tuple[Cell, ...]:
             small(f"{found.measure}; {counted}unit: {unit_of(found)}"),
             small(f"confidence {confidence(finding)}{corrected}"),
         ),
-        joined(compared(finding), small(f"claimed: {epsilon}") if epsilon else ""),
+        joined(compared(finding), small(promised(finding))),
         Html(f'<span class="word"><b>{escape(verdict(finding))}</b></span>'),
     )
 
@@ -200,7 +201,7 @@ def _label(number: int, finding: Finding) -> Html:
 
 def _refused(audit: Audit) -> Html:
     columns = ("profile", "least number of documents in a sum", "what was attempted", "what became of it")
-    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in audit.refusals]
+    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in worst_first(audit)]
     caption = (
         "These runs were really begun, and these lies really told in them. A refusal names its reason and no number: how many "
         "documents a party has stays with it."

@@ -21,7 +21,6 @@ from securetm.reports.findings import (
     about_examples,
     by_adversary,
     certainty,
-    claimed_epsilon,
     compared,
     effort_in_words,
     figure,
@@ -29,6 +28,7 @@ from securetm.reports.findings import (
     helped,
     least_asked,
     of_whom,
+    promised,
     quoted,
     quotes,
     refusal_in_words,
@@ -37,6 +37,7 @@ from securetm.reports.findings import (
     tries,
     unit_of,
     verdict,
+    worst_first,
 )
 from securetm.reports.writing import write_report
 
@@ -116,15 +117,15 @@ def _verdicts(audit: Audit) -> str:
 
 
 def _row(number: int, finding: Finding) -> tuple[str, ...]:
-    found, epsilon = finding.measured, claimed_epsilon(finding)
-    counted, beside = f", {tries(found)}" if found.of else "", (helped(finding), since(finding))
+    found, beside = finding.measured, (helped(finding), since(finding))
+    counted = f", {tries(found)}" if found.of else ""
     return (
         str(number),
         f"{finding.profile}, {finding.model}",
         f"“{finding.claim}”, {of_whom(finding)}",
         "; ".join(part for part in (finding.title, effort_in_words(finding), f"{finding.seconds:.1f} s", *beside) if part),
         f"{found.measure}: {figure(found)}{counted}; unit: {unit_of(found)}; confidence {certainty(finding)}",
-        compared(finding) + (f"; claimed: {epsilon}" if epsilon else ""),
+        "; ".join(filter(None, (compared(finding), promised(finding)))),
         verdict(finding),
     )
 
@@ -151,7 +152,7 @@ def _quoting(leaks: Sequence[Numbered]) -> list[Finding]:
 def _refused(audit: Audit) -> str:
     if not audit.refusals:
         return ""
-    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in audit.refusals]
+    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in worst_first(audit)]
     return _section("What was refused", _table(("profile", "least number of documents", "attempt", "what became of it"), rows))
 
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from securetm.accounting.calculator.statement import counted
-from securetm.leakage.findings import Audit, Finding
+from securetm.leakage.findings import Audit, Finding, Refusal
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (
     CAUTION,
@@ -21,17 +21,18 @@ from securetm.reports.findings import (
     Numbered,
     about_examples,
     by_adversary,
-    claimed_epsilon,
     compared,
     figure,
     headline,
     helped,
     of_whom,
+    promised,
     quoted,
     refusal_in_words,
     since,
     tally,
     verdict,
+    worst_first,
 )
 
 
@@ -45,7 +46,7 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
         if finding.examples and examples and (finding.verdict == REFUTED or finding.measured.hits):
             to.print(_recovered(number, finding, examples))
     _sum_up(audit, to)
-    _list("What the parties refused", [_refusal(audit, n) for n in range(len(audit.refusals))], to)
+    _list("What the parties refused", [_refusal(one) for one in worst_first(audit)], to)
     _list("Not tried", audit.not_tried, to)
     to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
 
@@ -65,14 +66,14 @@ def _verdicts(title: str, several: Sequence[Numbered]) -> Table:
 
 
 def _told(finding: Finding) -> str:
-    found, epsilon = finding.measured, claimed_epsilon(finding)
+    found = finding.measured
     lines = (
         finding.title,
         f"{found.measure}: {figure(found)}",
         compared(finding) if found.value is not None else "",
         f"tries “{finding.claim}”, {of_whom(finding)}",
         helped(finding),
-        f"claimed: {epsilon}" if epsilon else "",
+        promised(finding),
         since(finding),
     )
     first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in lines if line)  # rich would break it
@@ -107,8 +108,7 @@ def _sum_up(audit: Audit, to: Console) -> None:
     to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
 
 
-def _refusal(audit: Audit, place: int) -> str:
-    one = audit.refusals[place]
+def _refusal(one: Refusal) -> str:
     least = f", at least {one.minimum:,} documents" if one.minimum else ""
     return f"{one.profile}{least}: {one.attempt}: {refusal_in_words(one)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
 from typing import Any
 
@@ -91,13 +91,38 @@ def _on_claims(audit: Audit) -> str:
         return f"Refuted: {named}."
     if not tried:
         return "No claim of any profile was tried: what was attacked here promises nothing."
-    held = {(f.profile, f.adversary, f.claim) for f in tried if f.verdict != NOT_TESTED}
-    idle = {(f.profile, f.adversary, f.claim) for f in tried} - held
+    held = {_promise(f) for f in tried if f.verdict != NOT_TESTED}
     if not held:
         return "Nothing was learned about any claim: see why below."
-    several = "One claim was" if len(held) == 1 else f"{len(held)} claims were"
-    untested = f" Of {len(idle)} more, nothing was learned." if idle else ""
-    return f"{several} tried and not refuted by these attacks at this effort.{untested}"
+    stood = [f for f in tried if f.verdict != NOT_TESTED]
+    several = f"{'One claim' if len(held) == 1 else f'{len(held)} claims'} ({counted(len(stood), 'finding')})"
+    were = "was" if len(held) == 1 else "were"
+    named = _named_claims(stood)
+    return f"{several} {were} tried and not refuted by these attacks at this effort: {named}.{_on_untested(tried, held)}"
+
+
+def _promise(finding: Finding) -> tuple[str, str, str]:
+    """What several findings may try together."""
+    return finding.profile, finding.adversary, finding.claim
+
+
+def _on_untested(tried: Sequence[Finding], held: Set[tuple[str, str, str]]) -> str:
+    """Findings without a verdict, on claims that others tried, and on claims that nothing tried."""
+    idle = [f for f in tried if f.verdict == NOT_TESTED]
+    beside, alone = [f for f in idle if _promise(f) in held], [f for f in idle if _promise(f) not in held]
+    said = f" {counted(len(beside), 'more finding')} on them tested nothing." if beside else ""
+    more = len({_promise(f) for f in alone})
+    return said + (f" Of {more} more ({counted(len(alone), 'finding')}), nothing was learned." if more else "")
+
+
+def _named_claims(findings: Sequence[Finding]) -> str:
+    profiles: dict[tuple[str, str], list[str]] = {}
+    for f in findings:
+        profiles.setdefault((f.claim, f.adversary), []).append(f.profile)
+    return "; ".join(
+        f"“{claim}” against the {adversary} (profile {', '.join(dict.fromkeys(names))})"
+        for (claim, adversary), names in profiles.items()
+    )
 
 
 def of_whom(finding: Finding) -> str:
@@ -166,8 +191,17 @@ def compared(finding: Finding) -> str:
     scale = scale_of(finding.measured)
     chance = finding.measured.by_chance if finding.chance is None else finding.chance.value
     by_chance = "–" if chance is None else shown(chance, scale)
-    word = "at most" if finding.measured.of is None else "surely"
-    return f"by chance {by_chance}; an ideal attacker {word} {shown(finding.measured.ceiling, scale)}"
+    return f"by chance {by_chance}; {ideal(finding.measured)}"
+
+
+def ideal(measured: Measured) -> str:
+    """How far an attacker could come that is never wrong; of an epsilon, in which numbers that is said."""
+    most = shown(measured.ceiling, scale_of(measured))
+    if measured.of is not None:
+        return f"an ideal attacker surely {most}"
+    if scale_of(measured) == NUMBER and "epsilon" in measured.unit:
+        return f"an ideal attacker, never wrong, at most {most} times what is claimed"
+    return f"an ideal attacker at most {most}"
 
 
 def claimed_epsilon(finding: Finding) -> str:
@@ -177,6 +211,21 @@ def claimed_epsilon(finding: Finding) -> str:
     unit = {"word": "word occurrence", "": "unit that was not noted"}.get(finding.epsilon_unit, finding.epsilon_unit)
     with_delta = f", delta = {finding.delta:.3g}" if finding.delta is not None else ""
     return f"epsilon = {upward(finding.epsilon)} per {unit}{with_delta}"
+
+
+def promised(finding: Finding) -> str:
+    """The run's epsilon beside what this finding tries, and whether it is promised against this adversary at all."""
+    from securetm.mechanisms.noising import PRIVATE  # with arithmetic that takes longer to import than a report takes
+
+    epsilon = claimed_epsilon(finding)
+    if not epsilon:
+        return ""
+    if finding.claim != PRIVATE:
+        return f"another promise of this run: {epsilon}"
+    if finding.claimed or finding.baseline:
+        return f"claimed of the whole run: {epsilon}"
+    help_ = " with this help" if finding.helpers else ""
+    return f"{epsilon}: promised of what is handed on, such as the model, not against this {finding.adversary}{help_}"
 
 
 def confidence(finding: Finding) -> str:
@@ -253,6 +302,11 @@ def _became(refusal: Refusal) -> str:
     if not refusal.refused:
         return "went on: the minimum does not hold here"
     return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
+
+
+def worst_first(audit: Audit) -> Sequence[Refusal]:
+    """What was tried of the parties; promises that they did not keep stand before all others."""
+    return sorted(audit.refusals, key=lambda one: not one.broken)
 
 
 def least_asked(refusal: Refusal) -> str:

@@ -10,12 +10,12 @@ from itertools import pairwise
 import pytest
 
 from securetm.leakage.attack import Bounded, Curve, Example
-from securetm.leakage.findings import Audit, measured
+from securetm.leakage.findings import Audit, Refusal, measured
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import planes, strip_of, strips
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
-from securetm.reports.findings import CAUTION, claimed_epsilon, headline, record, share
+from securetm.reports.findings import CAUTION, claimed_epsilon, headline, promised, record, share, tally, worst_first
 
 from .audits import AUDIT, CLAIM, EMPIRICAL, FULL, IDLE, MEASURE, MEMBERSHIP, PROTECTED, UNIT, UNPROTECTED, finding, large
 from .test_budget_page import Seen
@@ -218,17 +218,63 @@ def test_sixty_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
 def test_the_headline_never_says_more_than_was_tried() -> None:
     only = dataclasses.replace
     assert headline(only(AUDIT, findings=(finding(), CLAIM))) == (
-        "One claim was tried and not refuted by these attacks at this effort."
+        "One claim (1 finding) was tried and not refuted by these attacks at this effort: “sees only sums” against the "
+        "coordinator (profile masked)."
     )
     assert headline(only(AUDIT, findings=(finding(),))).startswith("No claim of any profile was tried")
     idle = only(IDLE, claimed=True)
     assert headline(only(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: see why below."
-    assert headline(only(AUDIT, findings=(CLAIM, CLAIM, idle))).startswith("One claim was tried and not refuted")
+    twice = headline(only(AUDIT, findings=(CLAIM, CLAIM, idle)))
+    assert twice.startswith("One claim (2 findings) was tried and not refuted")
+    assert twice.endswith("1 more finding on them tested nothing.")
     elsewhere = only(idle, profile="fortress")
-    assert headline(only(AUDIT, findings=(CLAIM, elsewhere))).endswith("Of 1 more, nothing was learned.")
+    assert headline(only(AUDIT, findings=(CLAIM, elsewhere))).endswith("Of 1 more (1 finding), nothing was learned.")
     broken = only(CLAIM, verdict=REFUTED)
     assert headline(only(AUDIT, findings=(broken,))).startswith("Refuted: “sees only sums” of profile masked")
     assert "promises that it does not: documents from <one> gradient (profile masked)" in headline(AUDIT)
+
+
+def test_headline_and_table_count_the_same_findings() -> None:
+    other = dataclasses.replace(CLAIM, profile="fortress")
+    audit = dataclasses.replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, dataclasses.replace(IDLE, claimed=True)))
+    name, broken, stood, idle = tally(audit)[0]
+    assert (name, broken, stood, idle) == ("claims of a profile", 0, 3, 1)
+    assert headline(audit).startswith("2 claims (3 findings) were tried and not refuted")
+    assert "“sees only sums” against the coordinator (profile masked, fortress)" in headline(audit)
+
+
+def test_an_epsilon_says_against_whom_it_is_promised() -> None:
+    """Beside what nobody claims against this adversary, an epsilon must not look claimed."""
+    noised = {"epsilon": 1.0526, "delta": 1e-5, "epsilon_unit": "document", "profile": "dp-central", "baseline": False}
+    private = "the total is differentially private"
+    others = finding(**noised, claim=private, claimed=False)
+    assert promised(others).endswith("promised of what is handed on, such as the model, not against this coordinator")
+    assert promised(finding(**noised, claim=private, claimed=True)).startswith("claimed of the whole run: epsilon = 1.053 per")
+    assert promised(finding(**noised, claim="sees only sums", claimed=False)).startswith("another promise of this run: epsilon")
+    assert promised(finding()) == ""
+    text = audit_page(dataclasses.replace(AUDIT, findings=(others,)), 0)
+    assert "claimed: epsilon" not in text
+    assert promised(others) in text
+
+
+def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
+    unit = "epsilon that one sum claims"
+    shares = measured("share of one sum's epsilon that is shown", unit, Bounded(0.92, 0.85, 0.99, 10.8), 0.95)
+    lines = (
+        Curve("epsilon", "an ideal attacker, on average", (4.0, 4.7), (3.5, 4.4)),
+        Curve("epsilon", "shown", (4.7,), (4.0,)),
+    )
+    text = audit_page(dataclasses.replace(AUDIT, findings=(finding(measured=shares, chance=shares, curves=lines),)), 0)
+    assert "an ideal attacker, never wrong, at most 10.8 times what is claimed" in text
+    assert "could show 10.8 times what is claimed at most with as many tries, if it were never wrong" in text
+    for wanted in ("claimed of one sum", "shown (lower end of its interval)", "one that is never wrong could show more"):
+        assert wanted in text
+
+
+def test_promises_that_were_not_kept_stand_first() -> None:
+    held = Refusal("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
+    broken = Refusal("masked", "other weights", 0, 0, False, "", "")
+    assert worst_first(dataclasses.replace(AUDIT, refusals=(held, broken))) == [broken, held]
 
 
 def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:

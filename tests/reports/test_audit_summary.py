@@ -25,7 +25,7 @@ def test_every_section_is_there_in_its_order() -> None:
         "## What was not tried", "## Limits", "## To have it again",
     ]  # fmt: skip
     for wanted in (
-        "3 claims were tried and not refuted", "no evidence of safety", "| claims of a profile | 0 | 3 | 0 |",
+        "3 claims (3 findings) were tried and not refuted", "no evidence of safety", "| claims of a profile | 0 | 3 | 0 |",
         "plan “quick”, run “demonstration”, securetm 0.1.0, 2026-01-31",
         "coordinator of curious\\_coordinator read request, answer",
         "■ refuted", "□ not refuted", "– not tested", "epsilon = 4.38 per document, delta = 1e-05",

@@ -48,7 +48,7 @@ def test_verdicts_stay_in_one_piece() -> None:
 
 def test_claimed_epsilons_and_refusals_are_there() -> None:
     text = flat(shown(FULL, 120))
-    assert "claimed: epsilon = 4.38 per document, delta = 1e-05" in text
+    assert "claimed of the whole run: epsilon = 4.38 per document, delta = 1e-05" in text
     begun = "masked, at least 100 documents: 19 documents of each of 5 parties in a sum"
     assert f"{begun}: refused by the party “south” (BelowMinimum)" in text
 
