@@ -35,7 +35,8 @@ def threats(
     model requires a claim that it does not make.
     """
     from securetm.reports.terminal import screen
-    from securetm.reports.threat_tables import show_threats, threats_of
+    from securetm.reports.threat_screen import show_threats
+    from securetm.reports.threat_tables import threats_of
 
     facts = threats_of(profile, parties, every=every, folder=evidence)
     show_threats(facts, screen())

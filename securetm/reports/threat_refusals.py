@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from securetm.leakage.findings import Refusal
 from securetm.leakage.kept_refusals import KeptRefusals, refusals_of, stale_refusals
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 
+_CHANGED = " changed since"  # ends what says that one thing did (leakage/evidence.py)
 LIES = "lies told to parties"  # what tries a claim that is kept by refusing
 _KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different cohorts")
 
@@ -67,9 +68,16 @@ def lies_in_words(one: Mapping[str, Any]) -> str:
         f": {one['refused']} of {one['tried']} lies refused, {one['date']}",
         f"; NOT HELD: {'; '.join(one['not_held'])}" if one["not_held"] else "",
         f"; answered: {answered}" if answered else "",
-        *(f"; stale: {reason}" for reason in one["stale"]),
     ]
     return "".join(parts)
+
+
+def stale_in_words(reasons: Sequence[str]) -> str:
+    """All that changed since a result was kept, said once; nothing where nothing did."""
+    changed = [reason.removesuffix(_CHANGED) for reason in reasons if reason.endswith(_CHANGED)]
+    rest = [reason for reason in reasons if not reason.endswith(_CHANGED)]
+    said = [", ".join(changed) + _CHANGED] if changed else []
+    return f"stale: {'; '.join([*said, *rest])}" if reasons else ""
 
 
 def outside_claims(facts: Mapping[str, Any], lies_shown: bool) -> list[str]:
@@ -77,15 +85,20 @@ def outside_claims(facts: Mapping[str, Any], lies_shown: bool) -> list[str]:
     if not facts:
         return []
     lies = (
-        [] if lies_shown or not facts["lies"]["tried"] else [f"{LIES.capitalize()}{lies_in_words({**facts, **facts['lies']})}."]
+        []
+        if lies_shown or not facts["lies"]["tried"]
+        else [f"{LIES.capitalize()}{lies_in_words({**facts, **facts['lies']})}{_then(facts['stale'])}."]
     )
     return lies + ([_below_in_words(facts)] if facts["below_minimum"]["tried"] else [])
 
 
 def _below_in_words(facts: Mapping[str, Any]) -> str:
     below = facts["below_minimum"]
-    stale = "".join(f"; stale: {reason}" for reason in facts["stale"])
     return (
         f"Runs begun with too few documents for a minimum of {below['minimum']:,}: {below['refused']} of {below['tried']} "
-        f"refused, {facts['date']}{stale}."
+        f"refused, {facts['date']}{_then(facts['stale'])}."
     )
+
+
+def _then(reasons: Sequence[str]) -> str:
+    return f"; {stale_in_words(reasons)}" if reasons else ""

@@ -144,6 +144,21 @@ def test_stale_results_are_said_to_be(tmp_path: Path) -> None:
     assert "stale" in said.err
 
 
+def test_eighty_letters_are_enough_and_what_changed_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each name in one piece, the attack's sentence beside it, and below it how that ended."""
+    monkeypatch.setenv("COLUMNS", "80")
+    long = "vocabulary_leakage"
+    old = result("masked", attack=long, title="Whose words", bound={**result("masked").bound, "attack": "0", "corpus": "0"})
+    lines = [
+        line.split("│")[2].strip() for line in threats("masked", kept(tmp_path, "masked", old)).err.splitlines() if long in line
+    ]
+    assert lines[0] == f"{long}, prodlda: Whose words"
+    words = " ".join(threats("masked", tmp_path).err.replace("│", " ").split())
+    assert words.count("stale:") == 1
+    assert words.count("changed since") == 1
+    assert max(map(len, threats("masked", tmp_path).err.splitlines())) <= 80
+
+
 def test_every_threat_model_is_shown_on_demand(tmp_path: Path) -> None:
     own, whole = threats("masked", tmp_path), threats("masked", tmp_path, "--all")
     assert [one["name"] for one in own.json["threat_models"]] == ["curious_coordinator"]
