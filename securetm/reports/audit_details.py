@@ -7,15 +7,16 @@ from html import escape
 
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import Finding, Measured
+from securetm.leakage.verdicts import REFUTED
 from securetm.reports.audit_charts import Strip, planes, strip_of, strips
 from securetm.reports.audit_markup import Cell, Html, facts, grid, joined, small
 from securetm.reports.findings import (
-    NUMBER,
     about_examples,
     certainty,
     effort_in_words,
     figure,
     helped,
+    ideal_most,
     of_whom,
     promised,
     quoted,
@@ -37,7 +38,13 @@ def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> H
     figures = facts(_facts(finding), f"Finding {number}")
     inner = joined(figures, _measures(finding), planes(finding), _recovered(finding, examples))
     opened = " open" if unfolded else ""
-    return Html(f'<details id="finding-{number}"{opened}><summary><h3>{head}</h3></summary>\n{inner}</details>')
+    kind = "" if _on_paper(finding) else ' class="spare"'
+    return Html(f'<details id="finding-{number}"{kind}{opened}><summary><h3>{head}</h3></summary>\n{inner}</details>')
+
+
+def _on_paper(finding: Finding) -> bool:
+    """Whether a print shows it in full: what is claimed, and what leaked; of the rest the tables say enough."""
+    return not finding.baseline and (finding.claimed or finding.verdict == REFUTED)
 
 
 def _facts(finding: Finding) -> list[tuple[str, Cell]]:
@@ -82,8 +89,7 @@ def _ideal(finding: Finding) -> str:
     most = shown(found.ceiling, scale_of(found))
     if found.of is not None:
         return f"would have succeeded every time; its interval would begin at {most} with as many tries"
-    of_claim = " times what is claimed" if scale_of(found) == NUMBER and "epsilon" in found.unit else ""
-    return f"could show {most}{of_claim} at most with as many tries, if it were never wrong"
+    return f"could show {ideal_most(finding)} at most with as many tries, if it were never wrong"
 
 
 def _measures(finding: Finding) -> Html:

@@ -49,6 +49,7 @@ summary { cursor: pointer; padding: .5rem 0 } summary h3 { display: inline; marg
 @media print {
   body { font-size: 10pt } details { border: 0; border-top: 1px solid var(--rule); padding: 0 } summary { list-style: none }
   details::details-content { content-visibility: visible; display: block; height: auto }
+  details.spare::details-content { display: none }
   a { color: inherit; text-decoration: none }
 }
 """

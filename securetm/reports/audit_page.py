@@ -1,6 +1,7 @@
 """An audit as one HTML file that loads nothing, for whoever has to decide. It shows records and computes nothing.
 
-Summary first, then every verdict, then each adversary with its findings folded under their verdicts; on paper all are unfolded.
+Summary first, then every verdict, then each adversary with its findings folded under their verdicts; on paper what is claimed
+and what leaked is unfolded.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _on_claims(audit: Audit) -> str:
         return "No claim of any profile was tried: what was attacked here promises nothing."
     held = {_promise(f) for f in tried if f.verdict != NOT_TESTED}
     if not held:
-        return "Nothing was learned about any claim: see why below."
+        return "Nothing was learned about any claim: each finding says why."
     stood = [f for f in tried if f.verdict != NOT_TESTED]
     several = f"{'One claim' if len(held) == 1 else f'{len(held)} claims'} ({counted(len(stood), 'finding')})"
     were = "was" if len(held) == 1 else "were"
@@ -191,17 +191,24 @@ def compared(finding: Finding) -> str:
     scale = scale_of(finding.measured)
     chance = finding.measured.by_chance if finding.chance is None else finding.chance.value
     by_chance = "–" if chance is None else shown(chance, scale)
-    return f"by chance {by_chance}; {ideal(finding.measured)}"
+    return f"by chance {by_chance}; {_ideal(finding)}"
 
 
-def ideal(measured: Measured) -> str:
-    """How far an attacker could come that is never wrong; of an epsilon, in which numbers that is said."""
-    most = shown(measured.ceiling, scale_of(measured))
-    if measured.of is not None:
-        return f"an ideal attacker surely {most}"
-    if scale_of(measured) == NUMBER and "epsilon" in measured.unit:
-        return f"an ideal attacker, never wrong, at most {most} times what is claimed"
-    return f"an ideal attacker at most {most}"
+def _ideal(finding: Finding) -> str:
+    """How far an attacker could come that is never wrong."""
+    found = finding.measured
+    if found.of is not None:
+        return f"an ideal attacker surely {shown(found.ceiling, scale_of(found))}"
+    return f"an ideal attacker, never wrong, at most {ideal_most(finding)}"
+
+
+def ideal_most(finding: Finding) -> str:
+    """The most that could be shown; where an epsilon is measured in its own claim, so is this."""
+    found = finding.measured
+    most = shown(found.ceiling, scale_of(found))
+    if scale_of(found) != NUMBER or "epsilon" not in found.unit:
+        return most
+    return f"{most} times what is claimed" if finding.epsilon is not None else f"an epsilon of {most}, where none is claimed"
 
 
 def claimed_epsilon(finding: Finding) -> str:

@@ -223,7 +223,7 @@ def test_the_headline_never_says_more_than_was_tried() -> None:
     )
     assert headline(only(AUDIT, findings=(finding(),))).startswith("No claim of any profile was tried")
     idle = only(IDLE, claimed=True)
-    assert headline(only(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: see why below."
+    assert headline(only(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: each finding says why."
     twice = headline(only(AUDIT, findings=(CLAIM, CLAIM, idle)))
     assert twice.startswith("One claim (2 findings) was tried and not refuted")
     assert twice.endswith("1 more finding on them tested nothing.")
@@ -264,9 +264,13 @@ def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
         Curve("epsilon", "an ideal attacker, on average", (4.0, 4.7), (3.5, 4.4)),
         Curve("epsilon", "shown", (4.7,), (4.0,)),
     )
-    text = audit_page(dataclasses.replace(AUDIT, findings=(finding(measured=shares, chance=shares, curves=lines),)), 0)
+    text = audit_page(
+        dataclasses.replace(AUDIT, findings=(finding(measured=shares, chance=shares, curves=lines, epsilon=4.75),)), 0
+    )
     assert "an ideal attacker, never wrong, at most 10.8 times what is claimed" in text
     assert "could show 10.8 times what is claimed at most with as many tries, if it were never wrong" in text
+    bare = audit_page(dataclasses.replace(AUDIT, findings=(finding(measured=shares, chance=shares),)), 0)
+    assert "at most an epsilon of 10.8, where none is claimed" in bare
     for wanted in ("claimed of one sum", "shown (lower end of its interval)", "one that is never wrong could show more"):
         assert wanted in text
 
