@@ -11,7 +11,7 @@ import typer
 
 from securetm.cli.output import Json
 from securetm.cli.report import Examples, Html, Markdown, check_places, hand_out
-from securetm.errors import AuditInterrupted, KeepsAlready
+from securetm.errors import AuditInterrupted, KeepsAlready, NoPlanFile
 
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages
@@ -44,6 +44,8 @@ def audit(
     """
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
+    if plan.endswith(".toml") and not Path(plan).is_file():
+        raise NoPlanFile(plan)
     check_places(html, markdown)
     _check_evidence(evidence)
     _check_empty(keep)

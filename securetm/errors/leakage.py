@@ -149,3 +149,11 @@ class NotFinished(Misuse):
     path: str
     problem: str
     hint = "go on with it (`securetm run --resume {path}`) until it ends; what its parties refuse has to be begun anew"
+
+
+@dataclass(eq=False)
+class NoPlanFile(Misuse):
+    """there is no file {path}"""
+
+    path: str
+    hint = "give the audit plan's file where it lies, or the name of one of audits/plans, such as quick"

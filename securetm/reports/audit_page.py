@@ -41,6 +41,7 @@ from securetm.reports.findings import (
     worst_first,
 )
 from securetm.reports.page import framed, write_html
+from securetm.threats import CHANNELS, read_threat_model, threat_model_names
 
 _UNFOLDED = 8  # findings up to which none is folded
 _FEW = 5  # profiles that stand side by side in letters of the usual size
@@ -80,7 +81,11 @@ def _sections(audit: Audit, examples: int) -> Sequence[tuple[str, str, Sequence[
     groups = by_adversary(audit)
     unfolded = len(audit.findings) <= _UNFOLDED
     found = [
-        (f"adversary-{n}", f"{adversary} of {threats}", _group(several, examples, unfolded=unfolded))
+        (
+            f"adversary-{n}",
+            f"{adversary} of {threats}",
+            (_feared(threats), *_group(several, examples, unfolded=unfolded)),
+        )
         for n, ((threats, adversary), several) in enumerate(groups.items(), start=1)
     ]
     return [
@@ -156,6 +161,11 @@ def _entry(number: int, finding: Finding) -> Html:
 # ---- one adversary -------------------------------------------------------------------------------------------------
 
 
+def _feared(threats: str) -> str:
+    """What this threat model fears, in its own words; nothing of one that is not on the shelf."""
+    return f"<p>{escape(read_threat_model(threats).title)}.</p>" if threats in threat_model_names() else ""
+
+
 def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Sequence[str]:
     sees = dict.fromkeys(channel for _, finding in several for channel in finding.sees)
     columns = ("no.", "claim, profile and model", "attack and effort", "reached, with its interval", "stands beside", "verdict")
@@ -217,7 +227,8 @@ def _channels(groups: Mapping[tuple[str, str], Sequence[Numbered]]) -> Html:
         for (threats, adversary), several in groups.items()
     ]
     caption = "Channels that an attack of this adversary read. None can read a channel that its threat model does not grant."
-    return grid(("adversary", *everything), rows, caption)
+    meaning = [joined(Html(f"<b>{escape(name)}</b>"), f": {CHANNELS[name]}") for name in everything if name in CHANNELS]
+    return joined(grid(("adversary", *everything), rows, caption), bullets(meaning) if meaning else "")
 
 
 def _seen(channel: str, several: Sequence[Numbered]) -> str:

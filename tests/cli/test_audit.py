@@ -342,6 +342,8 @@ def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path
     kept["findings"][0]["verdict"] = "not refuted"
     (tmp_path / "improved.json").write_text(json.dumps(kept), "utf-8")
     told(securetm("report", str(tmp_path / "improved.json")), 2, "does not follow from an interval")
+    (tmp_path / "empty.json").write_text(json.dumps({**kept, "findings": []}), "utf-8")
+    told(securetm("report", str(tmp_path / "empty.json")), 2, "hold nothing: every plan tries something")
     nowhere = securetm("report", str(tried), "--html", str(tmp_path / "no" / "a.html"))
     advised(nowhere, 2, "cannot be written", "name another place")
     kept["findings"][0]["verdict"] = "\x1b[2Jsafe"
@@ -371,5 +373,6 @@ def test_places_that_take_no_report_are_refused_before_anything_is_trained(bench
 def test_misuses_end_in_a_letter(bench: Path, tmp_path: Path) -> None:
     told(securetm("audit", "magic"), 2, "no audit plan called 'magic'")
     told(securetm("audit"), 2, "Missing argument")
+    advised(securetm("audit", "absent.toml"), 2, "there is no file absent.toml", "give the audit plan's file where it lies")
     told(securetm("audit", str(bench / "small.toml"), "--run", str(tmp_path / "absent")), 2, "holds no run")
     told(securetm("audit", str(bench / "small.toml"), "--examples", "99"), 2, "--examples")

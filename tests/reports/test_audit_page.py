@@ -16,6 +16,7 @@ from securetm.reports.audit_charts import planes, strip_of, strips
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
 from securetm.reports.findings import CAUTION, claimed_epsilon, headline, promised, record, share, tally, worst_first
+from securetm.threats import CHANNELS, read_threat_model
 
 from .audits import AUDIT, CLAIM, EMPIRICAL, FULL, IDLE, MEASURE, MEMBERSHIP, PROTECTED, UNIT, UNPROTECTED, finding, large
 from .test_budget_page import Seen
@@ -273,6 +274,12 @@ def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
     assert "at most an epsilon of 10.8, where none is claimed" in bare
     for wanted in ("claimed of one sum", "shown (lower end of its interval)", "one that is never wrong could show more"):
         assert wanted in text
+
+
+def test_adversaries_and_channels_are_explained() -> None:
+    text = audit_page(AUDIT, 0)
+    assert f"<p>{read_threat_model('curious_coordinator').title}.</p>" in text
+    assert f"<b>answer</b>: {CHANNELS['answer']}" in text
 
 
 def test_promises_that_were_not_kept_stand_first() -> None:
