@@ -71,8 +71,8 @@ def _audit(plain: Any) -> Audit:
     table = _table(plain, "the file")
     require("plan" in table and "findings" in table, "the file", "findings", "(nothing)", "is missing")
     findings = tuple(_finding(one, f"finding {n}") for n, one in enumerate(_list(table["findings"], "findings"), start=1))
-    require(bool(findings), "the file", "findings", "(none)", "hold nothing: every plan tries something")
     refusals = tuple(_refusal(one, f"refusal {n}") for n, one in enumerate(_list(table.get("refusals", []), "refusals"), 1))
+    require(bool(findings or refusals), "the file", "findings", "(none)", "hold nothing: every plan tries something")
     rest = {name: value for name, value in table.items() if name not in ("findings", "refusals", _DERIVED)}
     audit = into(Audit, {**rest, "findings": findings, "refusals": refusals}, "the file")
     check_audit(audit)
