@@ -363,7 +363,13 @@ def _forget() -> None:
         ("leakage/intervals.py", {"attack", "judging"}),
         ("leakage/findings.py", {"judging"}),
         ("leakage/canaries.py", set()),  # this trial has none
-        ("corpus/readers.py", set()),  # nor a file of its own
+        ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
+        ("corpus/synthetic.py", set()),
+        ("federation/sources.py", {"corpus"}),
+        ("federation/round.py", {"mechanisms"}),
+        ("leakage/truth.py", {"judging"}),
+        ("leakage/controls.py", {"judging"}),
+        ("leakage/meddling.py", set()),  # nobody lies in this trial
         ("leakage/audit.py", set()),
         ("cli/main.py", set()),
     ],
@@ -378,7 +384,17 @@ def test_what_a_changed_file_makes_stale(copied: Path, changed: str, what: set[s
     assert {name for name in before if before[name] != after[name]} == what
 
 
-@pytest.mark.parametrize(("changed", "stale"), [("leakage/canaries.py", True), ("corpus/readers.py", False)])
+@pytest.mark.parametrize(("setting", "lies"), [("liars", "leakage/lying.py"), ("meddled", "leakage/meddling.py")])
+def test_a_result_is_bound_to_who_lied_for_it(copied: Path, setting: str, lies: str) -> None:
+    _forget()
+    trial = replace(_of_noise(), **{setting: 1})
+    before = bound_to(trial, "open")
+    (copied / lies).write_text((copied / lies).read_text("utf-8") + "\n# another\n", "utf-8")
+    _forget()
+    assert bound_to(trial, "open")["attack"] != before["attack"]
+
+
+@pytest.mark.parametrize(("changed", "stale"), [("leakage/canaries.py", True), ("corpus/synthetic.py", False)])
 def test_made_documents_are_bound_to_what_makes_them(copied: Path, changed: str, stale: bool) -> None:
     _forget()
     trial = replace(_of_noise(), canaries=10)

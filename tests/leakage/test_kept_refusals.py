@@ -170,7 +170,7 @@ def test_what_a_changed_file_makes_stale(copied: Path, changed: str, said: str) 
     text = (copied / changed).read_text("utf-8")
     (copied / changed).write_text(f"{text}\n# another\n", "utf-8")
     _forget()
-    assert stale_refusals(before) == ((f"{said} changed since",) if said else ())
+    assert (f"{said} changed since" in stale_refusals(before)) if said else not stale_refusals(before)
     (copied / changed).write_text(text, "utf-8")
 
 
