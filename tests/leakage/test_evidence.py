@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -16,7 +14,6 @@ import pytest
 from securetm.errors import DamagedEvidence
 from securetm.federation.soundness import check
 from securetm.leakage import evidence as kept_results
-from securetm.leakage import evidence_hashes
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.audit import audit
 from securetm.leakage.corrections import corrected, count_of_tests, knows_epsilon
@@ -35,7 +32,7 @@ from securetm.leakage.evidence import (
     trials_by_hash,
     write_evidence,
 )
-from securetm.leakage.evidence_hashes import bound_to, closure, trial_hash
+from securetm.leakage.evidence_hashes import bound_to, trial_hash
 from securetm.leakage.findings import Audit
 from securetm.leakage.kept_refusals import due, read_refusals_in, stale_refusals
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
@@ -301,107 +298,6 @@ def test_two_trials_that_differ_in_their_profiles_alone_are_both_found() -> None
     plan = replace(read_audit_plan("quick"), trials=(trial, replace(trial, profiles=("open", "dp-central"))))
     (found,) = trials_by_hash(plan).values()
     assert found.profiles == ("open", "dp-local", "dp-central")
-
-
-# ---- hashes --------------------------------------------------------------------------------------------------------
-
-
-def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
-    made_of = set(closure(("leakage.attacks.sum_inversion",), ("leakage.",)))
-    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.gradients", "leakage.reading"} <= made_of
-    assert {"leakage.attack", "leakage.views"} <= made_of  # what several attacks judge alike is reckoned there
-    assert not made_of & {"leakage.audit", "leakage.findings", "leakage.attacks.decoder_inversion"}
-
-
-def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
-    within = ("aggregation.", "mechanisms.")
-    assert "aggregation.homomorphic_worker" in closure(("aggregation.bfv",), within)
-    assert set(closure(("aggregation.plain",), within)) == {"aggregation.plain", "aggregation.vectors"}
-
-
-def test_a_folder_s_own_file_hides_nothing_behind_it() -> None:
-    """`from securetm.accounting.ledger import Ledger` names a folder: what stands behind it is bound, too."""
-    assert {"accounting.ledger.ledger", "accounting.ledger.accounts"} <= set(closure(("accounting.ledger",), ("accounting.",)))
-
-
-@pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The whole source once more, to be changed; hashes are made of it."""
-    house = tmp_path / "securetm"
-    shutil.copytree(evidence_hashes._HOUSE, house, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    monkeypatch.setattr(evidence_hashes, "_HOUSE", house)
-    yield house
-    monkeypatch.undo()
-    _forget()
-
-
-def _forget() -> None:
-    for cached in (
-        evidence_hashes.attack_hash,
-        evidence_hashes._parts,
-        evidence_hashes._corpus_hash,
-        evidence_hashes._judging_hash,
-        evidence_hashes._named_in,
-    ):
-        cached.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("changed", "what"),
-    [
-        ("accounting/composition.py", {"accounting"}),  # what makes one epsilon of all answers
-        ("accounting/losses.py", {"accounting"}),
-        ("accounting/ledger/accounts.py", {"accounting"}),
-        ("federation/paying.py", {"accounting"}),
-        ("corpus/docstrings.py", {"corpus"}),
-        ("corpus/plain_prose.py", {"corpus"}),
-        ("corpus/tokeniser.py", {"corpus"}),
-        ("mechanisms/gaussian_noise.py", {"mechanisms"}),
-        ("leakage/attack.py", {"attack"}),
-        ("leakage/views.py", {"attack"}),
-        ("leakage/parts/empirical_epsilon.py", {"attack"}),
-        ("leakage/intervals.py", {"attack", "judging"}),
-        ("leakage/findings.py", {"judging"}),
-        ("leakage/canaries.py", set()),  # this trial has none
-        ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
-        ("corpus/synthetic.py", set()),
-        ("federation/sources.py", {"corpus"}),
-        ("federation/round.py", {"mechanisms"}),
-        ("leakage/truth.py", {"judging"}),
-        ("leakage/controls.py", {"judging"}),
-        ("leakage/meddling.py", set()),  # nobody lies in this trial
-        ("leakage/audit.py", set()),
-        ("cli/main.py", set()),
-    ],
-)
-def test_what_a_changed_file_makes_stale(copied: Path, changed: str, what: set[str]) -> None:
-    _forget()
-    before = bound_to(_of_noise(), "dp-local")
-    assert set(before) == BOUND | {"accounting"}
-    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\n# another\n", "utf-8")
-    _forget()
-    after = bound_to(_of_noise(), "dp-local")
-    assert {name for name in before if before[name] != after[name]} == what
-
-
-@pytest.mark.parametrize(("setting", "lies"), [("liars", "leakage/lying.py"), ("meddled", "leakage/meddling.py")])
-def test_a_result_is_bound_to_who_lied_for_it(copied: Path, setting: str, lies: str) -> None:
-    _forget()
-    trial = replace(_of_noise(), **{setting: 1})
-    before = bound_to(trial, "open")
-    (copied / lies).write_text((copied / lies).read_text("utf-8") + "\n# another\n", "utf-8")
-    _forget()
-    assert bound_to(trial, "open")["attack"] != before["attack"]
-
-
-@pytest.mark.parametrize(("changed", "stale"), [("leakage/canaries.py", True), ("corpus/synthetic.py", False)])
-def test_made_documents_are_bound_to_what_makes_them(copied: Path, changed: str, stale: bool) -> None:
-    _forget()
-    trial = replace(_of_noise(), canaries=10)
-    before = bound_to(trial, "open")
-    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\n# another\n", "utf-8")
-    _forget()
-    assert (bound_to(trial, "open") != before) == stale
 
 
 # ---- damage --------------------------------------------------------------------------------------------------------
