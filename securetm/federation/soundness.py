@@ -60,6 +60,8 @@ def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
 def check_floor(plan: Plan, parties: int) -> None:
     """Refuses batches that every party would refuse; they say so by name only, and this says what to do."""
     profile = plan.make_profile()
+    if profile.budget is not None or parties < profile.minimum_parties:  # no batch is asked for, or no round takes place
+        return
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     questions = _of_some_words(plan)
     start = questions.model.start(questions.vocabulary, np.random.default_rng(0))

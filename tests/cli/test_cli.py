@@ -124,7 +124,7 @@ def test_a_run_that_learned_nothing_is_a_failure(workplace: Path, here: Path) ->
     """Noise in the place of words is drawn once: other noise over the same documents is more than the budget."""
     words = {*SHARED, *(word for words in FIVE.values() for word in words)}
     (workplace / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
-    (workplace / "lda.toml").write_text(PLAN.replace('"prodlda"', '"lda"').replace("batch = 24\n", ""), "utf-8")
+    (workplace / "lda.toml").write_text(PLAN.replace('"prodlda"', '"lda"').replace("batch = 40\n", ""), "utf-8")
     settings = ["lda.toml", "--topics", "3", "--vocabulary", "words.txt", "--rounds", "1", "--profile", "iftm"]
     first = securetm("run", *settings, "--epsilon", "8", "--out", "runs/first", "--json")
     again = securetm("run", *settings, "--epsilon", "7", "--out", "runs/again", "--json")
@@ -163,7 +163,7 @@ def test_settings_are_resolved_and_kept(demo: Said, here: Path) -> None:
     plan = json.loads(Path("runs/demo/run.json").read_text("utf-8"))["plan"]
     assert plan["seed"] == 3
     assert plan["model"]["settings"]["hidden"] == 8
-    assert plan["model"]["settings"]["batch"] == 24
+    assert plan["model"]["settings"]["batch"] == 40
     assert plan["model"]["settings"]["n_topics"] == 3
 
 

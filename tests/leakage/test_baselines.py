@@ -13,7 +13,7 @@ import pytest
 from securetm.leakage.audit import audit
 from securetm.leakage.plans import AuditPlan, audit_plan_names, read_audit_plan
 
-SHADOWS = 20
+SHADOWS = 30
 
 
 def baselines_of(name: str) -> AuditPlan:

@@ -29,7 +29,7 @@ from securetm.profiles import profile_names
 from .conftest import PARTIES, adversary, texts
 
 MODELS: Mapping[str, Mapping[str, Any]] = {
-    "prodlda": {"n_topics": 5, "hidden": 16, "batch": 20},
+    "prodlda": {"n_topics": 5, "hidden": 16, "batch": 34},
     "lda": {"n_topics": 5, "sweeps": 2},
     "sentence-lda": {"n_topics": 5, "sweeps": 2},
     "lda-matched": {"n_topics": 5, "sweeps": 2},
@@ -52,7 +52,7 @@ class Made:
 
     def __init__(self, place: Path) -> None:
         self.place, self.made = place, dict[tuple[str, str], RunFolder]()
-        self.parties = {name: Corpus.from_strings(texts(110, seed), name=name) for seed, name in enumerate(PARTIES)}
+        self.parties = {name: Corpus.from_strings(texts(160, seed), name=name) for seed, name in enumerate(PARTIES)}
         words = {word for corpus in self.parties.values() for word in corpus.vocabulary}
         (place / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
 

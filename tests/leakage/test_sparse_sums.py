@@ -97,7 +97,7 @@ def test_no_word_of_a_helper_is_taken_for_another_partys(counts: Mapping[str, Ru
 
 
 def test_a_gradients_empty_rows_tell_who_used_a_word(recorded: Recorded) -> None:
-    found = tried(recorded("masked", 20))
+    found = tried(recorded("masked", 25))
     assert share(found, ONE) == 1.0
     assert counted(found, EXACT).hits > 20
     assert counted(found, WHOSE).hits == 0

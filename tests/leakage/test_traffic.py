@@ -32,7 +32,7 @@ def unequal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def listened(recorded: Recorded, profile: str) -> View:
-    return view_of(recorded(profile, 20), LISTENER, ATTACK, 3)
+    return view_of(recorded(profile, 25), LISTENER, ATTACK, 3)
 
 
 def test_a_message_on_this_channel_is_its_length_and_nothing_else(recorded: Recorded) -> None:

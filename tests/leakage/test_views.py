@@ -79,7 +79,7 @@ def test_a_party_meets_only_its_own_messages_and_a_reader_none(recorded: Recorde
 
 def test_nothing_in_a_view_leads_to_a_folder(recorded: Recorded) -> None:
     """Every object that an attack can reach is walked: no path, no open store, no text that is a place on disk."""
-    folder = recorded("masked", 20)
+    folder = recorded("masked", 25)
     view = view_of(folder, ALL, dataclasses.replace(ATTACK, needs=ALL.sees, either=()), 2)
     places = {str(folder.path), str(folder.ledgers), folder.path.parent.name}
     met = 0
@@ -124,7 +124,7 @@ def test_rounds_are_spread_from_the_first_to_the_last(recorded: Recorded) -> Non
 
 def test_questions_are_read_with_their_terms(recorded: Recorded) -> None:
     for profile, grid in (("open", False), ("masked", True)):
-        known = asked(view_of(recorded(profile, 20), ALL, ATTACK, 3))
+        known = asked(view_of(recorded(profile, 25), ALL, ATTACK, 3))
         assert [one.question for one in known.values()] == ["train"] * 3
         assert [one.number for one in known.values()] == [0, 1, 2]
         assert all((one.step > 0) is grid for one in known.values())

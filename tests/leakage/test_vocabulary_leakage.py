@@ -57,7 +57,7 @@ def holders(parties: Mapping[str, Corpus], words: tuple[str, ...]) -> np.ndarray
 
 
 def test_a_list_sent_in_the_open_names_all_words_of_its_party(recorded: Recorded) -> None:
-    folder = recorded("open", 20)
+    folder = recorded("open", 25)
     found = judged(seen(folder), true(folder))
     assert share(found, WHOSE) == share(found, HELD) == share(found, RIGHT) == 1.0
     assert counted(found, WHOSE).of > 20
@@ -65,7 +65,7 @@ def test_a_list_sent_in_the_open_names_all_words_of_its_party(recorded: Recorded
 
 
 def test_a_sum_hides_whose_a_word_is_and_not_that_somebody_has_it(recorded: Recorded, parties: Mapping[str, Corpus]) -> None:
-    masked, unprotected = recorded("masked", 20), recorded("open", 20)
+    masked, unprotected = recorded("masked", 25), recorded("open", 25)
     found, in_the_open = judged(seen(masked), true(masked)), judged(seen(unprotected), true(unprotected))
     assert counted(found, WHOSE).hits == 0
     assert share(found, RIGHT) == 1.0
@@ -76,7 +76,7 @@ def test_a_sum_hides_whose_a_word_is_and_not_that_somebody_has_it(recorded: Reco
 
 
 def test_helpers_take_their_own_words_out_of_the_sum(recorded: Recorded) -> None:
-    folder = recorded("masked", 20)
+    folder = recorded("masked", 25)
     alone, helped = (judged(seen(folder, helpers), true(folder, helpers)) for helpers in (0, 2))
     assert share(helped, HELD) > share(alone, HELD)
     assert share(helped, RIGHT) > 0.9  # a helper's held-out documents are not taken out
@@ -85,7 +85,7 @@ def test_helpers_take_their_own_words_out_of_the_sum(recorded: Recorded) -> None
 
 @pytest.mark.parametrize("profile", ["open", "masked"])
 def test_random_numbers_name_nothing(recorded: Recorded, profile: str) -> None:
-    folder = recorded(profile, 20)
+    folder = recorded(profile, 25)
     view = of_chance(seen(folder), 5)
     assert ATTACK.attack(view, {"rounds": 1}) == Told(dict.fromkeys(PARTIES, frozenset()), frozenset())
     found = judged(view, true(folder))
@@ -93,7 +93,7 @@ def test_random_numbers_name_nothing(recorded: Recorded, profile: str) -> None:
 
 
 def test_a_table_says_in_how_many_parties_each_word_is(recorded: Recorded, parties: Mapping[str, Corpus]) -> None:
-    view = seen(recorded("masked", 20))
+    view = seen(recorded("masked", 25))
     (table,) = totals(view)
     found = tabled(table.blocks, 1000, len(PARTIES))
     assert found is not None
