@@ -18,6 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
 import securetm
+from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
 from securetm.errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
@@ -333,7 +334,7 @@ def _spent(case: _Case, found: Measured) -> str:
 
 
 def _amount(amount: int, of: str) -> str:
-    return f"{amount:,} {of if amount != 1 else of.removesuffix('s')}"
+    return counted(amount, of.removesuffix("s"), of)
 
 
 def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None = None) -> tuple[str, ...]:

@@ -12,20 +12,9 @@ from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFitted, Not
 from securetm.models.estimator import Estimator, as_documents, held_back
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.tally import SumTally
+from tests.models.trained_by_hand import VOCABULARY, WORDS, planted
 
 torch.set_num_threads(1)
-WORDS = 60
-VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
-
-
-def planted(documents=240, seed=0):
-    """Documents of one of three topics, each with twenty words of its own."""
-    rng = np.random.default_rng(seed)
-    topic = np.arange(documents) % 3
-    counts = rng.poisson(0.05, (documents, WORDS))
-    for i, t in enumerate(topic):
-        counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
-    return as_documents(sparse.csr_array(counts), VOCABULARY), topic
 
 
 def model(**settings):

@@ -1,10 +1,7 @@
-"""Documents whose sentences have topics of their own, and what a round of them counts. It tests nothing itself."""
+"""Documents whose sentences have topics of their own, and the samplers that they are drawn with. It tests nothing itself."""
 
 import numpy as np
 import pytest
-
-from securetm.contracts import Answer
-from securetm.tally import SumTally
 
 from .sentence_laws import spoken
 
@@ -23,16 +20,3 @@ def planted(documents=160, seed=0, longest=12):
         found.append([list(20 * z + rng.integers(0, 20, rng.integers(2, longest))) for z in topic])
         topics.append(np.bincount(topic, minlength=3) / len(topic))
     return spoken(found, WORDS), np.array(topics)
-
-
-def counts_of(model, state, documents, memory):
-    query = model.query(state)
-    tally = SumTally(query.terms)
-    query.answer(documents, tally, memory, np.random.default_rng(0))
-    return tally.blocks()["counts"]
-
-
-def rounds(model, state, documents, memory, number):
-    for _ in range(number):
-        state = model.update(state, Answer({"counts": counts_of(model, state, documents, memory)}))
-    return state

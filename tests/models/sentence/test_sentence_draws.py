@@ -14,8 +14,9 @@ from securetm.models.gibbs.draws import Assignments
 from securetm.models.sentence import sentence_proposals, sentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.tally import SumTally
+from tests.models.trained_by_hand import counts_of, rounds
 
-from .planted import SAMPLERS, SWEEPS, WORDS, counts_of, planted, rounds
+from .planted import SAMPLERS, SWEEPS, WORDS, planted
 from .sentence_laws import ETA, chain, distance, drawn, exact, paper_document, paper_words, posterior, spoken
 
 SMALL = {

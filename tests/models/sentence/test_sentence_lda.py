@@ -11,8 +11,9 @@ from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.gibbs.lda import LDA
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.sentence.sentences import Sentences
+from tests.models.trained_by_hand import counts_of, rounds
 
-from .planted import SAMPLERS, WORDS, counts_of, planted, rounds
+from .planted import SAMPLERS, WORDS, planted
 from .sentence_laws import spoken
 
 # ---- what is learned ---------------------------------------------------------------------------------------------------

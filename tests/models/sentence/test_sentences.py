@@ -9,8 +9,9 @@ from securetm.models.estimator import as_documents
 from securetm.models.gibbs.draws import NEVER, Assignments
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.sentence.sentences import Sentences
+from tests.models.trained_by_hand import rounds
 
-from .planted import WORDS, planted, rounds
+from .planted import WORDS, planted
 from .sentence_laws import copies_of, spoken
 
 

@@ -1,0 +1,34 @@
+"""Documents of three planted topics, and rounds of a model that answers with counts, without a federation. It holds no tests."""
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Answer
+from securetm.models.estimator import as_documents
+from securetm.tally import SumTally
+
+WORDS = 60
+VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
+
+
+def planted(documents=240, seed=0):
+    """Documents of one of three topics, each with twenty words of its own."""
+    rng = np.random.default_rng(seed)
+    topic = np.arange(documents) % 3
+    counts = rng.poisson(0.05, (documents, WORDS))
+    for i, t in enumerate(topic):
+        counts[i, 20 * t : 20 * t + 20] += rng.poisson(1.0, 20)
+    return as_documents(sparse.csr_array(counts), VOCABULARY), topic
+
+
+def counts_of(model, state, documents, memory):
+    query = model.query(state)
+    tally = SumTally(query.terms)
+    query.answer(documents, tally, memory, np.random.default_rng(0))
+    return tally.blocks()["counts"]
+
+
+def rounds(model, state, documents, memory, number):
+    for _ in range(number):
+        state = model.update(state, Answer({"counts": counts_of(model, state, documents, memory)}))
+    return state
