@@ -186,10 +186,21 @@ def read_evidence(folder: Path) -> tuple[Evidence, ...]:
     return tuple(read_kept(path) for path in sorted(folder.glob("*.json")))
 
 
+def table_in(path: Path, where: str) -> dict[str, Any]:
+    """What a file of kept results holds, or a letter that it is none."""
+    try:
+        plain = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise DamagedEvidence(where, f"{type(problem).__name__}: {problem}"[:200]) from problem
+    if not isinstance(plain, dict):
+        raise DamagedEvidence(where, "it holds no table of results")
+    return plain
+
+
 def read_kept(path: Path) -> Evidence:
     """One file of evidence, with everything in it checked."""
+    kept = table_in(path, path.name)
     try:
-        kept = json.loads(path.read_text("utf-8"))
         results = kept.pop("findings")
         if not isinstance(results, list):
             raise DamagedEvidence(path.name, "its findings are no list")

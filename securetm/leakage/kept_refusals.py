@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from securetm.errors import DamagedEvidence, NotFound, SecuretmError
+from securetm.leakage.evidence import table_in
 from securetm.leakage.evidence_hashes import (
     ACCOUNTING,
     AGGREGATION,
@@ -85,8 +86,8 @@ def refusals_of(profile: str, folder: Path) -> KeptRefusals | None:
 def read_refusals_in(path: Path) -> KeptRefusals:
     """One file of refusals, with everything in it checked."""
     where = f"{FOLDER}/{path.name}"
+    plain = table_in(path, where)
     try:
-        plain = json.loads(path.read_text("utf-8"))
         refusals = tuple(into(Refusal, one, where) for one in plain.pop("refusals"))
         kept = into(KeptRefusals, {**plain, "refusals": ()}, where)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, SecuretmError) as problem:

@@ -286,3 +286,11 @@ def test_stale_lies_are_said_to_be_and_count_as_not_tried(tmp_path: Path) -> Non
     assert "stale: what parties and the coordinator" in " ".join(
         securetm("threats", "masked_strict", "--evidence", str(tmp_path)).err.replace("│", " ").split()
     )
+
+
+@pytest.mark.parametrize("text", ["[]", "7", '"refusals"', "null"])
+def test_a_file_that_holds_no_table_is_called_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "masked.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(DamagedEvidence, match="it holds no table of results"):
+        kept_refusals.read_refusals_in(path)

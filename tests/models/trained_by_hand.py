@@ -1,4 +1,4 @@
-"""Documents of three planted topics, and rounds of a model that answers with counts, without a federation. It holds no tests."""
+"""Documents of three planted topics, and rounds of a model that answers with counts, without federation. It holds no tests."""
 
 import numpy as np
 from scipy import sparse
