@@ -1,13 +1,13 @@
 """What a kept result is bound to: hashes of all that made it and was held against it. It runs none of that.
 
-It reads source files as text and imports no attack, so that evidence can be looked up in a moment. Installed packages, whose
-docstrings the demonstration documents are, have no hash here: under other versions of them figures may be others.
+It reads source files without running them and imports no attack, so that evidence can be looked up in a moment. Comments,
+docstrings and layout have no part in a hash. Installed packages, whose docstrings the demonstration documents are, have no hash
+here: under other versions of them figures may be others.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import securetm
 from securetm.leakage.plans import Trial
+from securetm.leakage.source_code import code_of
 from securetm.shelf import toml_on
 from securetm.tables import digest
 
@@ -40,7 +41,6 @@ _LYING = {"liars": "leakage.lying", "meddled": "leakage.meddling"}  # setting of
 _TRYING = ("leakage.refusals", "leakage.refused_moves")
 _REFUSING = ("federation.party", "federation.coordinator")
 _JUDGES = ("leakage.intervals", "leakage.findings", "leakage.truth", "leakage.controls")
-_MENTION = re.compile(r"from\s+securetm\.([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)|\bsecuretm\.(\w[\w.]*)")
 
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:
@@ -120,8 +120,8 @@ def _file(folder: str, name: str, below: str = "") -> str:
 
 
 def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
-    """The hash of modules and of all that they import, directly or not, inside these folders of securetm."""
-    return _hashed(f"{name}\n".encode() + _path(name).read_bytes() for name in closure(modules, within))
+    """The hash of what modules do and all that they import, directly or not, inside these folders of securetm."""
+    return _hashed(f"{name}\n".encode() + code_of(_path(name)).digest for name in closure(modules, within))
 
 
 def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
@@ -136,14 +136,9 @@ def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-@cache
 def _named_in(path: Path) -> frozenset[str]:
     """The modules of securetm that a file names, wherever in it: imports at the top, inside functions, and as text."""
-    found = set()
-    for package, names, dotted in _MENTION.findall(path.read_text("utf-8")):
-        among = [f"{package}.{name}" for name in re.findall(r"\w+", names)] if package else []
-        found |= {module for mention in (*among, package or dotted) if (module := _module(mention))}
-    return frozenset(found)
+    return frozenset(module for mention in code_of(path).mentions if (module := _module(mention)))
 
 
 def _module(mention: str) -> str:

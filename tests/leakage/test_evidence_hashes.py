@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.leakage import evidence_hashes
+from securetm.leakage import evidence_hashes, source_code
 from securetm.leakage.evidence_hashes import bound_to, closure
 from securetm.leakage.plans import Trial, read_audit_plan
 
@@ -56,7 +56,7 @@ def _forget() -> None:
         evidence_hashes._parts,
         evidence_hashes._corpus_hash,
         evidence_hashes._judging_hash,
-        evidence_hashes._named_in,
+        source_code.code_of,
     ):
         cached.cache_clear()
 
@@ -93,10 +93,60 @@ def test_what_a_changed_file_makes_stale(copied: Path, changed: str, what: set[s
     _forget()
     before = bound_to(_of_noise(), "dp-local")
     assert set(before) == BOUND | {"accounting"}
-    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\n# another\n", "utf-8")
+    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\nANOTHER = 1\n", "utf-8")
     _forget()
     after = bound_to(_of_noise(), "dp-local")
     assert {name for name in before if before[name] != after[name]} == what
+
+
+def _reworded(path: Path) -> None:
+    """The same code with another docstring, a comment more and a line more."""
+    path.write_text('"""Other words."""\n\n# a comment\n' + path.read_text("utf-8").split('"""', 2)[2], "utf-8")
+
+
+@pytest.mark.parametrize("changed", ["accounting/losses.py", "mechanisms/gaussian_noise.py", "leakage/attack.py", "tally.py"])
+def test_other_words_about_the_same_code_make_nothing_stale(copied: Path, changed: str) -> None:
+    _forget()
+    before = bound_to(_of_noise(), "dp-local")
+    _reworded(copied / changed)
+    _forget()
+    assert bound_to(_of_noise(), "dp-local") == before
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("x = 1", "x = 1  # why", True),
+        ("x = (1 +\n 2)", "x = 1 + 2", True),
+        ('def f():\n    """Says."""\n    return 1', "def f():\n    return 1", True),
+        ('class A:\n    """Says."""\n    x = 1', 'class A:\n    """Says else."""\n    x = 1', True),
+        ("x = 1", "x = 2", False),
+        ("x = 1", 'x = "1"', False),
+        ("x = 1", "x = 1.0", False),
+        ("x = 1", "x = True", False),
+        ("x = b'a'", "x = 'a'", False),
+        ("x = ''", "x = None", False),
+        ("x = f(a)", "x = f(*a)", False),
+        ("x = [1, 2]", "x = [[1], 2]", False),
+        ("def f(a, *, b): ...", "def f(a, b): ...", False),
+        ("def f(*, b=None): ...", "def f(*, b): ...", False),
+        ('x = 1\n"""Not a docstring."""', "x = 1", False),
+        ("a < b < c", "a < b > c", False),
+        ("def f(): return", "def f(): return None", False),
+    ],
+)
+def test_only_what_code_does_is_in_its_digest(tmp_path: Path, one: str, other: str, same: bool) -> None:
+    for name, text in (("one.py", one), ("other.py", other)):
+        (tmp_path / name).write_text(text + "\n", "utf-8")
+    digests = [source_code.code_of(tmp_path / name).digest for name in ("one.py", "other.py")]
+    assert (digests[0] == digests[1]) == same
+
+
+def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_path: Path) -> None:
+    text = "import os\n\nasync def f[T](a: T, /, *b, c=1, **d):\n" if False else "def f(a, /, *b, c=1, **d):\n"
+    text += "    with open(a) as g, h: yield f'{a!r:>{c}} b'\n    match a:\n        case [1, *x] if x: return None\n"
+    (tmp_path / "known.py").write_text(text, "utf-8")
+    assert source_code.code_of(tmp_path / "known.py").digest.hex()[:16] == "1291f2b5d76500a6"
 
 
 @pytest.mark.parametrize(("setting", "lies"), [("liars", "leakage/lying.py"), ("meddled", "leakage/meddling.py")])
@@ -104,7 +154,7 @@ def test_a_result_is_bound_to_who_lied_for_it(copied: Path, setting: str, lies: 
     _forget()
     trial = replace(_of_noise(), **{setting: 1})
     before = bound_to(trial, "open")
-    (copied / lies).write_text((copied / lies).read_text("utf-8") + "\n# another\n", "utf-8")
+    (copied / lies).write_text((copied / lies).read_text("utf-8") + "\nANOTHER = 1\n", "utf-8")
     _forget()
     assert bound_to(trial, "open")["attack"] != before["attack"]
 
@@ -114,6 +164,6 @@ def test_made_documents_are_bound_to_what_makes_them(copied: Path, changed: str,
     _forget()
     trial = replace(_of_noise(), canaries=10)
     before = bound_to(trial, "open")
-    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\n# another\n", "utf-8")
+    (copied / changed).write_text((copied / changed).read_text("utf-8") + "\nANOTHER = 1\n", "utf-8")
     _forget()
     assert (bound_to(trial, "open") != before) == stale

@@ -14,7 +14,7 @@ import pytest
 
 from securetm.errors import DamagedEvidence
 from securetm.federation.folder import Unwatched
-from securetm.leakage import evidence_hashes, kept_refusals, refusals, refused_moves
+from securetm.leakage import evidence_hashes, kept_refusals, refusals, refused_moves, source_code
 from securetm.leakage.evidence import read_evidence
 from securetm.leakage.evidence_hashes import refusals_bound_to
 from securetm.leakage.findings import Refusal
@@ -126,7 +126,7 @@ def _forget() -> None:
         evidence_hashes._parts,
         evidence_hashes._trying_hash,
         evidence_hashes._federation_hash,
-        evidence_hashes._named_in,
+        source_code.code_of,
     ):
         cached.cache_clear()
 
@@ -168,7 +168,7 @@ def test_what_a_changed_file_makes_stale(copied: Path, changed: str, said: str) 
     before = made(LIE, profile="dp-distributed")
     assert stale_refusals(before) == ()
     text = (copied / changed).read_text("utf-8")
-    (copied / changed).write_text(f"{text}\n# another\n", "utf-8")
+    (copied / changed).write_text(f"{text}\nANOTHER = 1\n", "utf-8")
     _forget()
     assert (f"{said} changed since" in stale_refusals(before)) if said else not stale_refusals(before)
     (copied / changed).write_text(text, "utf-8")
