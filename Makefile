@@ -10,10 +10,10 @@ demo: $(READY)
 	$(BIN)/securetm run
 
 test: $(READY) lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes says how busy the machine is
-settings.load_profile("untimed")
+from tests.skips import pytest_addoption, pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
+
+# How long an example takes says how busy the machine is. The same examples come each time: whoever looks for new ones gives
+# `--hypothesis-profile=search`.
+settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile("search", deadline=None)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")
