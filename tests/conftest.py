@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.skips import pytest_addoption, pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
+pytest_plugins = ("tests.repeatable", "tests.skips")
 
 # How long an example takes says how busy the machine is. The same examples come each time: whoever looks for new ones gives
 # `--hypothesis-profile=search`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from securetm.corpus.docstrings import docstring_parties, docstrings_in
 from securetm.corpus.plain_prose import prose
 from securetm.errors import TooFewPackages
 from tests.corpus.generated import check
+from tests.effort import worked
 
 SOURCE = b'''
 """Module."""
@@ -132,9 +132,10 @@ def test_nothing_is_imported(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_all_five_parties(tmp_path: Path) -> None:
     parties = docstring_parties(cache=tmp_path)
-    start = time.perf_counter()
-    again = docstring_parties(cache=tmp_path)
-    assert time.perf_counter() - start < 0.5
+    again = {}
+    assert (
+        worked(lambda: again.update(docstring_parties(cache=tmp_path))) < 5
+    )  # what is kept is not read from the packages again
     if len(parties) == 5:
         least = {"standard library": 1_000, "numpy": 900, "scipy": 2_000, "torch": 5_000, "scikit-learn": 1_500}
         assert all(len(parties[party]) > n for party, n in least.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from securetm.corpus.stop_words import ENGLISH
 from securetm.corpus.tokeniser import Tokeniser, _own_pattern, prune
 from securetm.errors import BadSetting
 from tests.corpus.generated import check, sentences_of
+from tests.effort import worked
 
 ALL = Tokeniser(stop_words="none", min_length=1)
 
@@ -89,10 +89,7 @@ def test_ascii_texts_take_a_shorter_way_to_the_same_words(text: str) -> None:
     "text", ["." * 200_000 + "x", "?!" * 100_000 + "x", "." + ")" * 200_000, "\n" + " " * 200_000, "a'" * 100_000]
 )
 def test_no_text_takes_long(text: str) -> None:
-    start = time.perf_counter()
-    ALL.pieces(text)
-    ALL.pieces(text + "é")
-    assert time.perf_counter() - start < 2.0  # the quadratic rule took minutes
+    assert worked(lambda: [ALL.pieces(text), ALL.pieces(text + "é")]) < 20  # the quadratic rule took minutes
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -47,7 +49,10 @@ def test_both_train_by_turns_and_are_judged_alike() -> None:
 
 
 @pytest.mark.usefixtures("_synthetic")
-def test_ours_never_gets_more_time_than_it_is_given() -> None:
+def test_ours_never_gets_more_time_than_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of the test's own, on which each round takes a hundredth of a second."""
+    ticks = itertools.count()
+    monkeypatch.setattr(bench_lda, "time", SimpleNamespace(perf_counter=lambda: next(ticks) / 100))
     _, train, judge = bench_lda._corpus(200)
     ours = bench_lda.Ours(train, bench_lda.Case(TOMOTOPY, 3, 1, (1,)))
     ours.advance(0.2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
+from tests.effort import worked
 from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, desk
 from tests.mechanisms.noisy import COUNTS
 
@@ -103,9 +103,7 @@ def test_noise_comes_after_it() -> None:
 def test_a_million_values_take_little_time() -> None:
     terms, vector = replace(REAL, layout=(Block("a", (1_000_000,)),)), np.ones(1_000_000, np.float32)
     Rotation().on_vector(vector, terms, desk())
-    start = perf_counter()
-    Rotation().on_vector(vector, terms, desk())
-    assert perf_counter() - start < 0.5
+    assert worked(lambda: Rotation().on_vector(vector, terms, desk())) < 5  # a product with the matrix takes hours
 
 
 def test_behind_the_grid_it_is_refused() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +15,7 @@ from securetm.models.matching.matching import (
     integrated,
     similarities,
 )
+from tests.effort import worked
 
 A = np.array([0.5, 0.3, 0.2, 0.0])
 B = np.array([0.4, 0.0, 0.2, 0.4])
@@ -93,10 +92,9 @@ def test_a_topic_is_itself_to_the_last_bit() -> None:
 def test_all_pairs_of_many_topics_take_a_moment() -> None:
     topics = np.random.default_rng(0).gamma(0.05, size=(400, 20_000))
     similarities(topics[:2], topics[:2], 100)  # compiled
-    begun = time.perf_counter()
-    found = similarities(topics, topics, 100)
-    assert time.perf_counter() - begun < 5
-    assert found.shape == (400, 400)
+    found = []
+    assert worked(lambda: found.append(similarities(topics, topics, 100))) < 50
+    assert found[0].shape == (400, 400)
 
 
 # ---- Algorithm 3 -----------------------------------------------------------------------------------------------------

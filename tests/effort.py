@@ -1,0 +1,29 @@
+"""How much of a processor something takes: seconds of work, of which a busy machine makes no more. It tests nothing itself.
+
+Bounds are ten times or more what is needed, and far below what the fault beside each of them takes.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+
+
+def worked(action: Callable[[], object]) -> float:
+    """Seconds of processor time that this process spends on it, in all its threads."""
+    begun = time.process_time()
+    action()
+    return time.process_time() - begun
+
+
+def worked_elsewhere(action: Callable[[], object]) -> float:
+    """Seconds of processor time of the processes that it starts and waits for."""
+    begun = _children()
+    action()
+    return _children() - begun
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
