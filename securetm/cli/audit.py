@@ -104,11 +104,11 @@ def _check_evidence(evidence: Path | None) -> None:
 
 def _check_empty(keep: Path | None) -> None:
     """The runs of two audits in one folder could not be told apart, nor by which version they were made."""
-    from securetm.reports.writing import private_folder
+    from securetm.reports.writing import make_private
 
     if keep is None:
         return
-    private_folder(keep, parents=True)
+    make_private(keep, parents=True)
     if any(keep.iterdir()):
         raise KeepsAlready(str(keep))
 

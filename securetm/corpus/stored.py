@@ -17,6 +17,7 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, UnlikeParts, Unreadable
+from securetm.private_files import make_folder, writing
 
 VERSION = 1
 _STRINGS = ("vocabulary", "labels", "parties", "dates")
@@ -24,7 +25,7 @@ _NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "pers
 
 
 def save_corpus(corpus: Corpus, path: Path) -> None:
-    """Writes the corpus; the same corpus gives the same bytes."""
+    """Writes the corpus, for its owner alone to read; the same corpus gives the same bytes."""
     arrays: dict[str, Array] = {"version": np.array([VERSION]), "skipped": np.array([corpus.skipped])}
     arrays |= {f"counts.{part}": getattr(corpus.counts, part) for part in ("data", "indices", "indptr")}
     arrays |= {column: getattr(corpus, column) for column in _NUMBERS if getattr(corpus, column) is not None}
@@ -33,7 +34,7 @@ def save_corpus(corpus: Corpus, path: Path) -> None:
             arrays |= _packed(column, [str(entry) for entry in getattr(corpus, column)])
     arrays |= _packed("names", [corpus.name, corpus.people])
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         _replace(path, arrays)
     except OSError as fault:
         raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
@@ -42,7 +43,7 @@ def save_corpus(corpus: Corpus, path: Path) -> None:
 def _replace(path: Path, arrays: dict[str, Array]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with beside.open("wb") as file:
+        with writing(beside) as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub mistakes the arrays for its keywords
             file.flush()
             os.fsync(file.fileno())

@@ -44,6 +44,25 @@ class CannotWrite(Misuse):
 
 
 @dataclass(eq=False)
+class OpenToOthers(Misuse):
+    """others on this machine may {what} {path} (mode {mode}), and it holds what only its owner may see"""
+
+    path: str
+    what: str
+    mode: str
+    hint = "if nobody has looked into it or changed it, close it: chmod -R go= {path}"
+
+
+@dataclass(eq=False)
+class OwnedByAnother(Misuse):
+    """{path} belongs to another account (number {owner}), which can read and change what is in it"""
+
+    path: str
+    owner: int
+    hint = 'run as that account; or, if it is to be yours: chown -R "$(id -u)" {path}'
+
+
+@dataclass(eq=False)
 class RunExists(Misuse):
     """{path} already holds a run"""
 

@@ -19,6 +19,7 @@ from securetm.federation.paying import settled
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
+from securetm.private_files import check_private, private_file, private_folder
 from securetm.tables import digest, require
 
 RUN, RESULT, MODEL = "run.json", "result.json", "model.safetensors"
@@ -86,7 +87,7 @@ def check_free(path: Path) -> None:
     if (path / RUN).exists():
         raise RunExists(str(path))
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        private_folder(path)
     except OSError as problem:
         raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
@@ -154,6 +155,7 @@ def reopen(path: Path) -> RunFolder:
     """A run that was begun before, by its folder."""
     if not (path / RUN).is_file():
         raise NotARun(str(path), "run")
+    check_private(path)
     facts = read_json(path / RUN)
     try:
         tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
@@ -174,7 +176,8 @@ def result_of(path: Path) -> dict[str, Any]:
 @contextmanager
 def alone_in(path: Path) -> Iterator[None]:
     """Two processes in one run would overwrite each other's checkpoints."""
-    with (path / "lock").open("w") as lock:
+    private_file(path / "lock")
+    with (path / "lock").open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:

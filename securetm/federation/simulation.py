@@ -35,6 +35,7 @@ from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.models.quality import diversity, top_words
 from securetm.models.stored_model import write_model
 from securetm.plans import Plan, read_plan
+from securetm.private_files import check_private
 
 
 def federate(
@@ -70,12 +71,18 @@ def make_party(folder: RunFolder, name: str) -> Party:
     """One party from its own folder, as a worker or this process runs it."""
     _one_thread(folder.plan)
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
-    store, corpus = PartyStore(folder.party(name), synced=False), Corpus.load(folder.party(name) / "corpus.npz")
+    store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
     profile = folder.plan.make_profile()
     party = Party(
         name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name)
     )
     return replace(party, run=folder.name)
+
+
+def documents_of(folder: RunFolder, name: str) -> Corpus:
+    """A party's documents, out of its own folder."""
+    check_private(folder.party(name) / "corpus.npz")
+    return Corpus.load(folder.party(name) / "corpus.npz")
 
 
 def _one_thread(plan: Plan) -> None:

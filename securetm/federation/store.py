@@ -20,6 +20,7 @@ from safetensors.numpy import save
 
 from securetm.contracts import Array, State
 from securetm.errors import AnotherCohort, AskedTooOften, CannotWrite, DamagedStore
+from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
 COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
@@ -62,7 +63,10 @@ class Drawer:
     """
 
     def __init__(self, path: Path, tables: str, *, synced: bool = True) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with _writable(path):
+            private_folder(path.parent)
+            private_file(path)
+            check_database(path)
         self.path = path
         self._synced = synced
         self._open = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -76,6 +80,7 @@ class Drawer:
         """What was put there."""
         found = self.rows("SELECT value FROM cupboard WHERE key = ?", key)
         if found and found[0][0] == _BESIDE:
+            check_private(self._beside(key))
             return self._beside(key).read_bytes()
         return bytes(found[0][0]) if found else None
 
@@ -214,8 +219,10 @@ def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:
 
 
 def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What `write_arrays` wrote; bare, another file's arrays without facts."""
+    """What `write_arrays` wrote, if nobody else could change it; bare, another file's arrays without facts."""
     try:
+        if not bare:
+            check_private(path)
         with safe_open(str(path), framework="numpy") as stored:
             facts = {} if bare else json.loads(stored.metadata()["facts"])
             return {name: stored.get_tensor(name) for name in stored.keys()}, facts  # noqa: SIM118
@@ -224,11 +231,11 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
 
 
 def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
-    """The whole file or none of it; synced, even if the machine stops meanwhile."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    """The whole file or none of it, for its owner alone; synced, even if the machine stops meanwhile."""
+    with _writable(path):
+        make_folder(path.parent)
         beside = path.with_name(path.name + ".new")
-        with beside.open("wb") as stream:
+        with writing(beside) as stream:
             stream.write(content)
             stream.flush()
             if synced:
@@ -236,6 +243,12 @@ def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
         beside.replace(path)
         if synced:
             _sync_folder(path.parent)
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as problem:
         raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
@@ -256,6 +269,7 @@ def write_json(path: Path, content: Any) -> None:
 def read_json(path: Path) -> Any:
     """A JSON document, or a letter about what is wrong with it."""
     try:
+        check_private(path)
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as problem:
         raise DamagedStore(str(path), str(problem)) from problem

@@ -23,6 +23,7 @@ from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.simulation import spent_by, train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
+from securetm.federation.store import write_bytes
 from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
 from securetm.leakage.lying import Liars, Lies
@@ -69,8 +70,7 @@ class Demonstrations:
         whole = Corpus.concat(list(self._documents(unlisted).values()))
         words = prune(whole, max_words=unlisted.vocabulary.max_words, min_df=unlisted.vocabulary.min_documents)
         path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
-        self.place.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(words), "utf-8")
+        write_bytes(path, "\n".join(words).encode())
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
     def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Liars) -> RunFolder:

@@ -23,6 +23,7 @@ from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
 from securetm.federation.sources import corpora_of
+from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Transcript
 from securetm.leakage.findings import Refusal
 from securetm.leakage.reading import TOTAL
@@ -65,8 +66,7 @@ def _listed(rules: Profile, corpora: Mapping[str, Corpus], place: Path) -> Mappi
         return {}
     words = prune(Corpus.concat(list(corpora.values())), max_words=_WORDS, min_df=1)
     path = place / f"{rules.name}-words.txt"
-    place.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(words), "utf-8")
+    write_bytes(path, "\n".join(words).encode())
     return {"vocabulary.source": "file", "vocabulary.file": str(path)}
 
 

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from securetm.contracts import State
 from securetm.errors import BadSetting, CannotWrite, DamagedModel, NewerModel, NotFound, OtherModel
+from securetm.private_files import writing
 
 VERSION = 1
 _KIND = "securetm topic model"
@@ -23,13 +24,15 @@ M = TypeVar("M")
 
 
 def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
-    """Writes the file whole or not at all."""
+    """Writes the file whole or not at all, for its owner alone to read."""
     settings = {f.name: getattr(model, f.name) for f in fields(model)}
     facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings)}
     half = path.with_name(path.name + ".part")
     arrays = {name: np.ascontiguousarray(values) for name, values in state.items()}
     try:
-        save_file(arrays, half, {**facts, "vocabulary": json.dumps(vocabulary)})
+        whole = save(arrays, {**facts, "vocabulary": json.dumps(vocabulary)})
+        with writing(half) as stream:
+            stream.write(whole)
         half.replace(path)
     except (OSError, SafetensorError) as problem:
         raise CannotWrite(str(path), str(problem)) from problem

@@ -19,7 +19,7 @@ from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.reports.audit_soundness import check_audit, check_curve, check_measured, check_refusal, sound_values
 from securetm.reports.findings import record
 from securetm.reports.letters import printable
-from securetm.reports.writing import private_folder, write_report
+from securetm.reports.writing import make_private, write_report
 from securetm.tables import into, require
 
 AUDITS = "audits"  # where the folder of a run keeps what was found of it
@@ -32,7 +32,7 @@ _MOST_SAID = 400  # letters of a complaint: it may quote what is wrong
 def write_record(audit: Audit, folder: Path, examples: int) -> Path:
     """Keeps the audit in the folder of the run that it tried, for its owner; a later audit of the same plan takes its place."""
     path = folder / AUDITS / f"{audit.plan}.json"
-    private_folder(path.parent)
+    make_private(path.parent)
     write_report(path, json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False) + "\n", private=True)
     return path
 

@@ -11,24 +11,27 @@ import tempfile
 from pathlib import Path
 
 from securetm.errors import CannotWriteReport
+from securetm.private_files import FILE, private_folder
 
 
 def write_report(path: Path, text: str, *, private: bool = False) -> None:
     """Writes the file; a place that is not there, or may not be written to, is said so."""
     try:
-        here = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
+        here = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE if private else 0o666)
         with open(here, "wb") as file:
             if private and stat.S_ISREG(os.fstat(here).st_mode):
-                os.fchmod(here, 0o600)  # also where it was there before
+                os.fchmod(here, FILE)  # also where it was there before
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as problem:
         raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
 
 
-def private_folder(path: Path, *, parents: bool = False) -> None:
-    """Makes a folder that nobody else can look into; one that is there keeps its rights."""
+def make_private(path: Path, *, parents: bool = False) -> None:
+    """Makes a folder that nobody else can look into, and refuses one into which others can."""
+    if not parents and not path.parent.is_dir():
+        raise CannotWriteReport(str(path), "its folder is not there")
     try:
-        path.mkdir(mode=0o700, parents=parents, exist_ok=True)
+        private_folder(path)
     except OSError as problem:
         raise CannotWriteReport(str(path), problem.strerror or type(problem).__name__) from problem
 

@@ -26,6 +26,7 @@ from securetm.errors import (
     LedgerUnwritten,
     SecuretmError,
 )
+from securetm.private_files import check_database, make_folder, private_file, writing
 
 VERSION = 1
 WAIT = 60.0  # seconds for another process to finish its entry
@@ -57,6 +58,7 @@ class LedgerFile:
         if not path.exists():
             _create(path, first)
         _check_readable(path)
+        check_database(path)  # whoever can change it can give back what was spent; a copy to look at may be anybody's
         file = LedgerFile(path, _connect(path, "mode=rw"), writable=True)
         with file._closed_if_refused():
             file._begin()
@@ -202,7 +204,7 @@ def _create(path: Path, first: Content) -> None:
     if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both since
         raise LedgerDamaged(str(path), f"the file is gone, and entries in {path.name}-wal are left of it")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as beside:
             _write_new(Path(beside) / path.name, first)
             os.link(Path(beside) / path.name, path)
@@ -214,6 +216,7 @@ def _create(path: Path, first: Content) -> None:
 
 
 def _write_new(path: Path, first: Content) -> None:
+    private_file(path)  # and what SQLite puts beside it is nobody else's either
     opened = _connect(path, "mode=rwc")
     try:
         opened.execute("PRAGMA journal_mode=WAL")
@@ -227,7 +230,6 @@ def _write_new(path: Path, first: Content) -> None:
         raise _letter(path, problem) from problem
     finally:
         opened.close()  # which moves the write-ahead log into the file
-    path.chmod(0o600)  # and what SQLite puts beside it is nobody else's either
     _sync(path)
 
 
@@ -260,7 +262,8 @@ class _Copy(LedgerFile):
     def __init__(self, path: Path) -> None:
         self._folder = tempfile.TemporaryDirectory()
         for name in (path.name, path.name + "-wal"):
-            shutil.copyfile(path.with_name(name), Path(self._folder.name) / name)
+            with writing(Path(self._folder.name) / name) as copy, path.with_name(name).open("rb") as kept:
+                shutil.copyfileobj(kept, copy)
         super().__init__(path, _connect(Path(self._folder.name) / path.name, "mode=rw"), writable=False)
 
     def close(self) -> None:

@@ -142,6 +142,7 @@ def words(path: Path) -> None:
 
 def another_database(path: Path) -> None:
     path.unlink()
+    path.touch(0o600)
     with sqlite3.connect(path) as opened:
         opened.execute("CREATE TABLE entries (number INTEGER PRIMARY KEY)")
     opened.close()

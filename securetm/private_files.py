@@ -1,0 +1,73 @@
+"""Files and folders for their owner alone: made so from the first byte, whatever the umask, and checked when they are opened.
+
+It knows nothing of what is in them. What others may read or change is refused and never mended in silence: only its owner
+knows whether they did.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from securetm.errors import OpenToOthers, OwnedByAnother
+
+FOLDER, FILE = 0o700, 0o600
+_READ, _CHANGE = stat.S_IRGRP | stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH
+_BESIDE = ("-wal", "-shm", "-journal")  # what SQLite puts beside a database, with the database's own mode
+
+
+def make_folder(path: Path) -> None:
+    """Makes the folder, and what is missing above it, for its owner alone; what is there stays as it is."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(FOLDER, exist_ok=True)
+    if not path.is_dir():
+        path.mkdir(FOLDER)  # says what stands in its place
+
+
+def private_folder(path: Path) -> None:
+    """The same, and refuses a folder that others may look into; an empty one is closed, since nothing was in it to be seen."""
+    make_folder(path)
+    if _is_open(path) and not any(path.iterdir()):
+        path.chmod(FOLDER)
+    check_private(path)
+
+
+def private_file(path: Path) -> None:
+    """Makes an empty file where there is none, for what would make one as the umask says; checks one that is there."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE))
+    check_private(path)
+
+
+def check_database(path: Path) -> None:
+    """Checks a database, and the files that SQLite keeps beside it."""
+    for one in (path, *(path.with_name(path.name + end) for end in _BESIDE)):
+        if one.exists():
+            check_private(one)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A new file for its owner alone, in the place of one that is there."""
+    path.unlink(missing_ok=True)  # a mode that is changed does not close the file to whoever has it open
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE), "wb") as stream:
+        yield stream
+
+
+def check_private(path: Path) -> None:
+    """Refuses what group or others may read or change, and what belongs to somebody else."""
+    found = path.stat()
+    if found.st_uid != os.geteuid():
+        raise OwnedByAnother(str(path), found.st_uid)
+    if open_to := found.st_mode & (_READ | _CHANGE):
+        how = "read and change" if open_to & _READ and open_to & _CHANGE else "read" if open_to & _READ else "change"
+        raise OpenToOthers(str(path), how, f"{stat.S_IMODE(found.st_mode):04o}")
+
+
+def _is_open(path: Path) -> bool:
+    found = path.stat()
+    return found.st_uid == os.geteuid() and bool(found.st_mode & (_READ | _CHANGE))
