@@ -1,15 +1,18 @@
-"""Everything that the README tells people to type is typed here."""
+"""Everything that the README tells people to type is typed here, in one process: what starting one takes is another test's."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from securetm.leakage import plans
+
+from .cli.conftest import securetm, write_documents
+from .leakage.conftest import write_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -33,36 +36,50 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def securetm(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "securetm.cli.main", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+@pytest.fixture
+def here(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That folder is the current one."""
+    monkeypatch.chdir(desk)
+    return desk
 
 
-def test_the_commands(desk: Path) -> None:
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that is over in seconds under the name of the shipped one, which the slow suite carries out."""
+    write_documents(tmp_path / "documents.jsonl", 60)
+    small = write_plan(tmp_path / "quick.toml", tmp_path / "documents.jsonl", profiles=["open"], batch=2)
+    named = plans.toml_on
+    monkeypatch.setattr(
+        plans,
+        "toml_on",
+        lambda folder, name, *more, **settings: small if name == "quick" else named(folder, name, *more, **settings),
+    )
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_commands(here: Path) -> None:
     commands = [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
     assert len(commands) == 13
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "securetm"
-        ended = securetm(arguments, desk)
-        assert ended.returncode == 0, (command, ended.stderr)
+        ended = securetm(*arguments)
+        assert ended.code == 0, (command, ended.err)
 
 
-def test_the_plan(desk: Path) -> None:
+def test_the_plan(here: Path) -> None:
     (plan,) = blocks("toml")
-    (desk / "plan.toml").write_text(plan, "utf-8")
-    ended = securetm(["run", "plan.toml", "--out", "runs/plan", "--json"], desk)
-    assert ended.returncode == 0, ended.stderr
-    result = json.loads(ended.stdout)
-    assert result["parties"] == ["east", "north", "south", "west"]
-    assert result["rounds"] <= 40
+    (here / "plan.toml").write_text(plan, "utf-8")
+    ended = securetm("run", "plan.toml", "--out", "runs/plan", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.json["parties"] == ["east", "north", "south", "west"]
+    assert ended.json["rounds"] <= 40
 
 
-def test_the_python(desk: Path) -> None:
+def test_the_python(here: Path) -> None:
     (code,) = blocks("python")
-    ended = subprocess.run([sys.executable, "-c", code], cwd=desk, capture_output=True, text=True, check=False, timeout=300)
-    assert ended.returncode == 0, ended.stderr
-    assert "topics.safetensors" in {path.name for path in desk.iterdir()}
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    assert "topics.safetensors" in {path.name for path in here.iterdir()}
 
 
 def test_the_two_commands_are_targets_of_the_makefile() -> None:
