@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from securetm.contracts import Array, State
 from securetm.errors import AnotherCohort, AskedTooOften, CannotWrite, DamagedStore
+from securetm.models.tensor_file import packed
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
@@ -215,7 +214,7 @@ class PartyStore(Drawer):
 
 def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:
     """Named arrays and a few facts in one file, on disk before it is moved into place."""
-    write_bytes(path, save({n: np.asarray(a, order="C") for n, a in state.items()}, {"facts": json.dumps(dict(facts))}))
+    write_bytes(path, packed(state, {"facts": json.dumps(dict(facts))}))
 
 
 def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from securetm.contracts import State
 from securetm.errors import BadSetting, CannotWrite, DamagedModel, NewerModel, NotFound, OtherModel
+from securetm.models.tensor_file import packed
 from securetm.private_files import writing
 
 VERSION = 1
@@ -24,15 +24,13 @@ M = TypeVar("M")
 
 
 def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
-    """Writes the file whole or not at all, for its owner alone to read."""
+    """Writes the file whole or not at all, for its owner alone to read; the same model gives the same bytes."""
     settings = {f.name: getattr(model, f.name) for f in fields(model)}
-    facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings)}
+    facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings, sort_keys=True)}
     half = path.with_name(path.name + ".part")
-    arrays = {name: np.ascontiguousarray(values) for name, values in state.items()}
     try:
-        whole = save(arrays, {**facts, "vocabulary": json.dumps(vocabulary)})
         with writing(half) as stream:
-            stream.write(whole)
+            stream.write(packed(state, {**facts, "vocabulary": json.dumps(vocabulary)}))
         half.replace(path)
     except (OSError, SafetensorError) as problem:
         raise CannotWrite(str(path), str(problem)) from problem

@@ -15,7 +15,6 @@ STATE = {"counts": np.arange(6.0).reshape(2, 3), "step": np.ones(1, np.int64), "
 
 
 def test_the_same_arrays_and_facts_are_the_same_bytes(tmp_path: Path) -> None:
-    """Of two files with the keys of their header in chance's order, half would be alike: ten are not by luck (below 1e-3 a key)."""
     facts = {f"fact {n}": n for n in range(8)}
     for n in range(10):
         write_arrays(tmp_path / f"{n}.safetensors", STATE, facts)
@@ -28,6 +27,7 @@ def test_the_same_arrays_and_facts_are_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_same_model_is_the_same_bytes_in_whatever_order_its_arrays_stand(tmp_path: Path) -> None:
+    """A header in an order of chance has five keys: ten alike have a probability below 1e-18."""
     model, words = LDA(n_topics=2), ("boat", "lake", "river")
     state = model.start(words, np.random.default_rng(0))
     for n in range(10):
