@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from securetm.contracts import Array, State
 from securetm.errors import AnotherCohort, AskedTooOften, CannotWrite, DamagedStore
+from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
 
@@ -107,11 +108,12 @@ class Drawer:
         self._waiting.append((change, values))
 
     def keep(self) -> None:
-        """Everything that waits, in one transaction."""
-        with self._named(), self._transaction():
-            for change, values in self._waiting:
-                self._open.execute(change, values)
-        self._waiting = []
+        """Everything that waits, in one transaction. Ctrl-C waits until it is known whether it is on disk, or it came twice."""
+        with self._named(), undisturbed():
+            with self._transaction():
+                for change, values in self._waiting:
+                    self._open.execute(change, values)
+            self._waiting = []
 
     def close(self) -> None:
         """Writes what waits and closes the file."""
@@ -123,13 +125,13 @@ class Drawer:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._open.execute("BEGIN")
         try:
+            self._open.execute("BEGIN")
             yield
-        except BaseException:
-            self._open.execute("ROLLBACK")
-            raise
-        self._open.execute("COMMIT")
+            self._open.execute("COMMIT")
+        finally:
+            if self._open.in_transaction:
+                self._open.execute("ROLLBACK")
 
     @contextmanager
     def _named(self) -> Iterator[None]:

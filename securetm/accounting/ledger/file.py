@@ -94,9 +94,9 @@ class LedgerFile:
         """Holds the file against other writers; what is appended meanwhile is on disk when this is left, or not at all."""
         if not self.writable:
             raise LedgerUnwritten(str(self.path), "it was opened for reading only")
-        with self._named():
-            self._opened.execute("BEGIN IMMEDIATE")
         try:
+            with self._named():
+                self._opened.execute("BEGIN IMMEDIATE")
             yield
             with self._named():
                 self._opened.execute("COMMIT")

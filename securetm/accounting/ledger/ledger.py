@@ -30,6 +30,7 @@ from securetm.errors import (
     SecuretmError,
     UnitsDiffer,
 )
+from securetm.interrupts import undisturbed
 from securetm.tables import require
 
 MOST = 1_000_000  # answers that `remaining` looks ahead
@@ -201,15 +202,17 @@ class Ledger:
         self.close()
 
     def _catch_up(self) -> None:
-        """Reads what was entered since, by this process or another, and nothing twice."""
-        for entry in self._file.news():
-            try:
-                self._accounts.take(entry)
-            except (SecuretmError, KeyError, TypeError, ValueError) as problem:
-                name = type(problem).__name__
-                raise LedgerTampered(
-                    str(self._file.path), entry.number, f"entry {entry.number} says nothing ({name})"
-                ) from problem
+        """Reads what was entered since, by this process or another, and nothing twice; Ctrl-C waits until all is counted."""
+        with undisturbed():
+            for entry in self._file.news():
+                self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        try:
+            self._accounts.take(entry)
+        except (SecuretmError, KeyError, TypeError, ValueError) as problem:
+            nothing_said = f"entry {entry.number} says nothing ({type(problem).__name__})"
+            raise LedgerTampered(str(self._file.path), entry.number, nothing_said) from problem
 
     def _admit(self, owner: str, corpus: str, budget: Budget) -> None:
         path, now = str(self._file.path), self.budget

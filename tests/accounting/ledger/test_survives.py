@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger import Ledger, file
 from securetm.errors import BudgetExhausted, LedgerUnwritten
 
+from ...pressed import pressed_at
 from .charging import ANSWER, BUDGET, LARGE
 
 SCRIPT = Path(__file__).with_name("charging.py")
@@ -142,3 +143,15 @@ def test_readers_see_what_a_writer_enters_and_cannot_enter_anything(tmp_path: Pa
         with pytest.raises(LedgerUnwritten, match="reading only"):
             reader.charge("a run", ANSWER, {})
     assert [path.name for path in tmp_path.iterdir()] == ["ledger"]
+
+
+def test_control_c_at_any_step_leaves_a_ledger_that_is_written_on(tmp_path: Path) -> None:
+    step, pressed = 0, True
+    with Ledger.open(tmp_path / "a.ledger", "alice", BUDGET) as ledger:
+        while pressed:
+            pressed = pressed_at(step, lambda: ledger.record("run", ANSWER, {"question": "train"}), file)
+            ledger.record("run", ANSWER, {"question": "train"})
+            step += 1
+        spent = sum(entry.content["kind"] == "spent" for entry in ledger.entries())
+    assert step > 50  # it was pressed between every two steps there are
+    assert step <= spent <= 2 * step  # what was entered before Ctrl-C is spent, and nothing is entered by half
