@@ -49,7 +49,7 @@ def test_the_same_model_is_the_same_bytes_in_whatever_order_its_arrays_stand(tmp
 
 
 def kept_though_pressed(path: Path, step: int) -> tuple[bool, int]:
-    """Whether Ctrl-C was pressed at that step of a `keep`, and how often a row is on disk once the store was closed in order."""
+    """Whether Ctrl-C was pressed at that step of a `keep`, and how often its row is on disk once the store was closed."""
     drawer = Drawer(path, "CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY, step INTEGER);", synced=False)
     drawer.later("INSERT INTO messages (step) VALUES (?)", step)
     pressed = pressed_at(step, drawer.keep, store)
