@@ -19,6 +19,7 @@ from securetm.tables import digest, into, read_toml, require
 
 T = TypeVar("T")
 STOPS = ("rounds", "weights", "held_out")
+DEFAULT_MODEL = "lda"
 # A round's batch is all parties' batches together, so a federation steps further than one machine would.
 FEDERATED: Mapping[str, Mapping[str, Any]] = {
     "lda": {"n_topics": 20, "sweeps": 5},
@@ -153,7 +154,7 @@ class TrainingChoice:
 class ModelChoice:
     """Which topic model, and what is set of it."""
 
-    name: str = "prodlda"
+    name: str = DEFAULT_MODEL
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -272,7 +273,7 @@ def _model_choice(table: Any) -> ModelChoice:
     nested = table.get("settings", {})
     require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
     flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
-    name = str(table.get("name", "prodlda"))
+    name = str(table.get("name", DEFAULT_MODEL))
     return ModelChoice(name, {**FEDERATED.get(formed(name, {**nested, **flat}), {}), **nested, **flat})
 
 

@@ -207,7 +207,9 @@ def test_shares_of_noise_need_sums_that_bear_as_many_helpers(
 ) -> None:
     """One party's key opens every answer under a shared key, and each answer holds one share of the noise only."""
     text = SHARED_NOISE.replace("masked", aggregation).replace("colluding = 2", f"colluding = {colluding}")
-    plan = plan_from_tables({"profile": written(tmp_path, text), "vocabulary": {"max_words": 50}}, "a test")
+    plan = plan_from_tables(
+        {"profile": written(tmp_path, text), "vocabulary": {"max_words": 50}, "model": {"name": "prodlda"}}, "a test"
+    )
     reasons = [gap.reason for gap in refused_questions(plan, plan.make_profile(), 5)]
     assert any(reason == str(SharesInTheClear()) for reason in reasons) is not sound
 

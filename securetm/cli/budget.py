@@ -167,7 +167,7 @@ def profile(
     documents: Annotated[int | None, typer.Option(help="Documents of all parties, to judge delta by.")] = None,
     rounds: Annotated[int, typer.Option(help="Training rounds.")] = 100,
     vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
-    model: Annotated[str, typer.Option(help="Topic model: one that asks for batches is helped by coins.")] = "prodlda",
+    model: Annotated[str, typer.Option(help="Topic model: one that asks for batches is helped by coins.")] = "lda",
     parties: Parties = 5,
     html: Html = None,
     json: Json = False,

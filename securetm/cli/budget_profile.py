@@ -10,7 +10,7 @@ from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
 from securetm.errors import NothingSpent
 from securetm.federation.paying import bill_of
 from securetm.mechanisms.noising import PRIVATE
-from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
+from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import cohort_of, read_profile
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TOLD = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
 
 
-def billed(name: str, parties: int, rounds: int, words: int, documents: int | None, model: str = "prodlda") -> Billed:
+def billed(name: str, parties: int, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL) -> Billed:
     """What a run of that model under the profile of that name spends, round by round."""
     check_count("--rounds", rounds, 10**6, "rounds")
     check_count("--parties", parties, 100_000, "parties")

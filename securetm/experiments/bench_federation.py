@@ -22,8 +22,8 @@ from securetm.federation.store import CoordinatorStore
 from securetm.plans import read_plan
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
-    "one local epoch a round": {"model.local_epochs": 1, "training.rounds": 5},
-    "a gradient per mini-batch": {"training.rounds": 60},
+    "one local epoch a round": {"model.name": "prodlda", "model.local_epochs": 1, "training.rounds": 5},
+    "a gradient per mini-batch": {"model.name": "prodlda", "training.rounds": 60},
 }
 REPEATS = 3
 

@@ -35,6 +35,7 @@ from securetm.profiles import cohort_of, read_profile
 _ANY = "open"  # whose documents are dealt out as any other's
 _WORDS = 500  # of a public list
 _ALL = 1000  # rounds: more than such a run has
+_BY_BATCHES = {"model.name": "prodlda"}  # only of such a model can a coordinator ask for batches that are too small
 _FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals that the least number of documents makes
 
 
@@ -45,14 +46,14 @@ def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, 
     secret coins choose the documents, nobody can ask for batches: there documents alone are made too few.
     """
     rules = read_profile(profile)
-    corpora = corpora_of(read_plan(None, {**settings, "profile": _ANY}), stages)
+    corpora = corpora_of(read_plan(None, {**_BY_BATCHES, **settings, "profile": _ANY}), stages)
     left = rules.aggregation.remaining(cohort_of(rules, tuple(corpora)), len(corpora))
     each, least = (rules.minimum_documents - 1) // left, fewest_left(rules, tuple(corpora))
     few = (rules.minimum_documents - 1) // least
     if each < 1:
         return ()
     cut = {name: corpus.select(np.arange(min(few, len(corpus)))) for name, corpus in corpora.items()}
-    some = {**settings, **_listed(rules, corpora, place), "profile": profile, "training.rounds": 1}
+    some = {**_BY_BATCHES, **settings, **_listed(rules, corpora, place), "profile": profile, "training.rounds": 1}
     batches, documents = place / f"{profile}-small-batches", place / f"{profile}-few-documents"
     last = _tried({**some, "model.batch": rules.minimum_documents}, cut, _Attempt(few, least, "in all"), documents, stages)
     if any(isinstance(part, PoissonSample) for part in rules.mechanisms):

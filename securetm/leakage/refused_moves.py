@@ -31,6 +31,7 @@ from securetm.profiles import claims_of, cohort_of
 
 _ROUNDS = 2  # the second can be mixed up with the first
 _RUN: Mapping[str, Any] = {
+    "model.name": "prodlda",
     "model.batch": 50,
     "model.n_topics": 5,
     "model.hidden": 16,

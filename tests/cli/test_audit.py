@@ -270,7 +270,13 @@ def test_the_quick_audit_ends_within_two_minutes(tmp_path: Path, monkeypatch: py
 def tried(bench: Path) -> Path:
     """A run that was recorded and then tried: the audit is kept in its folder."""
     run = bench / "run"
-    settings = ("model.hidden=64", "model.batch=25", "vocabulary.min_documents=1", "vocabulary.max_share=1.0")
+    settings = (
+        "model.name=prodlda",
+        "model.hidden=64",
+        "model.batch=25",
+        "vocabulary.min_documents=1",
+        "vocabulary.max_share=1.0",
+    )
     settings += ("vocabulary.most_candidates=1000", "training.held_out=0.1")
     corpus = ("corpus.partition=column", "corpus.party=party", f"corpus.source={bench / 'documents.jsonl'}")
     chosen = [word for setting in (*settings, *corpus) for word in ("--set", setting)]

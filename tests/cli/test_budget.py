@@ -279,7 +279,7 @@ def test_mechanisms_side_by_side() -> None:
 
 
 def test_a_profile_is_billed_by_its_own_parts() -> None:
-    result = found("profile dp-distributed --rounds 3 --vocabulary-size 500 --documents 5000")
+    result = found("profile dp-distributed --model prodlda --rounds 3 --vocabulary-size 500 --documents 5000")
     assert (result["unit"], result["sampling"]) == ("document", "poisson")
     assert 0 < result["epsilon"] <= result["budget"]["epsilon"]
     assert result["budget"]["lasts_rounds"] > 3
@@ -298,7 +298,7 @@ def test_a_run_is_billed_as_far_as_its_budget_lasts() -> None:
 
 def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
     """Selected words are noised at the party, the sums of training are not: the weakest part decides."""
-    bill = billed("dp-central", 5, 10, 500, None)
+    bill = billed("dp-central", 5, 10, 500, None, "prodlda")
     assert bill.against.startswith("any other party")
     assert "the coordinator" not in bill.against
     assert "anyone who gets the model" in bill.against

@@ -238,7 +238,7 @@ MISUSES = {
     "an unknown threat model": (["check", "open", "--threat-model", "magic"], "no threat model called 'magic'"),
     "an unknown bench": (["bench", "magic"], "no bench called 'magic'"),
     "an unknown reproduction": (["reproduce", "magic"], "no reproduction called 'magic'"),
-    "one topic": (["run", "--topics", "1"], "n_topics = 1"),
+    "no topic": (["run", "--topics", "0"], "n_topics = 0"),
     "an unknown setting": (["run", "--set", "training.speed=1"], "'speed'"),
     "a setting without a value": (["run", "--set", "training.rounds"], "no such form"),
     "a plan that is not there": (["run", "absent.toml"], "absent.toml"),

@@ -19,9 +19,10 @@ from .conftest import small_plan
 
 UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
     "model": ({"model.name": "magic"}, NotFound, "magic"),
-    "one topic": ({"model.n_topics": 1}, BadSetting, "n_topics"),
-    "learning rate": ({"model.learning_rate": -0.1}, BadSetting, "learning_rate"),
-    "learning rate in words": ({"model.learning_rate": "slow"}, BadSetting, "learning_rate"),
+    "no topic": ({"model.n_topics": 0}, BadSetting, "n_topics"),
+    "one topic of a network": ({"model.name": "prodlda", "model.n_topics": 1}, BadSetting, "n_topics"),
+    "learning rate": ({"model.name": "prodlda", "model.learning_rate": -0.1}, BadSetting, "learning_rate"),
+    "learning rate in words": ({"model.name": "prodlda", "model.learning_rate": "slow"}, BadSetting, "learning_rate"),
     "no rounds": ({"training.rounds": 0}, BadSetting, "rounds"),
     "held out": ({"training.held_out": 1.5}, BadSetting, "held_out"),
     "nothing held out": ({"training.held_out": 0}, BadSetting, "held_out"),
@@ -124,7 +125,7 @@ def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
 
 def test_batches_that_all_parties_would_refuse_are_refused_with_advice(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """A party says no more than its refusal's name; whoever makes the plan is told how many documents are needed."""
-    settings = {"profile": "masked", "model.batch": 24, "vocabulary.min_documents": 1}
+    settings = {"profile": "masked", "model.name": "prodlda", "model.batch": 24, "vocabulary.min_documents": 1}
     with pytest.raises(BadSetting, match=r"batch = 24 is below the 25 documents that each of 5 parties must bring"):
         federate(five, tmp_path / "run", settings)
     assert not (tmp_path / "run").exists()

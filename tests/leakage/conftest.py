@@ -92,6 +92,7 @@ SETTINGS = """
 "corpus.source" = "{documents}"
 "corpus.party" = "party"
 "corpus.partition" = "column"
+"model.name" = "prodlda"
 "model.n_topics" = 5
 "model.hidden" = 64
 "model.batch" = {batch}

@@ -119,7 +119,7 @@ def test_the_quick_plans_trial_of_iftm_is_what_this_is(tmp_path: Path, documents
 def test_a_demonstration_writes_the_public_list_that_a_plan_asks_for(tmp_path: Path, documents_file: Path) -> None:
     runs = Demonstrations(tmp_path, Unwatched())
     source = {"corpus.source": str(documents_file), "corpus.party": "party", "corpus.partition": "column"}
-    settings = {**source, "vocabulary.source": "file", "vocabulary.max_words": 50, "training.rounds": 1, "model.batch": 4}
+    settings = {**source, "vocabulary.source": "file", "vocabulary.max_words": 50, "training.rounds": 1, "model.sweeps": 1}
     folder = runs.run("open", settings)
     words = Path(folder.plan.vocabulary.file).read_text("utf-8").split("\n")
     assert len(words) == 50

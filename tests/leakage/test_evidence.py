@@ -78,7 +78,7 @@ def test_the_whole_plan_was_carried_out() -> None:
 
 @pytest.mark.parametrize("profile", profile_names())
 def test_the_plan_tries_a_profile_with_every_model_that_it_admits(profile: str) -> None:
-    tried = {trial.run.get("model.name", "prodlda") for trial in read_audit_plan("full").trials if profile in trial.profiles}
+    tried = {trial.run["model.name"] for trial in read_audit_plan("full").trials if profile in trial.profiles}
     admitted = {model for model in MODELS if not check(profile, model, None, 5)}
     assert admitted
     assert tried == admitted

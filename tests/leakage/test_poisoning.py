@@ -56,9 +56,8 @@ def plan(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         liars=1,
         effort={"rounds": 1},
     )
-    text = (
-        path.read_text("utf-8").replace('"model.hidden" = 64\n', '"model.name" = "lda"\n').replace('"model.batch" = 25\n', "")
-    )
+    text = path.read_text("utf-8").replace('"model.name" = "prodlda"', '"model.name" = "lda"')
+    text = text.replace('"model.hidden" = 64\n', "").replace('"model.batch" = 25\n', "")
     path.write_text(text, "utf-8")
     return path
 
