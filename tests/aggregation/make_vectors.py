@@ -198,6 +198,7 @@ def bad_ones(played: Logged) -> list[dict[str, str]]:
     bad("masked", flip(80), "BadSignature", "a header that its party did not sign")
     bad("masked", lambda m: m[:-4], "BadVector", "a vector of another size")
     bad("masked", lambda m: m[:HEADER_SIZE] + m[HEADER_SIZE:] * 2, "BadVector", "a vector of another size")
+    bad("masked", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "AnotherVector", "another vector under a header that its party signed")
     bad("masked", flip(40), "UnknownRound", "a vector for another round")
     bad("unmasked", signed(flip(4 + PLACE_SIZE + 32)), "FalseShare", "a share that was not dealt")
     kind = "survivors" if played.aggregation.consistency else "unmask"

@@ -12,6 +12,7 @@ from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import HEADER_SIZE, PLACE_SIZE, Kind
 from securetm.errors import (
+    AnotherVector,
     BadSignature,
     BadVector,
     BrokenCommitment,
@@ -106,6 +107,8 @@ def test_a_broken_commitment_is_refused() -> None:
         (lambda m: m + m[-4:], BadVector),
         (lambda m: flip(m, 3), Malformed),  # in another party's name
         (lambda m: flip(m, 80), BadSignature),
+        (lambda m: flip(m, len(m) - 1), AnotherVector),
+        (lambda m: m[:HEADER_SIZE] + bytes(len(m) - HEADER_SIZE), AnotherVector),
         (lambda m: m[: HEADER_SIZE - 1], BadSignature),
         (lambda m: b"", Malformed),
     ],
