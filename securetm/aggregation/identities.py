@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from securetm.contracts import Cupboard, Roster
 from securetm.errors import BadSignature, NoIdentity, NotInCohort, UnknownIdentity
 
-PROTOCOL = b"securetm masked_sum 1"
+PROTOCOL = b"securetm masked_sum 2"
 SIGNATURE = 64
 KEY = 32
 

@@ -27,6 +27,7 @@ from securetm.aggregation.masked_messages import (
     read_header,
     read_place,
     signed_parts,
+    vector_hash,
 )
 from securetm.aggregation.masked_relay import hashes_of
 from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body, pair_seed, self_seed
@@ -35,6 +36,7 @@ from securetm.aggregation.shares import MASK_KEY, SEED, public_key, seed_commitm
 from securetm.aggregation.survivors import OneList
 from securetm.contracts import Array, Cupboard, Parcel
 from securetm.errors import (
+    AnotherVector,
     BadVector,
     FalseSecret,
     FalseShare,
@@ -126,6 +128,8 @@ class CoordinatorRound:
         if len(message) != HEADER_SIZE + self._sum.nbytes:
             expected = f"where its terms give {self._sum.nbytes}"
             raise BadVector(sender, f"has {len(message) - HEADER_SIZE} bytes {expected}")
+        if vector_hash(memoryview(message)[HEADER_SIZE:]) != header.vector:
+            raise AnotherVector(sender)
         if self._in_step(place, sender, header, signed) and self._table.only.counts(sender):
             self._sum += np.frombuffer(message, self._sum.dtype.newbyteorder("<"), offset=HEADER_SIZE)
             self._masked[place] = header

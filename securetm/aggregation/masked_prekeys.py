@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from securetm.aggregation.identities import Register
 from securetm.aggregation.masked_memory import Prepared, read_prepared
-from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, read_header
+from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, VERSION, read_header
 from securetm.contracts import Cupboard
 from securetm.errors import NotPrepared, RestoredState, RoundAbandoned
 
@@ -86,7 +86,8 @@ class Prekeys:
     def _sent(self, index: int) -> bytes:
         stored = self._cupboard.get(f"masked sent {index}") or b""
         assert self._prepared is not None
-        return stored if len(stored) >= HEADER_SIZE and read_header(stored, "").at.epoch == self._prepared.epoch else b""
+        ours = len(stored) >= HEADER_SIZE and stored[0] == VERSION
+        return stored if ours and read_header(stored, "").at.epoch == self._prepared.epoch else b""
 
     def skip_to(self, index: int) -> None:
         """Leaves prekeys unused: others have used theirs. It never goes back."""

@@ -6,7 +6,7 @@ It assumes that the coordinator lies. It never says anything from which more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from securetm.aggregation.identities import SIGNATURE, Identity, hashed, named
 from securetm.aggregation.mask_stream import Mask, apply_masks, derive
@@ -23,6 +23,7 @@ from securetm.aggregation.masked_messages import (
     read_outcome,
     read_place,
     signed_parts,
+    vector_hash,
 )
 from securetm.aggregation.masked_prekeys import Prekeys
 from securetm.aggregation.masked_waves import COORDINATOR
@@ -143,10 +144,10 @@ class PartyRound:
         prekeys, me = self._bench.prekeys, self._bench.identity.place
         if not prekeys.left:
             raise NotPrepared()
-        header = Header(me, self._at(prekeys.next), self._bench.entropy.bytes(SALT))
-        vector = self._ring()
-        apply_masks(vector, self._masks(header, self._prepared))
+        begun, vector = Header(me, self._at(prekeys.next), self._bench.entropy.bytes(SALT)), self._ring()
+        apply_masks(vector, self._masks(begun, self._prepared))
         little = vector.astype(vector.dtype.newbyteorder("<"), copy=False)
+        header = replace(begun, vector=vector_hash(little.data))
         message = b"".join((self._bench.identity.sign(header.body()), little.data))
         prekeys.use(header.at.index, self._tag, message)
         self._index = header.at.index

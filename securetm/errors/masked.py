@@ -103,6 +103,14 @@ class BadSignature(Refused):
 
 
 @dataclass(eq=False)
+class AnotherVector(Refused):
+    """the masked vector of {sender} is not the one that {sender} signed"""
+
+    sender: str
+    hint = "somebody changed it on the way, or the party's memory is damaged: the party counts as silent in this round"
+
+
+@dataclass(eq=False)
 class BadKey(Refused):
     """{sender} sent a public key that no honest party makes"""
 

@@ -1,4 +1,5 @@
-"""What a lying coordinator tries against the parties of a real run, message by message, and which of them refuses it how.
+"""What a lying coordinator tries against the parties of a real run, message by message, and which of them refuses it how;
+and what the coordinator refuses where somebody between it and a party changes what the party signed.
 
 The run is real, and so is every message: the coordinator's own, changed on its way to one party. It re-implements no protocol
 and attacks no document; what parties refuse here is what the claims about an active coordinator rest on.
@@ -16,10 +17,19 @@ import numpy as np
 
 from securetm.aggregation.identities import SIGNATURE
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import MOST_PARTIES, Kind, Outcome, Reader, places_bytes, read_outcome
+from securetm.aggregation.masked_messages import (
+    HEADER_SIZE,
+    MOST_PARTIES,
+    Kind,
+    Outcome,
+    Reader,
+    kind_of,
+    places_bytes,
+    read_outcome,
+)
 from securetm.aggregation.plain import COORDINATOR
-from securetm.contracts import State
-from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused, SecuretmError
+from securetm.contracts import Exchange, Parcel, State
+from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused, Refused, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
@@ -41,6 +51,7 @@ _RUN: Mapping[str, Any] = {
 }
 _BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # which lasts for these rounds and no longer
 _APART = "another list of survivors for one party than for the others"
+_OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
 
 Tries = Iterator[tuple[str, wire.Body]]  # in words, and what is sent
@@ -84,6 +95,7 @@ class MovingCoordinator(Coordinator):
     """Keeps to the protocol, but that before its own messages it sends others to one party, and at the end asks too much."""
 
     moves: Moves = field(default_factory=Moves)
+    _swapped: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,6 +145,17 @@ class MovingCoordinator(Coordinator):
         if not by and attempt == _APART and not self._claims(_ONE_COHORT):
             reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
         self.moves.note(self.profile.name, attempt, by, reason)
+
+    def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
+        """Before the first masked vector of a party is added, another one comes under what the party signed."""
+        if self.masked and not self._swapped and said.parcels and kind_of(said.parcels[0], member) == Kind.MASKED:
+            self._swapped, reason = True, ""
+            try:
+                exchange.receive(member, _another_vector(said.parcels[0]))
+            except Refused as refused:
+                reason = type(refused).__name__
+            self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)
+        return super()._took(exchange, member, said, further)
 
     def _claims(self, what: str) -> bool:
         made = claims_of(self.profile, cohort_of(self.profile, self.members))
@@ -269,6 +292,11 @@ def _second_lists(forward: wire.Forward) -> Tries:
         other = _without(outcome, outcome.survivors[-1])
         done = "signed" if say == Kind.SURVIVORS else "answered"
         yield f"a second list of survivors, after one was {done}", replace(forward, parcel=other.body(say) + rest)
+
+
+def _another_vector(parcel: bytes) -> bytes:
+    """The signed header, and behind it a vector of the same length that the party did not send."""
+    return parcel[:HEADER_SIZE] + bytes(255 - one for one in parcel[HEADER_SIZE:])
 
 
 def _without(outcome: Outcome, place: int) -> Outcome:

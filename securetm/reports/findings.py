@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from securetm.accounting.calculator.statement import counted, upward
+from securetm.aggregation.plain import COORDINATOR
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import DOCUMENT, Audit, Finding, Measured, Refusal
 from securetm.leakage.kept_refusals import DatedRefusal
@@ -305,7 +306,8 @@ def _became(refusal: Refusal) -> str:
     if not refusal.minimum and not refusal.refused:
         return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
     if not refusal.minimum:
-        return f"refused by the party “{refusal.by}” ({refusal.reason})"
+        who = "the coordinator" if refusal.by == COORDINATOR else f"the party “{refusal.by}”"
+        return f"refused by {who} ({refusal.reason})"
     if not refusal.refused:
         return "went on: the minimum does not hold here"
     return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"

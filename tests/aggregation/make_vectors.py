@@ -180,7 +180,7 @@ def bad_ones(played: Logged) -> list[dict[str, str]]:
         message = change(bytes.fromhex(steps[at]["message"]))
         found.append({"instead_of": str(at), "kind": kind, "message": message.hex(), "refusal": refusal, "why": why})
 
-    bad("commits", lambda m: b"\2" + m[1:], "Malformed", "another version of the protocol")
+    bad("commits", lambda m: b"\1" + m[1:], "Malformed", "another version of the protocol")
     bad("commits", lambda m: m[:-1], "Malformed", "cut off")
     bad("commits", lambda m: m + b"\0", "Malformed", "bytes behind the end")
     bad("commits", only(COMMIT_SIZE, (0, 2, 1, 3)), "Malformed", "places out of order: two readings of one list")
@@ -223,7 +223,7 @@ def masked_vectors() -> dict[str, Any]:
         made, played = session(consistency)
         sessions.append({**made, "bad": bad_ones(played)})
     terms = {"layout": [[block.name, list(block.shape)] for block in TERMS.layout], "reach": TERMS.reach}
-    return {"protocol": "securetm masked_sum 1", "terms": terms, "sessions": sessions}
+    return {"protocol": "securetm masked_sum 2", "terms": terms, "sessions": sessions}
 
 
 FILES: dict[str, Callable[[], dict[str, Any]]] = {"shamir.json": shamir_vectors, "masked_sum.json": masked_vectors}

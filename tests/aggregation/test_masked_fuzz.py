@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import Kind, Reader
+from securetm.aggregation.masked_messages import VERSION, Kind, Reader
 from securetm.errors import Refused, SecuretmError, TooFewParties
 from tests.aggregation.played import COORDINATOR, STAGES, TERMS, Played, flat, names, own_cupboard, plain_sum, vectors_of
 
@@ -91,7 +91,7 @@ def test_a_party_that_signs_nonsense_spoils_no_sum(kind: Kind, change: Change) -
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.binary(max_size=300), st.sampled_from(sorted(Kind)), st.booleans())
 def test_noise_ends_in_a_named_refusal_at_every_step(noise: bytes, kind: Kind, headed: bool) -> None:
-    message = bytes((1, kind)) + noise if headed else noise
+    message = bytes((VERSION, kind)) + noise if headed else noise
     for receive in STEPS:
         with pytest.raises(Refused):
             receive(message)
@@ -122,7 +122,7 @@ STEPS = steps()
 
 @pytest.mark.parametrize("kind", sorted(Kind))
 def test_a_small_message_that_promises_much_takes_no_memory(kind: Kind) -> None:
-    promise = bytes((1, kind)) + b"\xff" * 200
+    promise = bytes((VERSION, kind)) + b"\xff" * 200
     tracemalloc.start()
     for receive in STEPS:
         with pytest.raises(Refused):
@@ -134,4 +134,4 @@ def test_a_small_message_that_promises_much_takes_no_memory(kind: Kind) -> None:
 
 def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
     with pytest.raises(Refused, match="too long"):
-        Reader(bytes((1, Kind.UNMASK)) + b"\xff\xff", "somebody").places(5)
+        Reader(bytes((VERSION, Kind.UNMASK)) + b"\xff\xff", "somebody").places(5)

@@ -10,7 +10,7 @@ import pytest
 
 from securetm.aggregation import shamir
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import Kind, Reader
+from securetm.aggregation.masked_messages import VERSION, Kind, Reader
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused
@@ -69,7 +69,7 @@ def test_false_shares_make_the_published_other_value(case: dict[str, Any]) -> No
 @pytest.mark.parametrize("case", SHAMIR["not_a_share"], ids=lambda case: case["name"])
 def test_what_is_no_share_is_refused(case: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        Reader(bytes((1, Kind.UNMASKED)) + bytes.fromhex(case["share"]), "somebody").share()
+        Reader(bytes((VERSION, Kind.UNMASKED)) + bytes.fromhex(case["share"]), "somebody").share()
 
 
 # ---- sessions --------------------------------------------------------------------------------------------------------

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from securetm.accounting.ledger import Ledger
+from securetm.aggregation import masked_opening
 from securetm.aggregation.masked_round import PartyRound
 from securetm.federation.folder import Unwatched
 from securetm.federation.witness import Purse
@@ -51,6 +53,7 @@ SIGNED = {
     "a second list of survivors, after one was answered": "OtherSurvivors",
     "the real list with nobody's signature": "TooFewSignatures",
 }
+SWAPPED = {"another vector behind what a party signed, put there on the way": "AnotherVector"}
 ONCE = {
     "one round more than the plan has": "AskedTooOften",
     "the same question for a cohort without one party": "AnotherCohort",
@@ -65,9 +68,9 @@ APART = "another list of survivors for one party than for the others"
 UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
 ANSWERED = {"a second list of survivors, after one was answered": "AlreadyUnmasked", APART: UNCLAIMED}
 REASONS = {
-    "masked": {**AGREED, **WEIGHTS, **LISTS, **ONCE, **ANSWERED},
-    "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **ONCE, APART: "BadSignature"},
-    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **PAID, **ANSWERED},
+    "masked": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **ONCE, **ANSWERED},
+    "masked_strict": {**AGREED, **WEIGHTS, **LISTS, **SIGNED, **SWAPPED, **ONCE, APART: "BadSignature"},
+    "dp-distributed": {**AGREED, **WEIGHTS, **LISTS, **SWAPPED, **PAID, **ANSWERED},
     "ckks": {**AGREED, **OWN_WEIGHTS},
 }
 
@@ -98,7 +101,8 @@ def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
     assert {attempt: one.reason for attempt, one in found.items()} == REASONS[profile]
     answered = {attempt for attempt, one in found.items() if not one.refused}
     assert answered == ({APART} if REASONS[profile].get(APART) == UNCLAIMED else set())
-    assert all(one.by in PARTIES for one in found.values() if one.refused)
+    by = {attempt: one.by for attempt, one in found.items() if one.refused}
+    assert all(one in (("coordinator",) if attempt in SWAPPED else PARTIES) for attempt, one in by.items())
 
 
 OTHER = "other weights for one party than for the others in the same round"
@@ -126,6 +130,14 @@ def test_parties_that_do_not_look_at_signatures_are_found_out(
     assert not_held(found[APART])
 
 
+def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masked_opening, "vector_hash", lambda _: ANY)
+    (attempt,) = SWAPPED
+    assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
 def test_a_budget_that_nobody_keeps_is_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +149,8 @@ def test_a_budget_that_nobody_keeps_is_found_out(
 def test_the_report_says_who_refused_and_what_was_answered() -> None:
     refused = Refusal("masked", "a list", 0, 0, True, "south", "CalledDropped")
     assert refusal_in_words(refused) == "refused by the party “south” (CalledDropped)"
+    on_the_way = replace(refused, by="coordinator", reason="AnotherVector")
+    assert refusal_in_words(on_the_way) == "refused by the coordinator (AnotherVector)"
     answered = replace(refused, refused=False, by="", reason=UNCLAIMED)
     assert refusal_in_words(answered) == f"NOT HELD: the party answered; {UNCLAIMED}"
 
