@@ -1,0 +1,104 @@
+"""What a run says it took is what all of its parts took together, however it ended in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import Interrupted
+from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.simulation import execute
+from securetm.federation.transcript import Transcript
+
+from .conftest import small_plan
+
+SCRIPT = Path(__file__).with_name("killed_run.py")
+LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
+
+
+def kept(folder: Path) -> tuple[tuple[int, int], float]:
+    """Bytes from and to the parties, and seconds, that are on disk."""
+    transcript = Transcript(folder / "transcript")
+    found = transcript.traffic(), transcript.seconds()
+    transcript.close()
+    return found
+
+
+class PressedControlC(Unwatched):
+    def step(self, done: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+
+def test_of_a_run_in_two_parts_bytes_and_seconds_are_those_of_both(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(model=LDA)
+    unbroken = execute(begin(tmp_path / "unbroken", plan, corpora), Unwatched())
+    folder = begin(tmp_path / "broken", plan, corpora)
+    with pytest.raises(Interrupted):
+        execute(folder, PressedControlC())
+    (up, down), seconds = kept(folder.path)
+    assert up > 0
+    assert seconds > 0
+    result = execute(reopen(folder.path), Unwatched())
+    again = kept(folder.path)
+    assert (result["bytes_up"], result["bytes_down"]) == again[0]
+    assert result["seconds"] == pytest.approx(again[1], abs=0.006)  # it is rounded
+    assert result["seconds"] >= seconds
+    # Only the first checkpoint was kept, so all four rounds were asked again, and what was sent for them counts twice.
+    assert result["bytes_up"] > unbroken["bytes_up"] + 3 * up // 5
+    assert result["bytes_down"] > unbroken["bytes_down"]
+    assert result["rounds"] == unbroken["rounds"]
+    assert result["topics"] == unbroken["topics"]
+
+
+@pytest.mark.parametrize("profile", ["open", "masked"])
+def test_a_killed_part_counts_with_all_that_it_sent(profile: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    stored = tmp_path / "corpora"
+    for name, corpus in five.items():
+        corpus.save(stored / f"{name}.npz")
+    plan = small_plan(profile=profile, model=LDA, training__rounds=8)
+    settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "begin", "round", "5", str(stored), settings]
+    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    before, seconds = kept(tmp_path / "run")
+    assert min(before) > 0
+    assert seconds > 0
+    result = execute(reopen(tmp_path / "run"), Unwatched())
+    whole = execute(begin(tmp_path / "whole", plan, dict(sorted(five.items()))), Unwatched())
+    assert result["bytes_up"] >= whole["bytes_up"]
+    assert result["bytes_down"] > whole["bytes_down"]  # it invited twice
+    transcript = Transcript(tmp_path / "run/transcript")
+    (last,) = transcript.rows("SELECT MIN(at) FROM messages WHERE serial = 6")[0]
+    later = transcript.rows("SELECT SUM(bytes) FROM messages WHERE at >= ? AND channel != 'request'", last)
+    transcript.close()
+    assert result["bytes_up"] >= before[0] + later[0][0]
+    assert result["seconds"] >= seconds
+
+
+def test_a_run_that_keeps_the_content_of_messages_sent_no_more_of_them(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    one, two = (
+        execute(begin(tmp_path / str(content), small_plan(model=LDA), corpora, with_content=content), Unwatched())
+        for content in (False, True)
+    )
+    assert (one["bytes_up"], one["bytes_down"]) == (two["bytes_up"], two["bytes_down"])
+
+
+def test_dropping_what_is_asked_again_keeps_its_bytes(tmp_path: Path) -> None:
+    transcript = Transcript(tmp_path)
+    for serial, size in ((1, 10), (2, 20), (3, 40)):
+        transcript.record(serial, "request", "coordinator", "north", bytes(size))
+        transcript.record(serial, "clear", "north", "coordinator", bytes(2 * size))
+    for _ in range(2):  # what was dropped once is not dropped again
+        transcript.forget_after(1)
+        assert transcript.traffic() == (140, 70)
+    assert transcript.rows("SELECT SUM(bytes) FROM messages") == [(30,)]
+    transcript.close()
+    assert os.listdir(tmp_path) == ["messages.sqlite"]
