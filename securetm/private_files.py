@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,8 +38,12 @@ def private_folder(path: Path) -> None:
 
 
 def private_file(path: Path) -> None:
-    """Makes an empty file where there is none, for what would make one as the umask says; checks one that is there."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE))
+    """Makes an empty file where there is none, for what would make one as the umask says; checks one that is there.
+
+    One that is there is not even opened: to close it again would drop the locks that SQLite holds on it in this process.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE))
     check_private(path)
 
 

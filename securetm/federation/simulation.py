@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from securetm.federation.party import Party
 from securetm.federation.soundness import check_floor
 from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.federation.worked import Worked
 from securetm.models.quality import diversity, top_words
 from securetm.models.stored_model import write_model
 from securetm.plans import Plan, read_plan
@@ -43,7 +43,9 @@ def federate(
 ) -> dict[str, Any]:
     """Trains a federation of these parties in a new folder and says how it ended, as `securetm run --json` does.
 
-    `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}.
+    `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
+    the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
+    added up over its parts, and bytes are all that was sent, also for rounds that were run again; `rounds` led to the model.
     """
     plan = read_plan(None, settings or {})
     check_floor(plan, len(corpora))
@@ -55,14 +57,13 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
     _one_thread(folder.plan)
     if (folder.path / RESULT).is_file():
         return result_of(folder.path)
-    begun, before = time.perf_counter(), _seconds_before(folder)
-    with alone_in(folder.path):
+    with alone_in(folder.path), Worked(Transcript(folder.path / "transcript"), stages) as worked:
         try:
-            trained = train(folder, stages, workers)
-            own, everywhere = compare(folder, trained, make_party, stages)
+            trained = train(folder, worked, workers)
+            own, everywhere = compare(folder, trained, make_party, worked)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
-        result = _result(folder, trained, own, everywhere, before + time.perf_counter() - begun)
+        result = _result(folder, trained, own, everywhere, worked)
         write_json(folder.path / RESULT, result)
     return result
 
@@ -183,12 +184,10 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
 
 
 def _result(
-    folder: RunFolder, trained: Trained, own: Mapping[str, Found], everywhere: Mapping[str, float], seconds: float
+    folder: RunFolder, trained: Trained, own: Mapping[str, Found], everywhere: Mapping[str, float], worked: Worked
 ) -> dict[str, Any]:
     model = folder.plan.make_model()
-    transcript = Transcript(folder.path / "transcript")
-    up, down = transcript.traffic()
-    transcript.close()
+    up, down = worked.transcript.traffic()
     return {
         "run": folder.path.resolve().name,
         "directory": str(folder.path),
@@ -206,8 +205,8 @@ def _result(
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
         "documents": {name: dict(own[name].documents) for name in folder.members},
         "spent": [spent_by(folder, name) for name in folder.members],
-        "seconds": round(seconds, 2),
-        "bytes_up": up,
+        "seconds": round(worked.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
+        "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
         "bytes_down": down,
     }
 
@@ -261,11 +260,3 @@ def named_topics(topics: Any, vocabulary: tuple[str, ...], n: int = 10) -> list[
 def _rounds_kept(folder: RunFolder) -> int:
     path = folder.coordinator / f"{CHECKPOINT}.safetensors"
     return int(read_arrays(path)[1]["rounds"]) if path.is_file() else 0
-
-
-def _seconds_before(folder: RunFolder) -> float:
-    """What the rounds took that an interrupted run had already behind it."""
-    store = CoordinatorStore(folder.coordinator)
-    seconds = float(store.rows("SELECT COALESCE(SUM(seconds), 0) FROM rounds")[0][0])
-    store.close()
-    return seconds

@@ -1,6 +1,7 @@
 """The transcript of a run: every message with its channel, recorded at the one place where bytes pass. It judges nothing.
 
-By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too.
+By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too. What is asked again after a
+part of the run was interrupted is dropped, but for its size: what was sent was sent.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY AUTOINCREMENT, serial INTEGER NOT NULL, channel TEXT NOT NULL,
   sender TEXT NOT NULL, receiver TEXT NOT NULL, bytes INTEGER NOT NULL, content BLOB);
 CREATE INDEX IF NOT EXISTS by_serial ON messages (serial);
+CREATE TABLE IF NOT EXISTS dropped (down INTEGER NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS parts (part INTEGER PRIMARY KEY AUTOINCREMENT, seconds REAL NOT NULL);
+"""
+# What the coordinator opens is written down too, from itself to itself, and is sent to nobody.
+_DROPPED = """
+INSERT INTO dropped SELECT channel = ?, SUM(bytes) FROM messages WHERE serial > ? AND sender != receiver GROUP BY channel = ?
+"""
+_TRAFFIC = """
+SELECT down, SUM(bytes) FROM
+  (SELECT channel = ? AS down, bytes FROM messages WHERE sender != receiver UNION ALL SELECT down, bytes FROM dropped)
+GROUP BY down
 """
 REQUEST, TOTAL = "request", "total"
 
@@ -36,7 +48,8 @@ class Transcript(Drawer):
     """The messages of a run, in the order in which they passed."""
 
     def __init__(self, folder: Path, *, with_content: bool = False) -> None:
-        super().__init__(folder / "messages.sqlite", _TABLES)
+        # Not synced: a killed process loses nothing, and after a loss of power the bytes of the last moment are missing.
+        super().__init__(folder / "messages.sqlite", _TABLES, synced=False)
         self.with_content = with_content
 
     def record(self, serial: int, channel: str, sender: str, receiver: str, message: bytes) -> None:
@@ -44,18 +57,29 @@ class Transcript(Drawer):
         content = message if self.with_content else None
         change = "INSERT INTO messages (serial, channel, sender, receiver, bytes, content) VALUES (?, ?, ?, ?, ?, ?)"
         self.later(change, serial, channel, sender, receiver, len(message), content)
-        if self.with_content and len(self._waiting) > 100:
-            self.keep()
 
     def forget_after(self, serial: int) -> None:
-        """Drops messages of rounds that will be run again."""
+        """Drops messages of rounds that will be run again; how many bytes they were still counts."""
+        self.later(_DROPPED, REQUEST, serial, REQUEST)
         self.now("DELETE FROM messages WHERE serial > ?", serial)
 
     def traffic(self) -> tuple[int, int]:
-        """Bytes from all parties, and bytes to all parties."""
-        found = self.rows("SELECT channel = ?, SUM(bytes) FROM messages GROUP BY channel = ?", REQUEST, REQUEST)
-        sums = {bool(down): int(total) for down, total in found}
+        """Bytes from all parties, and bytes to all parties, in all parts of the run."""
+        sums = {bool(down): int(sent) for down, sent in self.rows(_TRAFFIC, REQUEST)}
         return sums.get(False, 0), sums.get(True, 0)
+
+    def begin_part(self) -> int:
+        """A part of the run begins; its number."""
+        self.now("INSERT INTO parts (seconds) VALUES (0)")
+        return int(self.rows("SELECT MAX(part) FROM parts")[0][0])
+
+    def note_part(self, part: int, seconds: float) -> None:
+        """How long that part has taken so far."""
+        self.now("UPDATE parts SET seconds = ? WHERE part = ?", seconds, part)
+
+    def seconds(self) -> float:
+        """How long all parts took."""
+        return float(self.rows("SELECT COALESCE(SUM(seconds), 0) FROM parts")[0][0])
 
 
 @dataclass
@@ -66,18 +90,16 @@ class Recorded:
     transcript: Transcript
     channel: str
     serial: int = 0
-    bytes_up: int = 0
-    bytes_down: int = 0
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Passes requests on and replies back, and writes both down."""
+        """Passes requests on and replies back, and writes both down at once: a killed process has sent them."""
         for party, message in requests.items():
             self.transcript.record(self.serial, REQUEST, "coordinator", party, message)
-            self.bytes_down += len(message)
+        self.transcript.keep()
         replies = self.parties.ask(requests)
         for party, message in replies.items():
             self.transcript.record(self.serial, self.channel, party, "coordinator", message)
-            self.bytes_up += len(message)
+        self.transcript.keep()
         return replies
 
     def close(self) -> None:

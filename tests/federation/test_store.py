@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ from securetm.federation.store import COMMON, Drawer, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
 from securetm.models.gibbs.lda import LDA
 from securetm.models.stored_model import read_model, write_model
+from securetm.private_files import private_file
 
 from ..pressed import pressed_at
 
@@ -81,3 +85,15 @@ def test_control_c_is_heard_once_the_write_is_over(tmp_path: Path) -> None:
         keep()
     assert drawer.get("key") == b"value"
     drawer.close()
+
+
+def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: Path) -> None:
+    """Whoever closes a file drops every lock that the process holds on it, and SQLite's are such locks."""
+    path = tmp_path / "a.sqlite"
+    path.touch(0o600)
+    ask = f"import fcntl; fcntl.lockf(open({str(path)!r}, 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    with path.open("r+") as opened:
+        fcntl.lockf(opened, fcntl.LOCK_EX)
+        private_file(path)
+        again = subprocess.run([sys.executable, "-c", ask], check=False, capture_output=True, timeout=60)
+    assert b"BlockingIOError" in again.stderr
