@@ -53,14 +53,14 @@ def audit(
         from securetm.reports.audit_reading import write_record
         from securetm.reports.audit_tables import show_audit
         from securetm.reports.progress import Bars
-        from securetm.reports.terminal import screen
+        from securetm.reports.terminal import results, screen
 
         to = screen()
         with Bars(to) as bars:
             found = _carried_out(plan, run, evidence, keep, bars)
     if evidence is not None:
         to.print(_how_many_kept(found, plan, evidence), markup=False)
-    show_audit(found, examples, to)
+    show_audit(found, examples, results(json))
     if run is not None:
         to.print(f"Kept: {write_record(found, run, examples)}; show it again with securetm report {run}", markup=False)
     hand_out(found, html, markdown, examples, json)

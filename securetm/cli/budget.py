@@ -222,12 +222,12 @@ def _of_shares(shares: Shares, honest: int) -> Spend:
 def _tell(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -> None:
     from securetm.reports.budget_page import write_page
     from securetm.reports.budget_tables import show_sheet
-    from securetm.reports.terminal import screen
+    from securetm.reports.terminal import results, screen
 
     to = screen()
     with _Patient(to) as progress:
         sheet = compute(progress)
-    show_sheet(sheet, to)
+    show_sheet(sheet, results(json))
     if html is not None:
         write_page(sheet, html)
         to.print(f"Written to {html}", markup=False)

@@ -24,10 +24,10 @@ def explain(
 ) -> None:
     """Says who sees what under a profile, what protects it, and what is spent."""
     from securetm.reports.explanation import explain as facts_of
-    from securetm.reports.terminal import explanation, screen
+    from securetm.reports.terminal import explanation, results
 
     facts = facts_of(profile, parties)
-    explanation(facts, screen())
+    explanation(facts, results(json))
     if json:
         print_json(facts)
 
@@ -41,10 +41,10 @@ def check(
 ) -> None:
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
     from securetm.federation.soundness import check as gaps_of
-    from securetm.reports.terminal import gaps_table, screen
+    from securetm.reports.terminal import gaps_table, results
 
     gaps = gaps_of(profile, model, threat_model, parties)
-    gaps_table(gaps, screen())
+    gaps_table(gaps, results(json))
     if json:
         print_json({"profile": profile, "sound": not gaps, "gaps": gaps})
     if gaps:

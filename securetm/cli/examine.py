@@ -27,11 +27,11 @@ def topics(
 ) -> None:
     """Shows the topics of a finished run, heaviest words first."""
     from securetm.federation.finished import FinishedRun
-    from securetm.reports.terminal import screen, topics_table
+    from securetm.reports.terminal import results, topics_table
 
     finished = FinishedRun.open(run)
     found = finished.topics(words)
-    screen().print(topics_table(found))
+    results(json).print(topics_table(found))
     if json:
         print_json({"run": finished.name, "model": finished.model_name, "topics": found})
 
@@ -39,18 +39,18 @@ def topics(
 def transform(
     run: Run,
     file: Annotated[Path, typer.Argument(help="New documents: .jsonl, .csv, .tsv, .parquet or a folder of .txt.")],
-    text: Annotated[str | None, typer.Option(help="The column of the text.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
     best: Annotated[int, typer.Option(min=1, help="How many topics to name per document.")] = 3,
     json: Json = False,
 ) -> None:
     """Finds the topics of new documents with the model of a finished run."""
     from securetm.federation.finished import FinishedRun
-    from securetm.reports.terminal import documents_table, screen
+    from securetm.reports.terminal import documents_table, results
 
     finished = FinishedRun.open(run)
     documents = finished.read(file, text)
     shares, unknown = finished.transform(documents), [row for row, words in enumerate(documents.lengths()) if not words]
-    screen().print(documents_table(shares, finished.topics(4), best, unknown))
+    results(json).print(documents_table(shares, finished.topics(4), best, unknown))
     if json:
         print_json({**_rows(finished.name, str(file), shares), "without_known_words": unknown})
 

@@ -5,6 +5,8 @@ Nothing heavy is imported here: `securetm --help` has half a second.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import traceback
 from typing import Annotated
@@ -51,6 +53,7 @@ def main() -> None:
     """Runs the command and ends the process: 0 fine, 1 a gap, 2 misuse, 3 failure."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
+    _writable_in_any_alphabet()
     try:
         code = app(arguments or ["--help"], prog_name="securetm", standalone_mode=False)
     except SecuretmError as failure:
@@ -60,11 +63,24 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _tell("interrupted", "nothing that was kept is lost", FAILURE, debug)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has closed it; there is nobody to tell
-        code = FAILURE
+        code = _nobody_reads()
     except Exception as fault:  # noqa: BLE001 - told in a sentence here; --debug shows all of it
         code = _tell(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
     sys.exit(code or 0)
+
+
+def _writable_in_any_alphabet() -> None:
+    """A letter that the terminal or file does not know is spelt out; words come in every alphabet."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _nobody_reads() -> int:
+    """Whoever read our output has closed it: there is nobody to tell, also not of what is still to be written."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    return FAILURE
 
 
 def _sentence(misuse: BaseException) -> str:

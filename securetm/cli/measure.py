@@ -46,11 +46,11 @@ def _measured(kind: str, name: str, json: bool, sizes: dict[str, int] | None = N
     from securetm.experiments.catalogue import measure
     from securetm.reports.measured import show_plots
     from securetm.reports.progress import Bars
-    from securetm.reports.terminal import measurements, screen
+    from securetm.reports.terminal import measurements, results, screen
 
-    to = screen()
-    with Bars(to) as bars:
+    with Bars(screen()) as bars:
         result = measure(kind, name, bars, sizes)
+    to = results(json)
     measurements(result, to)
     show_plots(result, to)
     if json:

@@ -1,4 +1,4 @@
-"""What every command shares: one JSON document on stdout, everything for people on stderr."""
+"""The JSON document that every command can print. What people read instead is in reports/terminal.py."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout; tables and progress go to stderr.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
 
 
 def print_json(content: Any) -> None:
     """One document; what is not a number is null, since JSON knows no NaN."""
-    sys.stdout.write(json.dumps(_finite(content), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    encoding = sys.stdout.encoding or "utf-8"
+    spelt = not encoding.lower().startswith("utf")  # \\u00e9 is JSON wherever it is written
+    sys.stdout.write(json.dumps(_finite(content), ensure_ascii=spelt, indent=2, allow_nan=False) + "\n")
     sys.stdout.flush()  # here, where a reader that has gone can still be told apart from a failure
 
 

@@ -33,11 +33,11 @@ def report(
     """Shows an audit again that was carried out before; exits 1 where `securetm audit` did."""
     from securetm.reports.audit_reading import read_record
     from securetm.reports.audit_tables import show_audit
-    from securetm.reports.terminal import screen
+    from securetm.reports.terminal import results
 
     check_places(html, markdown)
     found = read_record(audit)
-    show_audit(found, examples, screen())
+    show_audit(found, examples, results(json))
     hand_out(found, html, markdown, examples, json)
     if found.refuted_claims or found.broken_promises:
         raise typer.Exit(1)

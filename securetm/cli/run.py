@@ -40,6 +40,14 @@ def run(
     local_epochs: Annotated[int | None, typer.Option(help="Epochs at each party per round; 0: a gradient per batch.")] = None,
     seed: Annotated[int | None, typer.Option(help="Public seed of batches and model noise.")] = None,
     corpus: Annotated[str | None, typer.Option(help="Documents: a file, a folder of .txt, or `docstrings`.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the text, unless it is called so.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the label.")] = None,
+    party: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of who holds the document.")] = None,
+    date: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the date.")] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of whose document it is; a budget then protects persons.")
+    ] = None,
+    embedding: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the embedding.")] = None,
     partition: Annotated[str | None, typer.Option(help="Who holds what: column, equal or dirichlet.")] = None,
     parties: Annotated[int | None, typer.Option(help="Number of parties, where documents are dealt out.")] = None,
     vocabulary: Annotated[str | None, typer.Option(help="A public file of words, one a line, instead of a union.")] = None,
@@ -66,6 +74,12 @@ def run(
         "training.rounds": rounds,
         "training.stop": stop,
         "corpus.source": corpus,
+        "corpus.text": text,
+        "corpus.label": label,
+        "corpus.party": party,
+        "corpus.date": date,
+        "corpus.person": person,
+        "corpus.embedding": embedding,
         "corpus.partition": partition,
         "corpus.parties": parties,
         "privacy.epsilon": epsilon,
@@ -90,7 +104,7 @@ def _run(
     record: bool,
     json: bool,
 ) -> dict[str, Any]:
-    from securetm.reports.terminal import screen, show_run
+    from securetm.reports.terminal import results, screen, show_run
 
     to = screen()
     with _getting_ready(to, json):
@@ -109,7 +123,7 @@ def _run(
             check_floor(settled, len(corpora))
             folder = begin(path, settled, corpora, with_content=record, ledgers=places[1])
         result = execute(folder, bars, workers=workers)
-    show_run(result, settled.make_profile().danger, to)
+    show_run(result, settled.make_profile().danger, results(json))
     _say_who_took_no_part(result, to)
     return result
 

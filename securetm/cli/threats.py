@@ -34,12 +34,12 @@ def threats(
     Exits 1 if a claim that the profile makes was refuted, if parties did not refuse what they should, or if its own threat
     model requires a claim that it does not make.
     """
-    from securetm.reports.terminal import screen
+    from securetm.reports.terminal import results
     from securetm.reports.threat_screen import show_threats
     from securetm.reports.threat_tables import threats_of
 
     facts = threats_of(profile, parties, every=every, folder=evidence)
-    show_threats(facts, screen())
+    show_threats(facts, results(json))
     if json:
         print_json(facts)
     if facts["refuted_claims"] or facts["refusals"].get("not_held") or facts["threat_models"][0]["gaps"]:

@@ -48,7 +48,7 @@ class Columns:
             if present:
                 found[role] = present[0]
             elif asked or role == "text":
-                raise MissingColumn(str(path), line, asked or usual[role][-1])
+                raise MissingColumn(str(path), line, asked or usual[role][-1], role)
         return found
 
 

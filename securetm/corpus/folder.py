@@ -8,7 +8,7 @@ from pathlib import Path
 from securetm.corpus.building import Record
 from securetm.corpus.columns import Columns
 from securetm.corpus.files import LIMIT, MEGABYTES, OnProgress, decoded, faults_named, size_of
-from securetm.errors import DocumentTooLong, MissingColumn, NoTextFiles
+from securetm.errors import DocumentTooLong, FolderWithoutColumns, NoTextFiles
 
 
 def folder_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
@@ -32,7 +32,7 @@ def _check(columns: Columns, path: Path) -> None:
     for role in ("text", "label", "party", "date", "person", "embedding"):
         asked = getattr(columns, role)
         if asked:
-            raise MissingColumn(str(path), 0, asked)
+            raise FolderWithoutColumns(str(path), asked, role)
 
 
 def _text(file: Path) -> str:

@@ -42,7 +42,7 @@ def _object(text: str, path: Path, line: int) -> dict[str, Any]:
 
 def _check(cells: dict[str, Any], roles: dict[str, str], path: Path, line: int) -> None:
     if roles["text"] not in cells:
-        raise MissingColumn(str(path), line, roles["text"])
+        raise MissingColumn(str(path), line, roles["text"], "text")
     for role in _STRICT:
         if role not in roles and any(cells.get(name) is not None for name in USUAL[role]):
             raise IncompleteColumn(str(path), line, role)

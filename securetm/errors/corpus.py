@@ -58,7 +58,10 @@ class NoDocuments(BadCorpus):
 
     path: str
     skipped: int
-    hint = "is the text column the right one? do min_length, stop_words and the language fit?"
+    hint = (
+        "is the text column the right one (--text COLUMN)? do the tokeniser's settings fit the language (--set "
+        "tokeniser.stop_words=none, --set tokeniser.min_length=2)?"
+    )
 
 
 @dataclass(eq=False)
@@ -68,7 +71,21 @@ class MissingColumn(BadCorpus):
     path: str
     line: int
     column: str
-    hint = "name the columns of your file (text=, label=, ...); the first line of a table holds the names of its columns"
+    role: str = "text"
+    hint = (
+        "name the column that holds the {role}: --{role} COLUMN (in a plan {role} of [corpus], in Python {role}=); the "
+        "first line of a table holds the names of its columns"
+    )
+
+
+@dataclass(eq=False)
+class FolderWithoutColumns(BadCorpus):
+    """{path} is a folder of .txt files, which has no columns, so none can be called {column!r}"""
+
+    path: str
+    column: str
+    role: str
+    hint = "leave --{role} away, or put the documents into a .jsonl, .csv, .tsv or .parquet file; subfolders are labels"
 
 
 @dataclass(eq=False)
@@ -89,7 +106,7 @@ class IncompleteColumn(BadCorpus):
     path: str
     line: int
     column: str
-    hint = "give every document a {column}, or none"
+    hint = "give every document a {column}, or none, or name another column: --{column} COLUMN"
 
 
 @dataclass(eq=False)
@@ -100,7 +117,7 @@ class BadCell(BadCorpus):
     line: int
     column: str
     problem: str
-    hint = "correct that line, or name another column as {column}"
+    hint = "correct that line, or name another column: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
 
 
 @dataclass(eq=False)
@@ -219,7 +236,7 @@ class NoColumn(BadCorpus):
     """the documents have no {column}"""
 
     column: str
-    hint = "name the column when reading: read_corpus(PATH, {column}=...)"
+    hint = "name the column that holds it: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
 
 
 @dataclass(eq=False)

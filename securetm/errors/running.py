@@ -124,18 +124,21 @@ class BadWordList(Refused):
 
 @dataclass(eq=False)
 class EmptyVocabulary(Misuse):
-    """none of {words:word|words} is in enough and not too many documents (min_df = {min_df}, max_df = {max_df})"""
+    """none of {words:word|words} is in enough and not too many documents (at least {min_df}, at most {max_df})"""
 
     words: int
     min_df: str
     max_df: str
-    hint = "lower min_df or raise max_df: in a plan they are min_documents and max_share of [vocabulary]"
+    hint = (
+        "take fewer documents for enough or more for too many: --set vocabulary.min_documents=1, --set vocabulary.max_share=1 "
+        "(min_df and max_df in Python)"
+    )
 
 
 class NoPersons(Misuse):
     """the unit of privacy is the person, but this corpus does not say whose documents they are"""
 
-    hint = "name the column of persons when the corpus is read, or choose the document as the unit"
+    hint = "name the column of persons (--person COLUMN), or choose the document as the unit (--set privacy.unit=document)"
 
 
 class NotAnswered(SecuretmError):

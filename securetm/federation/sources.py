@@ -41,7 +41,8 @@ def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]
 def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, Corpus]:
     """Who holds which document."""
     if choice.partition == "column":
-        return partitions.by_column(corpus, "party" if choice.party or corpus.parties is not None else "label")
+        by_label = not choice.party and corpus.parties is None and corpus.labels is not None
+        return partitions.by_column(corpus, "label" if by_label else "party")
     if choice.partition == "equal":
         return partitions.equal(corpus, choice.parties, seed)
     return partitions.dirichlet(corpus, choice.parties, choice.alpha, seed)

@@ -26,15 +26,17 @@ class Bars:
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._progress.stop()
+        if self._task is not None:
+            self._progress.stop()
 
     def stage(self, title: str, total: int) -> None:
         """A stage begins; the one before it is over."""
-        if self._task is not None:
+        if self._task is None:
+            self._progress.start()  # not before: what is refused at once shows no bar
+        else:
             self._finish()
         self._task = self._progress.add_task(title, total=total)
 

@@ -29,10 +29,19 @@ class Screen(Console):
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=without_commands(part.text))
 
+    def on_broken_pipe(self) -> None:
+        """Whoever read this has left: that is told as any other end of a command is, not as a gap."""
+        raise BrokenPipeError
+
 
 def screen() -> Console:
-    """The terminal: stderr, so that stdout stays free for --json."""
+    """Progress, and notes on what a command does: standard error."""
     return Screen(stderr=True, highlight=False)
+
+
+def results(json: bool = False) -> Console:
+    """What a command was asked for: standard output, or beside the notes where a JSON document is to stand alone there."""
+    return Screen(stderr=json, highlight=False)
 
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:

@@ -251,6 +251,9 @@ def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, mon
     said = securetm(*shlex.split(example_of("audit"))[1:])
     assert said.code == 0, said.err
     assert Path("audit.html").is_file()
+    assert "Seen by coordinator" in said.out
+    assert "The report: audit.html" in said.err
+    assert "training" not in said.out
 
 
 @pytest.mark.slow

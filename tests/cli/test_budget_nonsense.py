@@ -106,6 +106,6 @@ def test_a_page_that_cannot_be_written_is_a_misuse(tmp_path: Path) -> None:
     ],
 )
 def test_one_thing_is_not_told_as_several(asked: str) -> None:
-    said = budget(asked).err
+    said = budget(asked).out
     assert re.search(r"\b1 (document|round|word)\b", said)
     assert not re.search(r"(?<![\d.,])1 (honest )?(documents|rounds|epochs|words|parties|shares)\b", said)

@@ -35,7 +35,7 @@ def test_results_are_on_standard_output(command: str, demo: Said, here: Path) ->
     said = securetm(*shlex.split(command))
     assert said.code in (0, 1), said.err
     assert SHOWN[command] in said.out
-    assert said.err == ""
+    assert SHOWN[command] not in said.err  # a slow computation shows a bar there
 
 
 @pytest.mark.parametrize("command", SHOWN)
@@ -69,7 +69,8 @@ def piped(command: str, **environment: str) -> subprocess.CompletedProcess[bytes
 def test_a_reader_that_leaves_early_is_no_fault(more: str) -> None:
     said = piped(f"threats masked{more} | head -c 1")
     assert said.returncode in (0, 3)  # 0 where it all went out before the reader left
-    assert said.stderr == b""
+    for fault in (b"Traceback", b"Exception", b"securetm: error"):
+        assert fault not in said.stderr
 
 
 def test_a_stream_without_the_letters_is_written_all_the_same() -> None:

@@ -107,7 +107,7 @@ def test_paths(tmp_path: Path) -> None:
     (tmp_path / "sub" / "a.txt").write_bytes("diagnosis\n\ncafé".encode("latin1"))
     said = refusal(errors.WrongEncoding, lambda: read_corpus(tmp_path))
     assert said.facts() == {"path": str(tmp_path / "sub" / "a.txt"), "line": 3}
-    refusal(errors.MissingColumn, lambda: read_corpus(tmp_path, person="author"))
+    refusal(errors.FolderWithoutColumns, lambda: read_corpus(tmp_path, person="author"))
 
 
 def test_columns_that_were_asked_for_must_be_there(tmp_path: Path) -> None:

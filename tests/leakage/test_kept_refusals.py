@@ -244,7 +244,7 @@ def test_claims_that_rest_on_refusing_show_how_many_lies_were_refused(tmp_path: 
         assert (lies["date"], lies["stale"], found[claim]["planned"]) == ("2026-11-21", [], [])
         assert found[claim]["result"] == "not refuted"
     assert found["sees only sums"]["lies"] == []
-    said = " ".join(securetm("threats", "masked_strict", "--evidence", str(tmp_path)).err.split())
+    said = " ".join(securetm("threats", "masked_strict", "--evidence", str(tmp_path)).out.split())
     assert "2 of 3 were tried, some of them with fewer helpers than are feared, none refuted" in said
     assert "minimum of 100: 1 of 1 refused, 2026-11-21" in said
 
@@ -284,7 +284,7 @@ def test_stale_lies_are_said_to_be_and_count_as_not_tried(tmp_path: Path) -> Non
     assert [found[claim]["result"] for claim in RESTING] == ["never tried", "never tried"]
     assert found[RESTING[0]]["lies"][0]["stale"] == ["what parties and the coordinator do changed since"]
     assert "stale: what parties and the coordinator" in " ".join(
-        securetm("threats", "masked_strict", "--evidence", str(tmp_path)).err.replace("│", " ").split()
+        securetm("threats", "masked_strict", "--evidence", str(tmp_path)).out.replace("│", " ").split()
     )
 
 

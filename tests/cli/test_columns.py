@@ -1,0 +1,59 @@
+"""The columns of a file of documents are named on the command line, and every hint about them names what can be typed there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from securetm.corpus.columns import ROLES
+
+from .conftest import SMALL, Said, securetm
+from .test_cli import told
+
+NAMED = {"text": "note", "label": "topic", "party": "clinic", "date": "day", "person": "patient", "embedding": "vector"}
+
+
+@pytest.fixture
+def records(here: Path) -> Path:
+    """The documents of the workplace under other names."""
+    path = here / "records.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number, line in enumerate((here / "documents.jsonl").read_text("utf-8").splitlines()):
+            row = json.loads(line)
+            more = {"topic": "care", "day": "2026-11-22", "patient": f"patient {number}", "vector": [0.5, 1.0]}
+            file.write(json.dumps({"note": row["text"], "clinic": row["party"], **more}) + "\n")
+    return path
+
+
+def test_every_column_can_be_named(records: Path) -> None:
+    assert NAMED.keys() == set(ROLES)
+    asked = [part for role, column in NAMED.items() for part in (f"--{role}", column)]
+    small = [*SMALL, "--rounds", "1", "--partition", "column", "--out", "runs/records", "--json"]
+    said = securetm("run", "--corpus", str(records), *asked, *small)
+    assert said.code == 0, said.err
+    assert said.json["parties"] == ["centre", "east", "north", "south", "west"]
+    plan = json.loads(Path("runs/records/run.json").read_text("utf-8"))["plan"]
+    assert {role: plan["corpus"][role] for role in NAMED} == NAMED
+
+
+def test_a_column_that_is_missing_is_asked_for_as_it_is_typed(records: Path, demo: Said) -> None:
+    for role, command in (
+        ("text", ["run", "--corpus", str(records)]),
+        ("text", ["run", "--corpus", str(records), "--text", "letter"]),
+        ("person", ["run", "--corpus", str(records), "--text", "note", "--person", "client"]),
+        ("party", ["run", "--corpus", str(records), "--text", "note", "--partition", "column"]),
+        ("label", ["run", "--corpus", str(records), "--text", "note", "--partition", "dirichlet"]),
+        ("text", ["transform", "runs/demo", str(records)]),
+    ):
+        said = securetm(*command)
+        told(said, 2, "no ")
+        assert f"--{role} COLUMN" in said.err, (role, said.err)
+
+
+def test_a_bad_cell_is_answered_with_what_can_be_typed(here: Path) -> None:
+    Path("bad.jsonl").write_text('{"text": "river", "person": ["ann"]}\n', "utf-8")
+    said = securetm("run", "--corpus", "bad.jsonl")
+    told(said, 2, "the person is of type list")
+    assert "--person COLUMN" in said.err
