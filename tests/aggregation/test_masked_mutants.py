@@ -22,7 +22,7 @@ from securetm.aggregation.shares import shared_secret
 from securetm.contracts import Array
 from securetm.entropy import Seeded
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
-from tests.laws.aggregation_laws import LUCK, told_apart
+from tests.laws.aggregation_laws import LUCK, RUNS, told_apart
 
 N, ROUNDS, LENGTH = 4, 2, TERMS.size
 ENTROPY = "the same for every vector"
@@ -130,7 +130,7 @@ def views_are_alike(patch: pytest.MonkeyPatch) -> None:
     second = {**first, names(3)[0]: np.full(LENGTH, -1000), names(3)[1]: np.full(LENGTH, 3000)}
     terms = replace(TERMS, reach=3000)
     views: tuple[list[Array], list[Array]] = ([], [])
-    for _ in range(80):
+    for _ in range(2 * RUNS):
         for view, vectors in zip(views, (first, second), strict=True):
             played = Played(MaskedSum(), names(3)).prepare(1)
             played.play(played.cohort(), vectors, terms)

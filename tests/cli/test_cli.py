@@ -7,11 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from securetm.cli import examine
+from securetm.corpus import docstrings
 from securetm.federation.folder import RESULT
 
 from ..federation.conftest import FIVE, SHARED
@@ -64,8 +66,13 @@ def test_every_example_does_what_it_says(command: str, demo: Said, here: Path) -
     assert "error" not in said.err
 
 
-def test_the_example_of_run_does_what_it_says(here: Path) -> None:
-    """On the docstrings of installed packages, read into a cache of this test's own."""
+def test_the_example_of_run_does_what_it_says(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the docstrings of small packages, read into a cache of this test's own; those of large ones take half a minute."""
+    monkeypatch.setattr(
+        docstrings, "PACKAGES", {"click": "click", "hypothesis": "hypothesis", "pytest": "_pytest", "rich": "rich"}
+    )
+    library = {"stdlib": str(Path(sysconfig.get_paths()["stdlib"]) / "asyncio")}
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: library)
     arguments = shlex.split(example_of("run"))[1:]
     assert "--rounds" in arguments
     arguments[arguments.index("--rounds") + 1] = "3"

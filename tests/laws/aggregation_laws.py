@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
@@ -23,8 +24,10 @@ from tests.laws.mechanism_laws import EmptyCupboard
 COORDINATOR = "coordinator"
 MEMBERS = ("ant", "bee", "cat", "dog")
 ROSTER = Roster(b"s" * 32, b"p" * 32, MEMBERS)
-RUNS = 40  # of each of two inputs, to learn to tell them apart, and as many again to try
-LUCK = 0.5 + 4.5 * 0.5 / (2 * RUNS) ** 0.5  # what guessing reaches once in about 300,000 times
+RUNS = 20  # of each of two inputs, to learn to tell them apart, and as many again to try
+LUCK = binom.isf(1e-9, 2 * RUNS, 0.5) / (
+    2 * RUNS
+)  # guessing says more rightly less than once in 10^9 times; faults, all of them
 
 Vectors = Mapping[str, Array]
 
