@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from dp_accounting import GaussianDpEvent
 
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
 from securetm.errors import LedgerReplaced, LedgerRolledBack
 from securetm.federation import wire
@@ -90,6 +94,37 @@ def test_a_forged_head_is_not_countersigned(session: Session) -> None:
     assert session.played.send(session.party("south"), wire.Witness((changed,))) == wire.Refusal("BadSignature")
     assert session.played.send(session.party("south"), wire.Witness((b"",))) == wire.Refusal("Malformed")
     assert refusals(session.party("south"))[-1][0] == "Malformed"
+    session.close()
+
+
+def put_back_and_longer(five: Mapping[str, Corpus], folder: Path) -> Session:
+    """North's ledger as it was when others saw less of it, with other entries since than those that they saw."""
+    session = Session(private_plan(folder, "dp-local"), five, folder)
+    path = folder / "north.ledger"
+    with sqlite3.connect(path) as opened, sqlite3.connect(folder / "copy") as copy:
+        opened.backup(copy)
+    for _ in range(2):  # they saw three entries
+        assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
+    session.signed_of("north")
+    session.close()
+    for beside in folder.glob("north.ledger*"):
+        beside.unlink()
+    (folder / "copy").rename(path)
+    budget = session.played.profile.budget
+    assert budget is not None
+    with Ledger.open(path, "north", budget) as elsewhere:
+        for _ in range(4):
+            elsewhere.charge("elsewhere", Spend(GaussianDpEvent(100.0)), {"profile": "dp-local"})
+    return Session(private_plan(folder, "dp-local"), five, folder)
+
+
+def test_a_ledger_that_was_put_back_and_spent_from_elsewhere_is_not_countersigned(
+    five: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """It is longer than what the others saw, and no continuation of it."""
+    session = put_back_and_longer(five, tmp_path)
+    with pytest.raises(LedgerRolledBack, match=r"north.ledger holds 5 entries and not the history .* when it held 3"):
+        session.ask("north", session.signed_of("north"))
     session.close()
 
 
