@@ -73,6 +73,15 @@ class NotWitnessed(Refused):
 
 
 @dataclass(eq=False)
+class LedgerForked(Refused):
+    """the ledger of {party} with {shown:entry|entries} does not continue the one that was seen with {seen}"""
+
+    party: str
+    seen: int
+    shown: int
+
+
+@dataclass(eq=False)
 class LedgerReplaced(Misuse):
     """the ledger of {party} is another one than {witness} has signed before"""
 

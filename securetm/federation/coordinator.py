@@ -15,6 +15,7 @@ import numpy as np
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
 from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
+from securetm.federation.countersigning import Countersigning
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.stopping import Stopping, relative_change
@@ -77,7 +78,6 @@ class Coordinator:
     _numbers: dict[str, int] = field(default_factory=dict)
     _kept_at: float = 0.0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
-    _heads: dict[str, bytes] = field(default_factory=dict)  # of the parties' ledgers, as they last said, signed
     _exhausted: bool = False
 
     def __post_init__(self) -> None:
@@ -86,6 +86,7 @@ class Coordinator:
         self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
         roster = Roster(self.session, self.profile.digest, self.members, self.keys)
         self._seat = self.profile.aggregation.coordinator(roster, self.store)
+        self._ledgers = Countersigning(self.members, self._carried)
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
@@ -96,7 +97,10 @@ class Coordinator:
         self._adopt(vocabulary)
         state, facts = kept or self._start(vocabulary)
         state, rounds = self._train(state, Stopping(self.plan.training, list(facts["history"])), int(facts["rounds"]))
-        return Trained(state, vocabulary, rounds, self._assess(state), self._ended_by(rounds))
+        quality = self._assess(state)
+        if self.questions.paid:
+            self._ledgers.deliver()
+        return Trained(state, vocabulary, rounds, quality, self._ended_by(rounds))
 
     # ---- words -----------------------------------------------------------------------------------------------------
 
@@ -240,7 +244,7 @@ class Coordinator:
         marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
         cohort = replace(unnamed, round_id=round_identity(*marks))
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
-        requests = self._requests(ask, shown, terms, self._witnesses() if self.questions.paid else {})
+        requests = self._requests(ask, shown, terms, self._ledgers.gather() if self.questions.paid else {})
         opened, traffic = self._exchange(cohort, terms, requests)
         desk = Desk(cohort, self.entropy, self.store)
         answer = as_opened(opened, self.profile, terms, desk)
@@ -266,17 +270,10 @@ class Coordinator:
         whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in self.members}
         return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
 
-    def _witnesses(self) -> dict[str, tuple[bytes, ...]]:
-        """What the parties sign of each other's ledgers; without it they would spend nothing more."""
-        others = {m: [o for o in self.members if o != m and o in self._heads] for m in self.members}
-        asked = {
-            m: wire.pack_request(self.session, wire.Witness(tuple(self._heads[o] for o in others[m]))) for m in self.members
-        }
-        signed: dict[str, list[bytes]] = {member: [] for member in self.members}
-        for member, reply in self.parties.ask(asked).items():
-            for owner, statement in zip(others[member], self._accepted(member, reply).parcels, strict=False):
-                signed[owner].append(statement)
-        return {owner: tuple(statements) for owner, statements in signed.items()}
+    def _carried(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        """To each party its message, and what the parties said that answered."""
+        requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
+        return {member: self._accepted(member, reply) for member, reply in self.parties.ask(requests).items()}
 
     def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
@@ -341,7 +338,7 @@ class Coordinator:
         if session != self.session:
             raise PartyRefused(member, "WrongSession")
         if outcome.head:
-            self._heads[member] = outcome.head
+            self._ledgers.heads[member] = outcome.head
         return outcome
 
     # ---- what is kept ----------------------------------------------------------------------------------------------

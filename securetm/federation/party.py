@@ -165,6 +165,8 @@ class Party:
             return self._prepare(session, body)
         if isinstance(body, wire.Witness):
             return self._witness(body)
+        if isinstance(body, wire.Links):
+            return self._guarded().lead(body.statements)
         return self._answer(body) if isinstance(body, wire.Ask) else self._continue(body)
 
     # ---- joining ---------------------------------------------------------------------------------------------------
@@ -234,9 +236,12 @@ class Party:
         return self._begin(prepare.exchange, self._seat.prepare(prepare.rounds))
 
     def _witness(self, witness: wire.Witness) -> tuple[bytes, ...]:
+        return self._guarded().countersign(witness.heads, witness.links)
+
+    def _guarded(self) -> Purse:
         if self._purse is None:
             raise OutOfTurn(0, self._last)
-        return self._purse.countersign(witness.heads)
+        return self._purse
 
     # ---- answering -------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,9 @@ MOST_BYTES = 1 << 31  # protobuf's own limit
 MOST_MEMBERS = 10_000
 LONGEST_SESSION = 64
 LONGEST_SIGNED = 256  # bytes of a ledger's head or of what is signed of it
+LINK = 32  # bytes: the digest of one entry
+MOST_LINKS = 1024  # from one head of a ledger to a later one; a longer way is gone in parts
+MOST_LINKED = 1 << 20  # bytes of all links in one message
 MOST_ARRAYS = 1_000  # in a state
 MOST_COUNTED = 1 << 63  # what a store can write down
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
@@ -60,9 +63,17 @@ class Ask:
 
 @dataclass(frozen=True)
 class Witness:
-    """The heads of the other parties' ledgers, each signed by its owner."""
+    """The heads of the other parties' ledgers, each signed by its owner, and the links that lead there."""
 
     heads: tuple[bytes, ...]
+    links: tuple[bytes, ...] = ()  # as many as heads, or none: digests of the entries after the last that the party saw
+
+
+@dataclass(frozen=True)
+class Links:
+    """What others signed of this party's ledger: the party is to show how the present head follows from it."""
+
+    statements: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ class Refusal:
 
 
 M = TypeVar("M", pb.Request, pb.Reply)
-Body = Invite | Adopt | Ask | Prepare | Forward | Witness
+Body = Invite | Adopt | Ask | Prepare | Forward | Witness | Links
 Outcome = Accepted | Refusal
 
 
@@ -116,8 +127,10 @@ def pack_request(session: bytes, body: Body) -> bytes:
             request.prepare.MergeFrom(pb.Prepare(exchange=exchange, number=number, rounds=rounds))
         case Forward(round_id, parcel):
             request.forward.round_id, request.forward.parcel = round_id, parcel
-        case Witness(heads):
-            request.witness.MergeFrom(pb.Witness(heads=heads))
+        case Witness(heads, links):
+            request.witness.MergeFrom(pb.Witness(heads=heads, links=links))
+        case Links(statements):
+            request.links.MergeFrom(pb.Links(statements=statements))
     return bytes(request.SerializeToString())
 
 
@@ -149,7 +162,9 @@ def unpack_request(message: bytes) -> tuple[bytes, Body]:
     if kind == "forward":
         return request.session, Forward(request.forward.round_id, request.forward.parcel)
     if kind == "witness":
-        return request.session, Witness(_signed(request.witness.heads))
+        return request.session, Witness(_signed(request.witness.heads), _linked(request.witness))
+    if kind == "links":
+        return request.session, Links(_signed(request.links.statements))
     raise Malformed("the coordinator", "it asks for nothing")
 
 
@@ -191,6 +206,14 @@ def _signed(parts: Sequence[bytes]) -> tuple[bytes, ...]:
     if len(parts) > MOST_MEMBERS or any(len(part) > LONGEST_SIGNED for part in parts):
         raise Malformed("the coordinator", "a signed head of a ledger is too long, or there are too many")
     return tuple(parts)
+
+
+def _linked(witness: pb.Witness) -> tuple[bytes, ...]:
+    links = tuple(witness.links)
+    whole = all(len(one) % LINK == 0 and len(one) <= MOST_LINKS * LINK for one in links)
+    if len(links) not in (0, len(witness.heads)) or not whole or sum(map(len, links)) > MOST_LINKED:
+        raise Malformed("the coordinator", "the links between heads of ledgers are too long, too many or broken off")
+    return links
 
 
 def _array(packed: pb.Array) -> Array:

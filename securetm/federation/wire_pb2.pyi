@@ -57,10 +57,18 @@ class Ask(_message.Message):
     def __init__(self, question: _Optional[str] = ..., number: _Optional[int] = ..., serial: _Optional[int] = ..., members: _Optional[_Iterable[str]] = ..., round_id: _Optional[bytes] = ..., state: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., keep: bool = ..., witnesses: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Witness(_message.Message):
-    __slots__ = ("heads",)
+    __slots__ = ("heads", "links")
     HEADS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     heads: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, heads: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    links: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, heads: _Optional[_Iterable[bytes]] = ..., links: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Links(_message.Message):
+    __slots__ = ("statements",)
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    statements: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, statements: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Prepare(_message.Message):
     __slots__ = ("exchange", "number", "rounds")
@@ -81,7 +89,7 @@ class Forward(_message.Message):
     def __init__(self, round_id: _Optional[bytes] = ..., parcel: _Optional[bytes] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness")
+    __slots__ = ("version", "session", "invite", "adopt", "ask", "forward", "prepare", "witness", "links")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     INVITE_FIELD_NUMBER: _ClassVar[int]
@@ -90,6 +98,7 @@ class Request(_message.Message):
     FORWARD_FIELD_NUMBER: _ClassVar[int]
     PREPARE_FIELD_NUMBER: _ClassVar[int]
     WITNESS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     version: int
     session: bytes
     invite: Invite
@@ -98,7 +107,8 @@ class Request(_message.Message):
     forward: Forward
     prepare: Prepare
     witness: Witness
-    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ...) -> None: ...
+    links: Links
+    def __init__(self, version: _Optional[int] = ..., session: _Optional[bytes] = ..., invite: _Optional[_Union[Invite, _Mapping]] = ..., adopt: _Optional[_Union[Adopt, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., forward: _Optional[_Union[Forward, _Mapping]] = ..., prepare: _Optional[_Union[Prepare, _Mapping]] = ..., witness: _Optional[_Union[Witness, _Mapping]] = ..., links: _Optional[_Union[Links, _Mapping]] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("name",)

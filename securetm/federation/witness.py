@@ -1,6 +1,8 @@
 """A party's purse: its ledger, and what the parties sign of each other's ledgers so that none can be put back unseen.
 
-It decides no question's price. What a head says is how many entries a ledger has and their hash: public facts, no documents.
+A party signs a head only if it follows from the one that it saw before: digests of the entries between them prove that. A
+ledger that it never saw is taken as it is. It decides no question's price. A head and its links say how many entries there are:
+public facts, no documents.
 """
 
 from __future__ import annotations
@@ -13,23 +15,27 @@ from typing import Any
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT
+from securetm.accounting.ledger.chain import follow
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.ledger.ledger import MOST
 from securetm.accounting.spends import Spend
 from securetm.aggregation.identities import SIGNATURE, Identity
 from securetm.contracts import Budget, Cupboard
-from securetm.errors import BudgetExhausted, LedgerReplaced, Malformed, NotInCohort, NotWitnessed, OutOfBudget
+from securetm.errors import BudgetExhausted, LedgerForked, LedgerReplaced, Malformed, NotInCohort, NotWitnessed, OutOfBudget
+from securetm.federation.wire import LINK, MOST_LINKS
 
 HEAD = b"head of a ledger"
 SEEN = b"head of another's ledger"
 _HEAD = struct.Struct(">IQ32s32s")  # whose, how many entries, the first entry's hash, the last one's
 _SEEN = struct.Struct(">IIQ32s32s")  # by whom, whose, and the same
+_SEEN_BY = struct.Struct(">I")
 
 
 @dataclass(frozen=True)
 class Head:
-    """The state of a ledger: which one it is, how long, and the hash of its last entry."""
+    """The state of a ledger: whose it is, which one, how long, and the hash of its last entry."""
 
+    owner: int
     ledger: bytes
     count: int
     last: bytes
@@ -78,34 +84,56 @@ class Purse:
 
     def announce(self) -> bytes:
         """Where this party's ledger stands, signed."""
-        count, last = self.ledger.head
+        return self._signed_head(*self.ledger.head)
+
+    def lead(self, statements: Sequence[bytes]) -> tuple[bytes, bytes]:
+        """From the least that others signed of this ledger to its end, or as far as one message goes: a head, and the links."""
+        self.hear(statements)
+        present, last = self.ledger.head
+        since = min((standing_of(signed).count for signed in statements), default=present)
+        links = self.ledger.links(since, MOST_LINKS)
+        reached = since + len(links)
+        return self._signed_head(reached, self.ledger.head_at(reached) or last), b"".join(links)
+
+    def countersign(self, heads: Sequence[bytes], links: Sequence[bytes] = ()) -> tuple[bytes, ...]:
+        """Signs the furthest that was ever seen of each of those ledgers: the owner finds out if it says less now."""
+        return tuple(self._seen(head, way) for head, way in zip(heads, links or [b""] * len(heads), strict=True))
+
+    def _signed_head(self, count: int, last: bytes) -> bytes:
         return self.identity.sign(_HEAD.pack(self.identity.place, count, self.ledger.identity, last), HEAD)
 
-    def countersign(self, heads: Sequence[bytes]) -> tuple[bytes, ...]:
-        """Signs the furthest that was ever seen of each of those ledgers: the owner finds out if it says less now."""
-        return tuple(self._seen(head) for head in heads)
-
-    def _seen(self, signed: bytes) -> bytes:
-        owner, *rest = _opened(_HEAD, signed, "a head of a ledger")
-        self._verify(owner, signed, HEAD)
-        head = Head(rest[1], rest[0], rest[2])
-        known = self._known(owner)
-        if known is None or (known.ledger == head.ledger and known.count < head.count):
-            self.others.put(self._name(owner), _HEAD.pack(0, head.count, head.ledger, head.last))
+    def _seen(self, signed: bytes, links: bytes) -> bytes:
+        head = head_of(signed)
+        self._verify(head.owner, signed, HEAD)
+        known = self._known(head.owner)
+        if known is None or self._follows(head, known, links):
+            self.others.put(self._name(head.owner), _HEAD.pack(0, head.count, head.ledger, head.last))
             known = head
-        return self.identity.sign(_SEEN.pack(self.identity.place, owner, known.count, known.ledger, known.last), SEEN)
+        return self.identity.sign(_SEEN.pack(self.identity.place, head.owner, known.count, known.ledger, known.last), SEEN)
+
+    def _follows(self, head: Head, known: Head, links: bytes) -> bool:
+        """Whether that head is proven to continue what was seen before; refused by name where the proof fails.
+
+        Without links this party says only where it stands, and of another ledger it has seen nothing.
+        """
+        if not links or head.ledger != known.ledger or head.count <= known.count:
+            return False
+        digests = [links[at : at + LINK] for at in range(0, len(links), LINK)]
+        if len(digests) != head.count - known.count or follow(known.last, digests) != head.last:
+            raise LedgerForked(self.identity.register.name(head.owner), known.count, head.count)
+        return True
 
     def hear(self, statements: Sequence[bytes]) -> None:
         """What others signed of this ledger; a ledger that is behind any of it was put back, and spends no more."""
         for signed in statements:
-            witness, owner, count, ledger, last = _opened(_SEEN, signed, "what was signed of a ledger")
+            witness, seen = _SEEN_BY.unpack(signed[: _SEEN_BY.size])[0], standing_of(signed)
             self._verify(witness, signed, SEEN)
-            if owner != self.identity.place or witness == owner:
+            if seen.owner != self.identity.place or witness == seen.owner:
                 raise Malformed("the coordinator", "it was signed of another party's ledger")
-            if ledger != self.ledger.identity:
+            if seen.ledger != self.ledger.identity:
                 raise LedgerReplaced(self.identity.me, self.identity.register.name(witness))
-            self.ledger.check_against(count, last)
-            self._signed_by[witness] = count
+            self.ledger.check_against(seen.count, seen.last)
+            self._signed_by[witness] = seen.count
         self._keep(statements)
 
     def _keep(self, statements: Sequence[bytes]) -> None:
@@ -122,7 +150,7 @@ class Purse:
         if stored is None:
             return None
         _, count, ledger, last = _HEAD.unpack(stored)
-        return Head(ledger, count, last)
+        return Head(owner, ledger, count, last)
 
     def _name(self, owner: int) -> str:
         return f"ledger of {self.identity.register.name(owner)}"
@@ -132,6 +160,18 @@ class Purse:
         if place >= len(register):
             raise NotInCohort(f"number {place}")
         register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, context.decode())
+
+
+def head_of(signed: bytes) -> Head:
+    """What an owner signed of its ledger; who signed is not checked here."""
+    owner, count, ledger, last = _opened(_HEAD, signed, "a head of a ledger")
+    return Head(owner, ledger, count, last)
+
+
+def standing_of(signed: bytes) -> Head:
+    """What a peer signed of another's ledger; who signed is not checked here."""
+    _, owner, count, ledger, last = _opened(_SEEN, signed, "what was signed of a ledger")
+    return Head(owner, ledger, count, last)
 
 
 def _opened(layout: struct.Struct, signed: bytes, what: str) -> tuple[Any, ...]:

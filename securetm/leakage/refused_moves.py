@@ -28,15 +28,17 @@ from securetm.aggregation.masked_messages import (
     read_outcome,
 )
 from securetm.aggregation.plain import COORDINATOR
-from securetm.contracts import Exchange, Parcel, State
+from securetm.contracts import Exchange, Parcel, Roster, State
 from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused, Refused, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.federation.transcript import Parties
+from securetm.federation.witness import head_of
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import Refusal
+from securetm.leakage.forked_ledger import ForkedLedger
 from securetm.profiles import claims_of, cohort_of
 
 _ROUNDS = 2  # the second can be mixed up with the first
@@ -81,9 +83,10 @@ class Moves:
         """What sets a run with these moves apart from others."""
         return {"lie": "refused moves"}
 
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - as parties that lie have it
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:
         """Who takes part in the run in place of those who keep to their word."""
-        return {"coordinating": partial(MovingCoordinator, moves=self)}
+        forked = ForkedLedger(folder, folder.members[1])  # the first party is lied to
+        return {"coordinating": partial(MovingCoordinator, moves=self, forked=forked)}
 
     def note(self, profile: str, attempt: str, by: str, reason: str) -> None:
         """One move, and who refused it; nobody where it was answered."""
@@ -95,6 +98,7 @@ class MovingCoordinator(Coordinator):
     """Keeps to the protocol, but that before its own messages it sends others to one party, and at the end asks too much."""
 
     moves: Moves = field(default_factory=Moves)
+    forked: ForkedLedger | None = None
     _swapped: bool = False
 
     def __post_init__(self) -> None:
@@ -204,6 +208,9 @@ class _Post:
     def _before(self, body: wire.Body, victim: str) -> Tries:
         if isinstance(body, wire.Invite):
             yield from _invitations(body)
+        if isinstance(body, wire.Witness) and body.links:
+            broken = tuple(way[::-1] for way in body.links)
+            yield "heads of ledgers with links that do not lead to them", replace(body, links=broken)
         if isinstance(body, wire.Ask) and body.question == TRAIN:
             yield from _questions(body, victim, self.coordinator.profile.minimum_parties)
             if self._asked is not None:
@@ -212,6 +219,8 @@ class _Post:
             yield from _survivors(body, self.coordinator.members.index(victim))
 
     def _after(self, body: wire.Body) -> Tries:
+        if isinstance(body, wire.Witness) and self.coordinator.forked:
+            yield from _put_back(body, self.coordinator, self.coordinator.forked)
         if isinstance(body, wire.Forward) and self.coordinator.masked:
             yield from _second_lists(body)
 
@@ -250,6 +259,17 @@ def _questions(ask: wire.Ask, victim: str, minimum: int) -> Tries:
     weights = ask.state["weights"]
     for attempt, other in _other_weights(weights):
         yield attempt, replace(ask, state={**ask.state, "weights": other})
+
+
+def _put_back(witness: wire.Witness, coordinator: Coordinator, forked: ForkedLedger) -> Tries:
+    """A ledger that forked before the head that the party has just signed; a copy was put aside when it first saw one."""
+    if not witness.links:
+        forked.copy()
+        return
+    (seen,) = (head.count for head in map(head_of, witness.heads) if coordinator.members[head.owner] == forked.owner)
+    roster = Roster(coordinator.session, coordinator.profile.digest, coordinator.members, coordinator.keys)
+    head, way = forked.shown(roster, seen)
+    yield "a ledger that was put back and spent from elsewhere until it is longer", wire.Witness((head,), (way,))
 
 
 _WEIGHTS: State = {"weights": np.ones(1, dtype=np.float32)}

@@ -45,7 +45,10 @@ adoptions = st.builds(wire.Adopt, st.binary(max_size=60))
 states = st.dictionaries(names, some_array, max_size=3)
 asks = st.builds(wire.Ask, names, counted, counted, members, st.binary(max_size=40), states, st.booleans())
 forwards = st.builds(wire.Forward, st.binary(max_size=40), st.binary(max_size=60))
-bodies = st.one_of(invites, adoptions, asks, forwards)
+signed = st.lists(st.binary(max_size=40), max_size=4).map(tuple)
+linked = st.lists(st.integers(0, 3).map(lambda n: bytes(n * wire.LINK)), min_size=2, max_size=2).map(tuple)
+witnesses = st.one_of(st.builds(wire.Witness, signed), st.builds(wire.Witness, st.just((b"one", b"two")), linked))
+bodies = st.one_of(invites, adoptions, asks, forwards, witnesses, st.builds(wire.Links, signed))
 outcomes = st.one_of(
     st.builds(wire.Accepted, st.lists(st.binary(max_size=30), max_size=4).map(tuple)),
     st.builds(wire.Refusal, st.from_regex(r"\A[A-Z][A-Za-z]{0,40}\Z")),

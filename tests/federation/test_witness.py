@@ -17,9 +17,11 @@ from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
 from securetm.errors import LedgerReplaced, LedgerRolledBack
 from securetm.federation import wire
+from securetm.federation.countersigning import Countersigning
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.party import Party
 from securetm.federation.simulation import execute
+from securetm.federation.witness import standing_of
 from securetm.plans import Plan
 
 from .played import Played, refusals
@@ -32,7 +34,7 @@ class Session:
     def __init__(self, plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> None:
         self.parties = paying_parties(plan, corpora, folder)
         self.played = Played(plan, tuple(corpora))
-        self.heads: dict[str, bytes] = {}
+        self.countersigning = Countersigning(tuple(corpora), self.carried)
         for name in self.parties:
             self.accepted(name, self.played.invite())
             self.accepted(name, self.played.adopt(PUBLIC))
@@ -43,10 +45,20 @@ class Session:
         self.heads[name] = outcome.head
         return outcome
 
+    @property
+    def heads(self) -> dict[str, bytes]:
+        return self.countersigning.heads
+
+    def carried(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        return {name: self.accepted(name, body) for name, body in bodies.items()}
+
     def signed_of(self, owner: str) -> tuple[bytes, ...]:
-        """What all others sign of that ledger."""
-        others = [name for name in self.parties if name != owner]
-        return tuple(self.accepted(name, wire.Witness((self.heads[owner],))).parcels[0] for name in others)
+        """What all others sign of that ledger, where an honest coordinator carries it."""
+        return self.countersigning.gather()[owner]
+
+    def shown(self, witness: str, owner: str, *links: bytes) -> wire.Outcome:
+        """What one party says to another's present head and these links."""
+        return self.played.send(self.parties[witness], wire.Witness((self.heads[owner],), links))
 
     def ask(self, name: str, witnesses: tuple[bytes, ...]) -> wire.Outcome:
         question = replace(self.played.ask("train", self.played.fresh()), witnesses=witnesses)
@@ -97,6 +109,53 @@ def test_a_forged_head_is_not_countersigned(session: Session) -> None:
     session.close()
 
 
+def count(outcome: wire.Outcome) -> int:
+    """At which entry the party stands, by what it signed."""
+    assert isinstance(outcome, wire.Accepted)
+    return standing_of(outcome.parcels[0]).count
+
+
+def spend_elsewhere(session: Session, name: str, times: int) -> None:
+    """In another run than this one's."""
+    ledger = session.party(name).ledger
+    assert ledger is not None
+    for _ in range(times):
+        ledger.record("elsewhere", Spend(GaussianDpEvent(100.0)), {"profile": "dp-local"})
+
+
+def test_a_longer_ledger_is_countersigned_where_links_lead_to_it(session: Session) -> None:
+    assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
+    statements = session.signed_of("north")
+    assert {standing_of(one).count for one in statements} == {2}
+    spend_elsewhere(session, "north", 2)
+    led = session.accepted("north", wire.Links(statements))
+    (_, links), way = led.parcels, led.parcels[1]
+    assert len(links) == 2 * wire.LINK
+    assert count(session.shown("south", "north")) == 2  # what nobody proves is not signed, and says where it stands
+    for wrong in (way[: wire.LINK], way[::-1], way + way[: wire.LINK], bytes(2 * wire.LINK)):
+        assert session.shown("south", "north", wrong) == wire.Refusal("LedgerForked")
+    for wrong in (way[:-1], bytes((wire.MOST_LINKS + 1) * wire.LINK)):
+        assert session.shown("south", "north", wrong) == wire.Refusal("Malformed")
+    assert session.shown("south", "north", way, way) == wire.Refusal("Malformed")
+    assert count(session.shown("south", "north")) == 2
+    assert count(session.shown("south", "north", way)) == 4
+    assert session.played.send(session.party("south"), wire.Links((statements[0],))) == wire.Refusal("Malformed")
+    session.close()
+
+
+def test_a_way_too_long_for_one_message_is_gone_in_parts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("securetm.federation.witness.MOST_LINKS", 3)
+    monkeypatch.setattr("securetm.federation.wire.MOST_LINKED", 4 * wire.LINK)  # of two ledgers only one fits
+    for name in ("north", "south"):
+        session.signed_of(name)
+        spend_elsewhere(session, name, 7)
+    for name in ("north", "south"):
+        session.accepted(name, session.played.invite())
+    for name in ("north", "south"):
+        assert [standing_of(one).count for one in session.signed_of(name)] == [8, 8, 8, 8]
+    session.close()
+
+
 def put_back_and_longer(five: Mapping[str, Corpus], folder: Path) -> Session:
     """North's ledger as it was when others saw less of it, with other entries since than those that they saw."""
     session = Session(private_plan(folder, "dp-local"), five, folder)
@@ -125,6 +184,27 @@ def test_a_ledger_that_was_put_back_and_spent_from_elsewhere_is_not_countersigne
     session = put_back_and_longer(five, tmp_path)
     with pytest.raises(LedgerRolledBack, match=r"north.ledger holds 5 entries and not the history .* when it held 3"):
         session.ask("north", session.signed_of("north"))
+    session.close()
+
+
+def test_no_links_make_a_fork_a_continuation(five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Where the coordinator helps, and gives the owner nothing to find out by."""
+    session = put_back_and_longer(five, tmp_path)
+    north = session.party("north").ledger
+    assert north is not None
+    for since in range(6):
+        way = b"".join(north.links(since))
+        assert session.shown("south", "north", way) == (
+            wire.Refusal("LedgerForked") if way else session.shown("south", "north")
+        )
+    assert refusals(session.party("south"))[-1] == (
+        "LedgerForked",
+        "the ledger of north with 5 entries does not continue the one that was seen with 3",
+    )
+    told = session.shown("south", "north")
+    assert count(told) == 3
+    with pytest.raises(LedgerRolledBack):  # an honest owner finds it out by what they can sign
+        session.ask("north", told.parcels)  # type: ignore[union-attr]
     session.close()
 
 

@@ -59,10 +59,13 @@ ONCE = {
     "the same question for a cohort without one party": "AnotherCohort",
     "the same question once more, over the others alone as if one party had dropped out": "SurvivorsChanged",
 }
+PUT_BACK = "a ledger that was put back and spent from elsewhere until it is longer"
 PAID = {
     "one round more than the plan has": "AskedTooOften",
     "a question without the others' signatures under the ledger": "NotWitnessed",
     "one question more than the budget reaches": "OutOfBudget",
+    "heads of ledgers with links that do not lead to them": "LedgerForked",
+    PUT_BACK: "LedgerForked",
 }
 APART = "another list of survivors for one party than for the others"
 UNCLAIMED = "the profile does not claim that a coordinator cannot show parties different cohorts"
@@ -144,6 +147,14 @@ def test_a_budget_that_nobody_keeps_is_found_out(
     monkeypatch.setattr(Purse, "_allowed", lambda *_: 1)
     monkeypatch.setattr(Ledger, "charge", lambda *_: None)
     assert not_held(tried("dp-distributed", settings, tmp_path)["one question more than the budget reaches"])
+
+
+def test_parties_that_do_not_look_at_links_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They look at lengths only: the longer ledger is the newer one."""
+    monkeypatch.setattr(Purse, "_follows", lambda _, head, known, __: head.count > known.count)
+    assert not_held(tried("dp-distributed", settings, tmp_path)[PUT_BACK])
 
 
 def test_the_report_says_who_refused_and_what_was_answered() -> None:

@@ -109,10 +109,10 @@ class LedgerFile:
         with self._named():
             self._opened.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", _row(self.number, self.head, content))
 
-    def digests(self, since: int) -> tuple[bytes, ...]:
-        """The digest of every content after that entry, which lead from its head to the present one."""
+    def digests(self, since: int, most: int) -> tuple[bytes, ...]:
+        """The digest of every content after that entry, up to so many, which lead from its head to a later one."""
         with self._named():
-            rows = self._opened.execute(_ENTRIES, (since + 1,)).fetchall()
+            rows = self._opened.execute(f"{_ENTRIES} LIMIT ?", (since + 1, most)).fetchall()
         return tuple(digest(bytes(row[2])) for row in rows if row[0] <= self.number)
 
     def entries(self) -> Iterator[Entry]:

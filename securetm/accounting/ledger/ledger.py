@@ -170,10 +170,15 @@ class Ledger:
         self._catch_up()
         return self._file.number, self._file.head
 
-    def links(self, since: int) -> tuple[bytes, ...]:
-        """Digests of later contents: whoever knows the head at `since` gets to the present one by `chain.follow`."""
+    def links(self, since: int, most: int = MOST) -> tuple[bytes, ...]:
+        """Digests of later contents: whoever knows the head at `since` gets to a later one by `chain.follow`."""
         self._catch_up()
-        return self._file.digests(since)
+        return self._file.digests(since, most)
+
+    def head_at(self, number: int) -> bytes | None:
+        """The head after that entry, if there is one."""
+        self._catch_up()
+        return self._file.head_at(number)
 
     def witness(self, number: int, head: bytes, signatures: Mapping[str, bytes]) -> None:
         """Keeps that peers signed this head of ours; whose signature is good was checked by the caller."""

@@ -1,0 +1,56 @@
+"""A party's ledger that is put back to an earlier copy and spent from elsewhere, and what its owner would sign of it.
+
+It plays the party's disk in an audit's own run, and takes the place of nothing there: the party goes on with its real ledger.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from dp_accounting import GaussianDpEvent
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.spends import Spend
+from securetm.aggregation.identities import identity_of
+from securetm.contracts import Roster
+from securetm.federation.folder import RunFolder
+from securetm.federation.store import COMMON, Drawer, PartyStore
+from securetm.federation.witness import Purse
+
+_ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # the cheapest way to make it longer
+
+
+@dataclass(frozen=True)
+class ForkedLedger:
+    """The ledger of one party of a run, copied early."""
+
+    folder: RunFolder
+    owner: str
+
+    @property
+    def _copy(self) -> Path:
+        return self.folder.path / "put-back" / self.folder.ledger(self.owner).name
+
+    def copy(self) -> None:
+        """Taken while the party still has most of its budget."""
+        self._copy.parent.mkdir(exist_ok=True)
+        with sqlite3.connect(self.folder.ledger(self.owner)) as opened, sqlite3.connect(self._copy) as copy:
+            opened.backup(copy)
+        opened.close()
+        copy.close()
+
+    def shown(self, roster: Roster, seen: int) -> tuple[bytes, bytes]:
+        """Spent from until it is longer than what others saw of the real one: its signed head, and links from there."""
+        budget = self.folder.plan.make_profile().budget
+        assert budget is not None  # else there is no ledger
+        store, others = PartyStore(self.folder.party(self.owner)), Drawer(self._copy.with_suffix(".others"), COMMON)
+        with Ledger.open(self._copy, self.owner, budget) as ledger:
+            while ledger.head[0] <= seen:
+                ledger.record("elsewhere", _ELSEWHERE, {"profile": self.folder.plan.profile})
+            purse = Purse(ledger, identity_of(self.owner, roster, store), others, 0, budget)
+            signed, links = purse.announce(), b"".join(ledger.links(seen))
+        store.close()
+        others.close()
+        return signed, links
