@@ -18,6 +18,7 @@ from securetm.contracts import Roster
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import COMMON, Drawer, PartyStore
 from securetm.federation.witness import Purse
+from securetm.private_files import private_file, private_folder
 
 _ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # the cheapest way to make it longer
 
@@ -35,7 +36,8 @@ class ForkedLedger:
 
     def copy(self) -> None:
         """Taken while the party still has most of its budget."""
-        self._copy.parent.mkdir(exist_ok=True)
+        private_folder(self._copy.parent)
+        private_file(self._copy)
         with sqlite3.connect(self.folder.ledger(self.owner)) as opened, sqlite3.connect(self._copy) as copy:
             opened.backup(copy)
         opened.close()

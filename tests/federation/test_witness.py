@@ -23,6 +23,7 @@ from securetm.federation.party import Party
 from securetm.federation.simulation import execute
 from securetm.federation.witness import standing_of
 from securetm.plans import Plan
+from securetm.private_files import private_file
 
 from .played import Played, refusals
 from .private import PUBLIC, paying_parties, private_plan
@@ -160,6 +161,7 @@ def put_back_and_longer(five: Mapping[str, Corpus], folder: Path) -> Session:
     """North's ledger as it was when others saw less of it, with other entries since than those that they saw."""
     session = Session(private_plan(folder, "dp-local"), five, folder)
     path = folder / "north.ledger"
+    private_file(folder / "copy")
     with sqlite3.connect(path) as opened, sqlite3.connect(folder / "copy") as copy:
         opened.backup(copy)
     for _ in range(2):  # they saw three entries
