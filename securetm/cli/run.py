@@ -119,6 +119,7 @@ def _run(
     with Bars(to) as bars:
         if folder is None:
             corpora = corpora_of(settled, bars)
+            _say_what_is_left_out(settled, corpora, to)
             _warn_of_long_sentences(settled, corpora, to)
             check_floor(settled, len(corpora))
             folder = begin(path, settled, corpora, with_content=record, ledgers=places[1])
@@ -158,6 +159,22 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
             )
         elif 2 * read < whole:
             to.print(f"[yellow]{escape(name)}[/yellow]: only {read:,} of its {whole:,} documents have an agreed word.")
+    held = result.get("documents", {}).values()
+    few = [without for one in held if 0 < 2 * (without := one["all"] - one["with_agreed_words"]) <= one["all"]]
+    if few:
+        to.print(
+            f"Parties that left out at most half of their documents for want of an agreed word: {len(few)} ({sum(few):,})."
+        )
+
+
+def _say_what_is_left_out(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
+    """Documents that have no text or no word, parties that have no document left, rows that name no party."""
+    from securetm.corpus.left_out import left_out, without_any
+    from securetm.reports.left_out import left_out_in_words
+
+    listed = plan.vocabulary.public_words()
+    for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
+        to.print(sentence, markup=False)
 
 
 def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:

@@ -6,6 +6,7 @@ Every raw form of a word is judged once (lower case, length, stop words); after 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, Dropped
 from securetm.corpus.keys import document_keys
+from securetm.corpus.left_out import NO_TEXT, NO_WORD
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 from securetm.errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
 
@@ -98,6 +100,7 @@ class CorpusBuilder:
         self._embeddings = array("f")
         self._width: int | None = None
         self._documents = 0
+        self._blank = bytearray()  # which documents have no text at all
         self._persons_known = False
 
     def add(self, record: Record) -> None:
@@ -107,6 +110,7 @@ class CorpusBuilder:
             names.add(getattr(record, column), self._source, record.line)
         if record.embedding is not None:
             self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
+        self._blank.append(not record.text or record.text.isspace())
         self._waiting.extend(self._pieces(record.text))
         self._waiting.append(_DOCUMENT)
         self._documents += 1
@@ -132,6 +136,7 @@ class CorpusBuilder:
             sentence_ends=_integers(self._sentence_ends, np.int64),
             keys=document_keys(self._name, kept),  # an empty document leaves a gap, so that others keep their keys
             skipped=self._documents - len(kept),
+            dropped=self._dropped(kept),
             name=self._name,
             **self._known_of(kept),
         )
@@ -148,6 +153,15 @@ class CorpusBuilder:
             "people": "" if persons is None else self._name,
             "embeddings": None if vectors is None else vectors.reshape(-1, self._width or 1)[kept],
         }
+
+    def _dropped(self, kept: Array) -> tuple[Dropped, ...]:
+        """The documents that are not kept, those of equal party, label and date together."""
+        gone = np.setdiff1d(np.arange(self._documents), kept)
+        whose = [self._columns[column].strings(gone) for column in ("party", "label", "date")]
+        named = [np.full(len(gone), "") if names is None else names for names in whose]
+        reasons = [NO_TEXT if self._blank[row] else NO_WORD for row in gone]
+        several = Counter(zip(reasons, *(map(str, names) for names in named), strict=True))
+        return tuple(Dropped(reason, documents, *known) for (reason, *known), documents in sorted(several.items()))
 
     def _pieces(self, text: str) -> Iterable[int]:
         if self._tokeniser.ngrams > 1:

@@ -33,6 +33,17 @@ _KINDS: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """Documents that were read and are in no corpus: why, how many, and what was known of them."""
+
+    reason: str
+    documents: int
+    party: str = ""
+    label: str = ""
+    date: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """A collection of documents over one vocabulary.
@@ -56,6 +67,7 @@ class Corpus:
     people: str = ""  # which numbering `persons` belongs to: equal numbers of two numberings are two people
     name: str = ""
     skipped: int = 0  # documents without a word, left out when these were read
+    dropped: tuple[Dropped, ...] = ()  # why, as far as whoever read them knows; it is not kept in a file
     perturbed: ClassVar[None] = None  # its words are known
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ def joined(corpora: Sequence[Corpus], *, name: str = "") -> Corpus:
         people=people,
         name=name or "+".join(dict.fromkeys(p.name for p in parts if p.name)),
         skipped=sum(p.skipped for p in parts),
+        dropped=tuple(one for p in parts for one in p.dropped),
     )
 
 

@@ -12,12 +12,13 @@ from typing import Literal
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, Dropped
+from securetm.corpus.left_out import NOT_DEALT, UNNAMED, Dealing, Dealt
 from securetm.errors import BadSetting, NoColumn, TooFewDocuments
 
 
 def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party") -> dict[str, Corpus]:
-    """One party per name in that column, in the order of the names; documents that name none go to "unnamed"."""
+    """One party per name in that column, in the order of the names; documents that name none go to one called "unnamed"."""
     columns = {"party": corpus.parties, "label": corpus.labels, "date": corpus.dates}
     if column not in columns:
         raise BadSetting("by_column", "column", repr(column), f"must be one of {tuple(columns)}")
@@ -25,8 +26,18 @@ def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party
     if entries is None:
         raise NoColumn(column)
     names, member = np.unique(entries, return_inverse=True)
-    parts = {str(name) or "unnamed": np.flatnonzero(member == number) for number, name in enumerate(names)}
-    return {name: _of_party(corpus, rows, name) for name, rows in parts.items()}
+    unnamed = _free(UNNAMED, set(map(str, names)))
+    parts = {str(name) or unnamed: np.flatnonzero(member == number) for number, name in enumerate(names)}
+    gone = [(getattr(one, column) or unnamed, one) for one in corpus.dropped]
+    own = {name: tuple(one for party, one in gone if party == name) for name in parts}
+    lost = tuple(replace(one, party=party) for party, one in gone if party not in parts)
+    dealing = Dealing(lost, len(parts.get(unnamed, ())), unnamed)
+    return Dealt({name: replace(_of_party(corpus, rows, name), dropped=own[name]) for name, rows in parts.items()}, dealing)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """That name, or with a number behind it where somebody is called so."""
+    return next(one for one in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if one not in taken)
 
 
 def equal(corpus: Corpus, parties: int, seed: int = 0) -> dict[str, Corpus]:
@@ -60,7 +71,7 @@ def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict
             np.sort(np.concatenate([pile[left - n : left] for pile, left, n in zip(piles, stock, taken, strict=True)]))
         )
         stock = stock - taken
-    return _named(corpus, parts)
+    return _named(corpus, parts, len(corpus) % parties)
 
 
 def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.random.Generator) -> Array:
@@ -109,11 +120,13 @@ def _check_enough(corpus: Corpus, parties: int) -> None:
         raise TooFewDocuments(len(corpus), parties)
 
 
-def _named(corpus: Corpus, parts: Sequence[Array]) -> dict[str, Corpus]:
+def _named(corpus: Corpus, parts: Sequence[Array], over: int = 0) -> dict[str, Corpus]:
+    """Numbered parties; what was dropped before is nobody's, and so are the documents that are left over."""
     width = len(str(len(parts)))
     names = [f"party-{number:0{width}d}" for number in range(1, len(parts) + 1)]
-    return {name: _of_party(corpus, rows, name) for name, rows in zip(names, parts, strict=True)}
+    nobodys = (*(replace(one, party="") for one in corpus.dropped), *((Dropped(NOT_DEALT, over),) if over else ()))
+    return Dealt({name: _of_party(corpus, rows, name) for name, rows in zip(names, parts, strict=True)}, Dealing(nobodys))
 
 
 def _of_party(corpus: Corpus, rows: Array, name: str) -> Corpus:
-    return replace(corpus.select(rows), name=name, parties=np.full(len(rows), name), skipped=0)
+    return replace(corpus.select(rows), name=name, parties=np.full(len(rows), name), skipped=0, dropped=())

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.left_out import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity
@@ -112,7 +113,9 @@ def begin(
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
     pinned = {name: key.hex() for name, key in keys.items()}
-    write_json(path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables()})
+    write_json(
+        path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables(), **left_out(corpora)}
+    )
     return replace(folder, keys=keys)
 
 

@@ -19,17 +19,18 @@ from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Answer, Budget, Unit
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.left_out import NOT_AGREED
 from securetm.entropy import OperatingSystem
 from securetm.errors import Interrupted
 from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
-from securetm.federation.folder import MODEL, RESULT, RunFolder, Stages, Unwatched, alone_in, begin, result_of
+from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, result_of
 from securetm.federation.learner import learned_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.soundness import check_floor
-from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, write_json
+from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, read_json, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.worked import Worked
 from securetm.models.quality import diversity, top_words
@@ -204,11 +205,22 @@ def _result(
         "topics_alone": {name: named_topics(own[name].topics, trained.vocabulary) for name in folder.members},
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
         "documents": {name: dict(own[name].documents) for name in folder.members},
+        **_left_out(folder, own),
         "spent": [spent_by(folder, name) for name in folder.members],
         "seconds": round(worked.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
         "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
         "bytes_down": down,
     }
+
+
+def _left_out(folder: RunFolder, own: Mapping[str, Found]) -> dict[str, Any]:
+    """Which documents were left out when they were read, and at each party for want of a word that was agreed on."""
+    facts = read_json(folder.path / RUN)
+    dropped = {name: list(facts.get("dropped", {}).get(name, ())) for name in folder.members}
+    for name, each in dropped.items():
+        without = own[name].documents["all"] - own[name].documents["with_agreed_words"]
+        each += [{"reason": NOT_AGREED, "documents": without}] if without else []
+    return {"source": facts.get("source"), "dropped": dropped}
 
 
 def _known(quality: Mapping[str, float]) -> dict[str, float]:

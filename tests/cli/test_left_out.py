@@ -12,7 +12,8 @@ from securetm.federation.folder import reopen
 from .conftest import Said, securetm
 from .test_run_says import SUBJECTS
 
-RUN = "run --corpus documents.jsonl --profile open --model lda --topics 2 --rounds 1 --set vocabulary.min_documents=1 --json"
+RUN = "run --corpus documents.jsonl --profile open --model lda --topics 2 --rounds 1 --json"
+RUN += " --set vocabulary.min_documents=1 --set vocabulary.max_share=1"
 
 
 def rows() -> list[dict[str, str]]:
@@ -40,7 +41,7 @@ def _at_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_left_out_is_counted_for_each_party_and_for_the_source(tmp_path: Path) -> None:
     said, words = run(tmp_path, "--partition", "column")
     facts = said.json
-    assert facts["parties"] == ["north", "south", "unnamed", "west"]
+    assert facts["parties"] == ["unnamed", "north", "south", "west"]
     assert facts["dropped"]["north"] == [{"reason": "without text", "documents": 2}]
     assert facts["dropped"]["south"] == [{"reason": "without a word that the tokeniser keeps", "documents": 1}]
     assert facts["dropped"]["unnamed"] == [{"reason": "without text", "documents": 1}]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.vectors import wire_type
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus import Corpus, Dropped
 from securetm.federation import wire
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.party import Party
@@ -199,7 +199,7 @@ def unlike(corpus: Corpus) -> Mapping[str, Corpus]:
     return {
         "labels, parties and dates": replace(corpus, **columns),
         "embeddings": replace(corpus, embeddings=np.ones((n, 4), np.float32)),
-        "skipped documents": replace(corpus, skipped=1000),
+        "skipped documents": replace(corpus, skipped=1000, dropped=(Dropped("without text", 1000),)),
         "name": replace(corpus, name="another name"),
         "order of documents": corpus.select(np.arange(n)[::-1]),
     }

@@ -1,0 +1,48 @@
+"""Which documents and parties a run leaves out, in sentences for its first lines. It counts nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from securetm.accounting.calculator.statement import counted
+
+MOST_NAMES = 8  # in one sentence
+
+
+def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> Iterator[str]:
+    """What was read and goes to nobody, which parties that leaves without a document, and what names no party.
+
+    `unlisted` says of each party how many documents have no word of a public list, where there is one.
+    """
+    source, dropped = facts["source"], facts["dropped"]
+    reasons: Counter[str] = Counter()
+    for one in [*source["dropped"], *(one for each in dropped.values() for one in each)]:
+        reasons[one["reason"]] += one["documents"]
+    if reasons:
+        said = ", ".join(f"{documents:,} {reason}" for reason, documents in sorted(reasons.items(), key=lambda one: -one[1]))
+        yield f"Left out of {counted(source['read'], 'document')}: {said}."
+        yield from _by_party(dropped)
+    if gone := sorted({one["party"] for one in source["dropped"] if "party" in one}):
+        yield f"No document is left of {_listed(gone)}, which {'takes' if len(gone) == 1 else 'take'} no part."
+    if without := source["without_a_party"]:
+        verb = "names no party; it is" if without == 1 else "name no party; they are"
+        yield f"{counted(without, 'document')} {verb} held by a party called “{source['unnamed']}”."
+    if several := sum(unlisted.values()):
+        verb = "has" if several == 1 else "have"
+        yield f"Of the documents that are left, {several:,} {verb} no word of the list, and will take no part."
+
+
+def _by_party(dropped: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """Whose they were, those first who lost most."""
+    lost = {name: sum(one["documents"] for one in each) for name, each in dropped.items()}
+    order = sorted((name for name in lost if lost[name]), key=lambda name: -lost[name])
+    if order:
+        yield f"Of these, {_listed([f'{name} had {lost[name]:,}' for name in order])}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
