@@ -191,6 +191,17 @@ def test_transform_of_words_nobody_knows(demo: Said, here: Path) -> None:
     assert sum(row) == pytest.approx(1, abs=1e-4)
 
 
+def test_transform_counts_the_documents_of_which_it_knows_no_word(demo: Said, here: Path) -> None:
+    """The table shows the first twenty documents, so a sentence counts all; JSON says of each how many words are known."""
+    texts = ["a boat on the river, a boat on the lake"] * 21 + ["quux xyzzy"]
+    Path("late.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    said = securetm("transform", "runs/demo", "late.jsonl", "--json")
+    assert "1 of 22 documents has no word that the model knows" in " ".join(said.err.split())
+    assert said.json["known_words"] == [4] * 21 + [0]
+    assert said.json["without_known_words"] == [21]
+    assert "no word that the model knows" not in securetm("transform", "runs/demo", "new.jsonl", "--text", "text").err
+
+
 def test_explain() -> None:
     facts = securetm("explain", "open", "--json").json
     assert facts["profile"] == "open"

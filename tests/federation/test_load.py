@@ -1,0 +1,150 @@
+"""One call loads any model, out of the folder of a run or out of a file; what is no model is refused by name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from scipy import sparse
+
+import securetm
+from securetm.corpus.corpus import Corpus
+from securetm.errors import DamagedModel, NewerModel, NoKnownWords, NotARun, NotFound, OtherVocabulary, UnknownModel
+from securetm.federation.finished import FinishedRun
+from securetm.federation.folder import Unwatched, begin
+from securetm.federation.simulation import execute
+from securetm.models.gibbs.lda import LDA
+from securetm.models.stored_model import write_model
+from securetm.profiles import MODELS
+
+from .conftest import small_plan
+
+SMALL: Mapping[str, Mapping[str, Any]] = {
+    "lda": {"sweeps": 1},
+    "lda-matched": {"sweeps": 2},
+    "lda-vi": {"passes": 5},
+    "prodlda": {"hidden": 8, "batch": 16},
+    "sentence-lda": {"sweeps": 1},
+    "sentence-lda-matched": {"sweeps": 2},
+}
+
+
+@pytest.fixture(scope="module", params=[*sorted(MODELS), "prodlda under bfv"])
+def run(request: pytest.FixtureRequest, corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of every kind of model; under bfv it is the parties that end with the model."""
+    name, _, profile = request.param.partition(" under ")
+    settings = {"name": name, "n_topics": 3, **SMALL[name]}
+    plan = small_plan(profile=profile or "open", model=settings, training__rounds=2)
+    path = tmp_path_factory.mktemp("runs") / "run"
+    execute(begin(path, plan, corpora), Unwatched())
+    return path
+
+
+def test_every_kind_of_model_has_a_case() -> None:
+    assert set(SMALL) == set(MODELS)
+
+
+def test_a_run_and_its_model_file_are_the_same_model(run: Path, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    finished, by_run = FinishedRun.open(run), securetm.load(run)
+    file = next(path for path in run.rglob("model.safetensors"))
+    by_file = securetm.load(str(file))
+    documents = corpora["north"].project(finished.vocabulary)
+    expected = finished.model.infer(finished.state, documents)
+    for loaded in (by_run, by_file):
+        assert loaded.vocabulary == finished.vocabulary
+        assert loaded.topics(4) == finished.topics(4)
+        np.testing.assert_array_equal(loaded.transform(documents), expected)
+        np.testing.assert_array_equal(loaded.transform(corpora["north"]), expected)  # over other words
+        np.testing.assert_allclose(loaded.components_.sum(axis=1), 1)
+        assert len(loaded.components_) == len(loaded.topics()) == expected.shape[1]
+        assert loaded.model.name == MODELS_NAMED[type(loaded.model).__name__]
+    by_file.save(tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == file.read_bytes()
+
+
+MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.items()}
+
+
+def small(folder: Path) -> Path:
+    """A model file of two topics over three words."""
+    model, words = LDA(n_topics=2), ("boat", "lake", "river")
+    state = dict(model.start(words, np.random.default_rng(0)))
+    state["counts"] = np.array([[3.0, 0, 1], [0, 5, 0]])
+    write_model(folder / "model.safetensors", model, state, words)
+    return folder / "model.safetensors"
+
+
+def rewritten(path: Path, **facts: str) -> Path:
+    with safe_open(path, framework="numpy") as stored:
+        arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        said = {name: value for name, value in stored.metadata().items() if name != "sha256"}
+    save_file(arrays, path, {**said, **facts})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "says"),
+    [
+        ({"model": "surprise"}, UnknownModel, "surprise"),
+        ({"version": "2"}, NewerModel, "version 2"),
+        ({"kind": "something else"}, DamagedModel, "no model of securetm"),
+        ({"settings": "{"}, DamagedModel, "settings"),
+        ({"vocabulary": json.dumps(["boat", "lake"])}, DamagedModel, "arrays"),
+        ({"vocabulary": json.dumps(["boat", "lake", "lake"])}, DamagedModel, "twice"),
+    ],
+)
+def test_a_file_that_holds_no_such_model_is_refused_by_name(
+    facts: dict[str, str], kind: type[Exception], says: str, tmp_path: Path
+) -> None:
+    path = rewritten(small(tmp_path), **facts)
+    with pytest.raises(kind, match=says) as refusal:
+        securetm.load(path)
+    assert str(path) in str(refusal.value)
+
+
+def test_a_damaged_file_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
+    path = small(tmp_path)
+    whole = path.read_bytes()
+    for content in (b"", whole[:7], whole[: len(whole) // 2], whole[:-1], b"{" * 64):
+        path.write_bytes(content)
+        with pytest.raises(DamagedModel):
+            securetm.load(path)
+
+
+def test_what_is_not_there_and_what_is_no_run_are_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="nothing"):
+        securetm.load(tmp_path / "nothing")
+    with pytest.raises(NotARun, match=str(tmp_path)):
+        securetm.load(tmp_path)
+
+
+def test_a_matrix_is_counted_over_the_models_words(tmp_path: Path) -> None:
+    loaded = securetm.load(small(tmp_path))
+    shares = loaded.transform(np.array([[4, 0, 0], [0, 9, 0]]))
+    np.testing.assert_array_equal(shares.argmax(axis=1), [0, 1])
+    with pytest.raises(OtherVocabulary):
+        loaded.transform(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("by", ["load", "fit"])
+def test_a_document_without_a_known_word_is_pointed_out(by: str, tmp_path: Path) -> None:
+    counts = sparse.csr_array(np.array([[4.0, 0, 0], [0, 0, 0], [0, 9, 0], [0, 0, 0]]))
+    model = securetm.load(small(tmp_path)) if by == "load" else LDA(n_topics=2).fit(counts, epochs=1)
+    with pytest.warns(NoKnownWords, match="2 of 4 documents have no word"):
+        shares = model.transform(counts)
+    assert shares.shape == (4, 2)  # as before: every document has a row that sums to one
+    np.testing.assert_array_equal(model.known_words(counts), [4, 0, 9, 0])
+
+
+def test_a_model_of_counts_is_loaded_without_torch(tmp_path: Path) -> None:
+    ask = f"import sys, securetm; m = securetm.load({str(small(tmp_path))!r}); m.topics(); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "False"
