@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from securetm.corpus.docstrings import docstring_parties
     from securetm.corpus.readers import read_corpus
     from securetm.corpus.tokeniser import Tokeniser
+    from securetm.federation.finished import load
     from securetm.federation.simulation import federate
     from securetm.leakage.audit import audit
     from securetm.models.gibbs.lda import LDA
@@ -34,6 +35,7 @@ __all__ = [
     "budget",
     "docstring_parties",
     "federate",
+    "load",
     "read_corpus",
 ]
 
@@ -48,6 +50,7 @@ _WHERE = {
     "budget": "securetm.accounting.calculator.face",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.federation.simulation",
+    "load": "securetm.federation.finished",
     "read_corpus": "securetm.corpus.readers",
 }
 

@@ -160,6 +160,12 @@ def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
     return cast(TopicModel, into(getattr(import_module(module), kind), own, f"[model] {name}"))
 
 
+def model_class(name: str) -> type[Any] | None:
+    """The class of the model of that full name, or nothing where no model is called so."""
+    module, _, kind = MODELS.get(name, "").partition(":")
+    return getattr(import_module(module), kind) if kind else None
+
+
 def _check_form(name: str, settings: Mapping[str, Any]) -> None:
     """A form that this model has not is no other model's name."""
     own = name.rpartition("-")[2] == MATCHED  # a form in the name, which the setting must not deny

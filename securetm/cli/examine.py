@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from securetm.cli.output import Json, print_json
+
+if TYPE_CHECKING:
+    from securetm.corpus.corpus import Corpus
+    from securetm.federation.finished import FinishedRun
 
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
 
@@ -49,10 +54,24 @@ def transform(
 
     finished = FinishedRun.open(run)
     documents = finished.read(file, text)
-    shares, unknown = finished.transform(documents), [row for row, words in enumerate(documents.lengths()) if not words]
+    shares, known = _transformed(finished, documents)
+    unknown = [row for row, words in enumerate(known) if not words]
     results(json).print(documents_table(shares, finished.topics(4), best, unknown))
     if json:
-        print_json({**_rows(finished.name, str(file), shares), "without_known_words": unknown})
+        print_json({**_rows(finished.name, str(file), shares), "known_words": known, "without_known_words": unknown})
+
+
+def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:
+    """Topic shares, and how many words of each document are known; documents without one are counted on standard error."""
+    from securetm.errors import NoKnownWords
+    from securetm.reports.terminal import screen
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", NoKnownWords)
+        shares = finished.transform(documents)
+    for warning in said:
+        screen().print(f"{warning.message}.", style="yellow", markup=False)
+    return shares, finished.known_words(documents).tolist()
 
 
 def _rows(run: str, file: str, shares: Any) -> dict[str, Any]:

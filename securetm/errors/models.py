@@ -58,7 +58,21 @@ class OtherModel(Misuse):
     path: str
     found: str
     wanted: str
-    hint = "load it with the class that saved it"
+    hint = "load it with securetm.load(path), which loads every model, or with the class that saved it"
+
+
+@dataclass(eq=False)
+class UnknownModel(SecuretmError):
+    """{path} holds a model called {found!r}, which this securetm does not have"""
+
+    path: str
+    found: str
+    known: tuple[str, ...]
+    hint = "load it with the securetm that wrote it, or a newer one; this one has {known}"
+
+
+class NoKnownWords(UserWarning):
+    """Some documents have no word of the model's vocabulary: their topic shares say nothing of them."""
 
 
 @dataclass(eq=False)

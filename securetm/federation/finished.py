@@ -1,32 +1,94 @@
-"""A finished run, opened to read: its topics, and the topics of new documents. It changes nothing in the folder."""
+"""A finished run, or a model in a file, opened to read: its topics, and the topics of new documents. It changes no file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
-from securetm.errors import NotARun
+from securetm.errors import NotARun, NotFound, UnknownModel
 from securetm.federation.folder import reopen
-from securetm.federation.simulation import named_topics
-from securetm.federation.store import read_arrays
+from securetm.models.estimator import over, warn_of_unknown, words_of
+from securetm.models.quality import named_topics
+from securetm.models.stored_model import read_any, write_model
 from securetm.plans import Plan
+from securetm.profiles import MODELS, model_class
+
+
+def load(path: str | Path) -> LearnedModel:
+    """The model that a run ended with (its folder, or the file in it), or that `save` wrote, whichever kind it is.
+
+    What is no such model, is damaged, or is of a later version is refused by name.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return FinishedRun.open(place)
+    if not place.exists():
+        raise NotFound("run or model file", str(place), ("the folder of a run, and model.safetensors in it",))
+    return LearnedModel(place.name, *_read(place))
+
+
+def _read(path: Path) -> tuple[Any, State, tuple[str, ...]]:
+    def kind_of(name: str) -> type[Any]:
+        kind = model_class(name)
+        if kind is None:
+            raise UnknownModel(str(path), name, tuple(sorted(MODELS)))
+        return kind
+
+    return read_any(path, kind_of)
 
 
 @dataclass(frozen=True)
-class FinishedRun:
-    """What a run ended with: the shared model and its words."""
+class LearnedModel:
+    """A topic model that learned, with its words."""
 
-    name: str
-    plan: Plan
+    name: str  # of the run, or of the file
     model: TopicModel
     state: State
     vocabulary: tuple[str, ...]
+
+    @property
+    def components_(self) -> Array:
+        """Topics x vocabulary, rows sum to one."""
+        return np.asarray(self.model.topics(self.state))
+
+    def topics(self, words: int = 10) -> list[list[str]]:
+        """The heaviest words of each topic, heaviest first."""
+        return named_topics(self.components_, self.vocabulary, words)
+
+    def transform(self, documents: Any) -> Array:
+        """Each document's topic shares: documents x topics, rows sum to one. Words that the model does not know do not count.
+
+        Of a document without a known word the model says what it expects of any; a warning counts such documents.
+        """
+        known = self._known(documents)
+        warn_of_unknown(known)
+        return np.asarray(self.model.infer(self.state, known))
+
+    def known_words(self, documents: Any) -> Array:
+        """How many words of each document the model knows, repeated ones each time; of one with 0 it says nothing."""
+        return words_of(self._known(documents))
+
+    def save(self, path: str | Path) -> None:
+        """Writes weights, vocabulary and settings as one safetensors file: no code in it, nothing of the documents."""
+        write_model(Path(path), self.model, self.state, self.vocabulary)
+
+    def _known(self, documents: Any) -> Any:
+        """A corpus over any words, or a matrix with a column for each of the model's own."""
+        projected = documents.project(self.vocabulary) if isinstance(documents, Corpus) else documents
+        return over(projected, self.vocabulary)
+
+
+@dataclass(frozen=True)
+class FinishedRun(LearnedModel):
+    """What a run ended with: the shared model and its words, and the plan that led there."""
+
+    plan: Plan
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -34,23 +96,13 @@ class FinishedRun:
         folder = reopen(path)
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
-        words = (folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n")
-        state = read_arrays(folder.model, bare=True)[0]
-        return cls(folder.path.name, folder.plan, folder.plan.make_model(), state, tuple(words))
+        return cls(folder.path.name, *_read(folder.model), folder.plan)
 
     @property
     def model_name(self) -> str:
         """Which topic model it is."""
         return self.plan.model.name
 
-    def topics(self, words: int) -> list[list[str]]:
-        """The heaviest words of each topic."""
-        return named_topics(self.model.topics(self.state), self.vocabulary, words)
-
     def read(self, file: Path, text: str | None) -> Corpus:
         """New documents over the words of this run, also those without any of them."""
         return read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True).project(self.vocabulary)
-
-    def transform(self, documents: Corpus) -> Array:
-        """Topic shares, a row for every document; one without a known word gets the model's answer to nothing."""
-        return np.asarray(self.model.infer(self.state, documents))

@@ -33,7 +33,7 @@ from securetm.federation.soundness import check_floor
 from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, read_json, write_json
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.worked import Worked
-from securetm.models.quality import diversity, top_words
+from securetm.models.quality import diversity, named_topics, top_words
 from securetm.models.stored_model import write_model
 from securetm.plans import Plan, read_plan
 from securetm.private_files import check_private
@@ -261,12 +261,6 @@ def _per_document(folder: RunFolder, name: str, ledger: Ledger) -> dict[str, Any
     words = {which: int(lengths[f"{which}_words"]) for which in ("median", "p95")}
     epsilons = {f"{which}_epsilon": each * count if each < math.inf else None for which, count in words.items()}
     return {**{f"{which}_words": count for which, count in words.items()}, **epsilons}
-
-
-def named_topics(topics: Any, vocabulary: tuple[str, ...], n: int = 10) -> list[list[str]]:
-    """The heaviest words of each topic."""
-
-    return [[vocabulary[word] for word in row] for row in top_words(topics, n)]
 
 
 def _rounds_kept(folder: RunFolder) -> int:

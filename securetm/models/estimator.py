@@ -5,6 +5,7 @@ It is no second way to learn: `fit` asks the model's own query and pours its ans
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -15,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Answer, Array, Memory, Perturbed, State
-from securetm.errors import BadSetting, NoMatrix, NotFitted, OtherVocabulary
+from securetm.errors import BadSetting, NoKnownWords, NoMatrix, NotFitted, OtherVocabulary
 from securetm.models.stored_model import read_model, write_model
 from securetm.tally import SumTally
 
@@ -101,8 +102,17 @@ class Estimator:
         return self
 
     def transform(self, documents: Any) -> Array:
-        """Each document's topic shares: documents x topics, rows sum to one."""
-        return self._model.infer(self.learned.state, self._known(documents))
+        """Each document's topic shares: documents x topics, rows sum to one.
+
+        Of a document without a known word the model says what it expects of any; a warning counts such documents.
+        """
+        known = self._known(documents)
+        warn_of_unknown(known)
+        return self._model.infer(self.learned.state, known)
+
+    def known_words(self, documents: Any) -> Array:
+        """How many words of each document the model knows, repeated ones each time; of one with 0 it says nothing."""
+        return words_of(self._known(documents))
 
     def fit_transform(self, documents: Any, validation: Any = None, **options: Any) -> Array:
         """`fit`, then `transform` of the same documents."""
@@ -153,7 +163,7 @@ class Estimator:
         return cast("TopicModel", self)
 
     def _known(self, documents: Any) -> Any:
-        return _over(documents, self.learned.vocabulary)
+        return over(documents, self.learned.vocabulary)
 
     def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[Learned]:
         vocabulary = tuple(train.vocabulary)
@@ -189,6 +199,26 @@ def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any
     return BagOfWords(counts, words, np.arange(1, counts.shape[0] + 1, dtype=np.uint64) * _GOLDEN)
 
 
+def words_of(documents: Any) -> Array:
+    """How many words each document has, repeated ones each time."""
+    return np.asarray(documents.counts.sum(axis=1)).reshape(-1).astype(np.int64)
+
+
+def warn_of_unknown(documents: Any) -> None:
+    """Counts the documents without a word, whose topic shares would look like any other's."""
+    if unknown := int((words_of(documents) == 0).sum()):
+        warnings.warn(unknown_among(unknown, len(documents)), NoKnownWords, stacklevel=3)
+
+
+def unknown_among(unknown: int, documents: int) -> str:
+    """The sentence about them."""
+    have = "document has" if documents == 1 else "documents has" if unknown == 1 else "documents have"
+    return (
+        f"{unknown} of {documents} {have} no word that the model knows: the topic shares given for "
+        f"{'it' if unknown == 1 else 'them'} are what the model expects of any document"
+    )
+
+
 def _canonical(matrix: Any) -> Any:
     counts = _matrix(matrix)
     if not counts.has_canonical_format:
@@ -219,7 +249,8 @@ def check_kinds(model: Any) -> None:
         object.__setattr__(model, setting.name, kind(value))
 
 
-def _over(documents: Any, vocabulary: tuple[str, ...]) -> Any:
+def over(documents: Any, vocabulary: tuple[str, ...]) -> Any:
+    """The documents, or the matrix, if they are counted over these words."""
     known = as_documents(documents, vocabulary)
     if tuple(known.vocabulary) != vocabulary:
         raise OtherVocabulary(len(known.vocabulary), len(vocabulary))
@@ -236,7 +267,7 @@ def held_back(keys: Array, share: float) -> Array:
 
 def _split(documents: Any, validation: Any, share: float) -> tuple[Any, Any]:
     if validation is not None:
-        return documents, _over(validation, tuple(documents.vocabulary))
+        return documents, over(validation, tuple(documents.vocabulary))
     if share == 0.0:
         return documents, None
     back = held_back(np.asarray(documents.keys), share)

@@ -5,6 +5,7 @@ It asks nobody for documents: a federation measures these through the queries in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ from securetm.contracts import Array
 def top_words(topics: Array, n: int = 10) -> Array:
     """The n heaviest words of each topic as word ids, heaviest first; of equally heavy words the smaller id comes first."""
     return np.argsort(-np.asarray(topics), axis=1, kind="stable")[:, :n]
+
+
+def named_topics(topics: Array, vocabulary: Sequence[str], n: int = 10) -> list[list[str]]:
+    """The heaviest words of each topic."""
+    return [[vocabulary[word] for word in row] for row in top_words(topics, n)]
 
 
 def diversity(top: Array) -> float:

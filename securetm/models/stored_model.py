@@ -6,6 +6,7 @@ The file holds what the model learned and the words of its vocabulary; it holds 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,13 +39,23 @@ def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...
 
 def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
     """The model of that class from a file that `write_model` wrote, its state and its vocabulary."""
+
+    def only(name: str) -> type[M]:
+        if name != getattr(kind, "name", ""):
+            raise OtherModel(str(path), name, kind.__name__)
+        return kind
+
+    return read_any(path, only)
+
+
+def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, tuple[str, ...]]:
+    """The model from a file that `write_model` wrote, of the class that is called so; its state and its vocabulary."""
     facts, state = _contents(path)
     if facts.get("kind") != _KIND:
         raise DamagedModel(str(path), "it is no model of securetm")
     if facts.get("version") != str(VERSION):
         raise NewerModel(str(path), str(facts.get("version")), str(VERSION))
-    if facts.get("model") != getattr(kind, "name", ""):
-        raise OtherModel(str(path), str(facts.get("model")), kind.__name__)
+    kind = kind_of(str(facts.get("model")))
     settings, vocabulary = _parsed(path, facts)
     model = _built(path, kind, settings)
     _check_whole(path, model, state, vocabulary)
@@ -53,6 +64,8 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
 
 def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
     """A state must look like the one this model starts with over that vocabulary, or as a model says whose state grows."""
+    if len(set(vocabulary)) < len(vocabulary):
+        raise DamagedModel(str(path), "a word stands twice in its vocabulary")
     if hasattr(model, "fits"):
         if not model.fits(state, len(vocabulary)):
             raise DamagedModel(str(path), "its arrays are not those of such a model")

@@ -26,7 +26,9 @@ from securetm.models.stored_model import write_model
 from securetm.profiles import MODELS
 
 from .conftest import small_plan
+from .private import public_words
 
+MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.items()}
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "lda": {"sweeps": 1},
     "lda-matched": {"sweeps": 2},
@@ -37,15 +39,16 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[*sorted(MODELS), "prodlda under bfv"])
-def run(request: pytest.FixtureRequest, corpora: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=[*sorted(MODELS), "lda under bfv"])
+def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of every kind of model; under bfv it is the parties that end with the model."""
     name, _, profile = request.param.partition(" under ")
     settings = {"name": name, "n_topics": 3, **SMALL[name]}
-    plan = small_plan(profile=profile or "open", model=settings, training__rounds=2)
-    path = tmp_path_factory.mktemp("runs") / "run"
-    execute(begin(path, plan, corpora), Unwatched())
-    return path
+    path = tmp_path_factory.mktemp("runs")
+    public = {"vocabulary__source": "file", "vocabulary__file": public_words(path)} if profile else {}
+    plan = small_plan(profile=profile or "open", model=settings, training__rounds=2, **public)
+    execute(begin(path / "run", plan, five), Unwatched())
+    return path / "run"
 
 
 def test_every_kind_of_model_has_a_case() -> None:
@@ -68,9 +71,6 @@ def test_a_run_and_its_model_file_are_the_same_model(run: Path, corpora: Mapping
         assert loaded.model.name == MODELS_NAMED[type(loaded.model).__name__]
     by_file.save(tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == file.read_bytes()
-
-
-MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.items()}
 
 
 def small(folder: Path) -> Path:
