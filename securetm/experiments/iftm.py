@@ -38,7 +38,7 @@ class Form:
 
 def forms(epsilons: Sequence[float]) -> tuple[Form, ...]:
     """The counts of all parties in one hidden sum; each party's own topics, matched; and the same behind noise."""
-    matched = {"form": "matched", "sweeps": 20}
+    matched = {"form": "matched", "sweeps": 20, "merged": "all"}  # as the paper: every topic that is found is kept
     behind = [Form(f"matched, epsilon {e:g} per word", "iftm", matched, 8, {"epsilon": e}) for e in epsilons]
     return (Form("aligned", "masked", {"sweeps": 2}, 80), Form("matched", "open", matched, 8), *behind)
 

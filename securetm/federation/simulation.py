@@ -197,6 +197,7 @@ def _result(
         "parties": list(folder.members),
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary),
+        **({"matched": model.matching(trained.state)} if hasattr(model, "matching") else {}),
         "quality": {**everywhere, **_known(trained.quality)},
         "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
         "stopped": trained.stopped,

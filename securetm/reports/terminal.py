@@ -47,6 +47,8 @@ def results(json: bool = False) -> Console:
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     """Topics, who talks about them, and what the federation was worth to each party."""
     to.print(shared_topics(result))
+    if "matched" in result:
+        to.print(matched_topics(result["matched"]))
     to.print(own_topics(result))
     to.print(quality(result))
     if any(spent["epsilon"] is not None for spent in result["spent"]):
@@ -58,6 +60,18 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     rounds = counted(result["rounds"], "round")
     to.print(f"{rounds} in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
     to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; next: securetm topics {escape(result['directory'])}")
+
+
+def matched_topics(said: Mapping[str, Any]) -> str:
+    """How many different topics all parties' together are, and what the shared model shows of them."""
+    found, asked = said["found"], said["asked"]
+    different = f"All parties' topics together are {counted(found, 'different topic')}"
+    if said["merged"] == "all":
+        return f"{different}, and the model keeps them all (model.merged = all), where {asked} were asked for."
+    if found <= asked:
+        return f"{different}; the model has the {asked} asked for."
+    why = f"{different}, since a topic that no other party's resembles stands alone"
+    return f"{why}. The model has the {asked} asked for, merged by likeness; --set model.merged=all keeps all {found}."
 
 
 def shared_topics(result: Mapping[str, Any]) -> Table:

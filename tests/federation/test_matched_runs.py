@@ -27,7 +27,7 @@ ROUNDS = 4
 
 
 def plan_of(profile: str = "open", name: str = "lda", **settings: Any) -> Plan:
-    model = {"name": name, "form": "matched", "n_topics": 3, "sweeps": 8, **settings}
+    model = {"name": name, "form": "matched", "n_topics": 3, "sweeps": 8, "merged": "all", **settings}
     return small_plan(profile=profile, model=model, training__rounds=ROUNDS)
 
 
@@ -37,7 +37,10 @@ def learned(folder: Path) -> Mapping[str, Any]:
 
 def test_it_can_be_named_in_two_ways() -> None:
     assert isinstance(plan_of(name="sentence-lda").make_model(), MatchedSentenceLDA)
-    assert plan_of().make_model() == small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8}).make_model()
+    assert (
+        plan_of().make_model()
+        == small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8, "merged": "all"}).make_model()
+    )
     assert isinstance(plan_of().make_model(), MatchedLDA)
 
 
@@ -61,6 +64,23 @@ def test_a_run_finds_what_parties_share_and_what_each_has_alone(
     everywhere = [shared["held_out"] for shared in result["shared_at_party"].values()]
     assert max(everywhere) < best  # the global topics predict each party's documents better than any single party's predict all
     assert len(result["prevalence"]["north"]) == len(whole)
+
+
+@pytest.mark.parametrize("merged", ["n_topics", "all"])
+def test_a_result_says_how_many_topics_were_found_and_what_became_of_them(
+    merged: str, corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    """Three parties that talk of different things have nearly as many topics as parties times topics."""
+    plan = small_plan(
+        model={"name": "lda-matched", "n_topics": 3, "sweeps": 4, "xi": 0.7, "merged": merged}, training__rounds=2
+    )
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
+    said, shown = result["matched"], len(result["topics"])
+    assert said == {"found": int(learned(tmp_path / "run")["found"][0]), "asked": 3, "merged": merged}
+    assert said["found"] > 3
+    assert shown == (3 if merged == "n_topics" else said["found"])
+    assert all(len(shares) == shown for shares in result["prevalence"].values())
+    assert FinishedRun.open(tmp_path / "run").transform(corpora["west"]).shape == (50, shown)
 
 
 class PressedControlC(Unwatched):

@@ -16,8 +16,10 @@ from securetm.models.gibbs.counting import Counting, bounded
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.gibbs.lda import LDA
 from securetm.models.matching.matching import NOWHERE, composed, integrated, shares
+from securetm.models.matching.merging import merged, summed
 from securetm.models.sentence.sentence_lda import SentenceLDA
 
+N_TOPICS, ALL = "n_topics", "all"
 _OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
 _EVEN = 1e9  # alpha at a restart: a document's other words have no say in it
 _FIRM = 1e12  # tokens behind each topic at a restart: nor has what was drawn a moment ago
@@ -29,13 +31,15 @@ class Matched(Counting):
 
     In a round each party restarts from the topics that were composed for it, draws its documents' topics anew `sweeps` times,
     given its own table alone, and sends that table. The coordinator merges what is alike into global topics, and gives each
-    party the global topics that its own resemble. There may be more global topics than a party has, or fewer.
+    party the global topics that its own resemble. There may be many more global topics than a party has (all that no other's
+    resemble, of every party), or fewer. `merged` says what the shared model shows of them: the paper's model keeps all.
     """
 
     form: str = "matched"
     sweeps: int = 20
     xi: float = 0.4  # topics at least so alike are one
     top: int = 100  # heaviest words by which topics are compared
+    merged: str = N_TOPICS  # the shared model has as many topics as were asked for; all: as many as are found
     topics_at: Mapping[str, int] = field(default_factory=dict)  # parties with another number of topics than `n_topics`
 
     def __post_init__(self) -> None:
@@ -43,6 +47,7 @@ class Matched(Counting):
         self._check("form", self.form == "matched", "must be matched here")
         self._check("xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
         self._check("top", self.top >= 1, "must be at least 1")
+        self._check("merged", self.merged in (N_TOPICS, ALL), f"is neither {N_TOPICS} nor {ALL}")
         fixed = getattr(self, "priors", "fixed") == "fixed"  # of a model that can learn them
         self._check("priors", fixed, "must be fixed in the matched form: nothing is asked to learn them from")
         fine = all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in self.topics_at.values())
@@ -55,8 +60,8 @@ class Matched(Counting):
 
     @property
     def most_in_all(self) -> int:
-        """Of global topics: as many as all parties' together, and how many parties there are is not said here."""
-        return MOST_TOPICS
+        """Of the topics that are shown: all of all parties, however many these are, unless they are merged."""
+        return MOST_TOPICS if self.merged == ALL else self.n_topics
 
     def fits(self, state: State, words: int) -> bool:
         """Whether a state, perhaps out of a file, is one that this model may have come to over so many words."""
@@ -65,7 +70,7 @@ class Matched(Counting):
             return False
         like: dict[str, Any] = {name: ((len(table), words), np.float64) for name, table in tables.items()}
         like |= {"weights": ((len(tables["counts"]),), np.float64)}
-        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64)}
+        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64), "found": ((1,), np.int64)}
         return {name: (array.shape, array.dtype) for name, array in state.items()} == like
 
     # ---- contracts.TopicModel ----
@@ -75,6 +80,7 @@ class Matched(Counting):
         return {
             "counts": np.zeros((self.n_topics, len(vocabulary))),
             "weights": np.zeros(self.n_topics),
+            "found": np.zeros(1, dtype=np.int64),
             "step": np.zeros(1, dtype=np.int64),
             "seed": rng.integers(0, 2**64, 1, dtype=np.uint64),
         }
@@ -103,7 +109,25 @@ class Matched(Counting):
             np.add.at(masses, found.went[name][found.went[name] != NOWHERE], amount)
         for name, amount in each_topic.items():
             after[_OWN + name] = self._composed(found.topics, masses, local[name], amount)
-        return {**after, "counts": found.topics * masses[:, None], "weights": found.weights}
+        counts, weights = found.topics * masses[:, None], found.weights
+        if self.merged == N_TOPICS:
+            counts, weights = self._as_asked(counts, weights, local, each_topic)
+        return {**after, "counts": counts, "weights": weights, "found": np.full(1, len(found.topics), dtype=np.int64)}
+
+    def _as_asked(
+        self, counts: Array, weights: Array, local: Mapping[str, Array], each_topic: Mapping[str, float]
+    ) -> tuple[Array, Array]:
+        """`n_topics` of what was found; where fewer were, the parties' own topics are merged anew, and no further than that."""
+        if len(counts) < self.n_topics:
+            names = sorted(each_topic)
+            counts = np.concatenate([local[name] * each_topic[name] for name in names])
+            weights = np.concatenate([np.full(len(local[name]), each_topic[name]) for name in names])
+        member = merged(counts, self.n_topics)
+        return summed(counts, member), summed(weights, member)
+
+    def matching(self, state: State) -> dict[str, Any]:
+        """What became of all parties' topics: how many different ones they are, and how many were asked for of the model."""
+        return {"found": int(state["found"][0]), "asked": self.n_topics, "merged": self.merged}
 
     def for_party(self, state: State, party: str) -> State:
         """The local model composed for that party; who has sent none yet gets the global topics with most data behind them."""

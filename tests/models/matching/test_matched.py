@@ -78,7 +78,7 @@ def test_what_is_asked_says_that_it_needs_each_partys_own() -> None:
 
 
 def test_an_update_is_algorithm_3_and_then_4() -> None:
-    model = MatchedLDA(n_topics=2, xi=0.5, top=3, eta=0.01)
+    model = MatchedLDA(n_topics=2, xi=0.5, top=3, eta=0.01, merged="all")
     tables = {"a": np.array([[6.0, 2, 0, 0, 12], [0, 0, 0, 4, 12]]), "b": np.array([[3.0, 3, 0, 0, 6]])}
     state = model.start(("p", "q", "r", "s"), np.random.default_rng(0))
     after = model.update(state, Answer(None, {name: {"topics": table} for name, table in tables.items()}, ("a", "b")))
@@ -139,7 +139,7 @@ def test_the_first_round_begins_with_random_topics() -> None:
 
 def test_what_parties_share_is_one_topic_and_what_one_has_alone_is_its_own() -> None:
     parties = {"north": planted((0, 1), seed=1), "south": planted((1, 2), seed=2)}
-    model = MatchedLDA(n_topics=2, xi=0.3, top=20)
+    model = MatchedLDA(n_topics=2, xi=0.3, top=20, merged="all")
     state = federated(model, parties, 3)
     topics = model.topics(state)
     blocks = topics.reshape(len(topics), 3, 20).sum(axis=2)
@@ -166,7 +166,7 @@ def test_each_partys_number_of_topics_is_its_own() -> None:
 
 
 def test_a_party_that_never_answered_gets_the_topics_with_most_data() -> None:
-    model = MatchedLDA(n_topics=1)
+    model = MatchedLDA(n_topics=1, merged="all")
     state = federated(model, {"big": planted((0,), 200), "small": planted((2,), 20)}, 1)
     np.testing.assert_array_equal(model.for_party(state, "new")["counts"], state["counts"][:1])
     assert model.topics(model.for_party(state, "new"))[0, :20].sum() > 0.9
@@ -262,6 +262,8 @@ def test_a_lying_coordinator_gets_no_answer_from_more_topics_than_were_agreed() 
         {"seed": np.zeros((1, 2), np.uint64)},
         {"weights": np.ones((4, 3))},
         {"weights": np.ones(3)},
+        {"found": np.ones(2, np.int64)},
+        {"found": np.ones(1)},
         {"counts": np.ones((4, 5))},
         {"counts": np.zeros((0, WORDS)), "weights": np.zeros(0)},
         {"counts": np.zeros((MOST_TOPICS + 1, WORDS)), "weights": np.zeros(MOST_TOPICS + 1)},
