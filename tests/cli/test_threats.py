@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,6 @@ def result(profile: str, **changes: Any) -> Tried:
 
 def kept(folder: Path, profile: str, *results: Tried) -> Path:
     """A folder of evidence with these results."""
-    from dataclasses import asdict
-
     evidence = Evidence(profile, "prodlda", "quick", results)
     (folder / evidence.name).write_text(json.dumps(asdict(evidence)), "utf-8")
     return folder
@@ -238,3 +237,18 @@ def test_it_answers_soon() -> None:
     """In a process of its own, as long as `securetm check`, which reads the same profile, and a little more."""
     check, threats = (worked_elsewhere(lambda said=said: process(said, "masked")) for said in ("check", "threats"))
     assert threats < 3 * check + 1
+
+
+def test_a_result_says_which_settings_it_was_made_with(tmp_path: Path) -> None:
+    """Two results of one attack that only the width of a layer tells apart are not shown as one."""
+    wide = next(trial for trial in read_audit_plan("full").trials if trial.run.get("model.hidden") == 400)
+    figures = Figure(wide.measure, "document", 0.91, 0.88, 0.94, 0.988, 364, 400, 0.0)
+    told = {"attack": wide.attack, "claim": wide.claim, "measured": figures, "verdict": "refuted", "claimed": False}
+    found = result("masked", **told, sees=("total",), bound=bound_to(wide, "masked"))
+    evidence = Evidence("masked", "prodlda", "full", (found,))
+    (tmp_path / evidence.name).write_text(json.dumps(asdict(evidence)), "utf-8")
+    said = threats("masked", tmp_path)
+    accepted = next(one for one in said.json["threat_models"][0]["accepts"] if one["claim"] == wide.claim)
+    (tried,) = accepted["tried_by"]
+    assert tried["settings"]["model.hidden"] == 400
+    assert "hidden = 400" in " ".join(said.err.replace("│", " ").split())
