@@ -217,6 +217,12 @@ class Plan:
         """The model of this plan."""
         return make_model(self.model.name, self.model.settings)
 
+    def unusual(self) -> dict[str, Any]:
+        """The settings of the model that differ from what a plan has that names only the model."""
+        form = {name: value for name, value in self.model.settings.items() if name == "form"}
+        usual = make_model(self.model.name, _model_choice({"name": self.model.name, **form}).settings)
+        return {name: value for name, value in self.model.settings.items() if getattr(usual, name, None) != value}
+
     def tables(self) -> dict[str, Any]:
         """The plan as resolved: plain tables, ready for JSON."""
         return dataclasses.asdict(self)

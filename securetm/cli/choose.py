@@ -40,12 +40,13 @@ def check(
     json: Json = False,
 ) -> None:
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
+    from securetm.federation.soundness import against
     from securetm.federation.soundness import check as gaps_of
-    from securetm.reports.terminal import gaps_table, results
+    from securetm.reports.terminal import checked, results
 
-    gaps = gaps_of(profile, model, threat_model, parties)
-    gaps_table(gaps, results(json))
+    facts = {**against(profile, threat_model), "gaps": gaps_of(profile, model, threat_model, parties)}
+    checked(facts, results(json))
     if json:
-        print_json({"profile": profile, "sound": not gaps, "gaps": gaps})
-    if gaps:
+        print_json({**facts, "profile": profile, "sound": not facts["gaps"]})
+    if facts["gaps"]:
         raise typer.Exit(1)

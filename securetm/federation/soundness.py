@@ -20,6 +20,14 @@ from securetm.tables import require
 from securetm.threats import Gap, read_threat_model
 
 
+def against(profile: str, threat_model: str | None) -> dict[str, Any]:
+    """What a profile gives up by its own words, and the threat model that it is checked against."""
+    chosen = read_profile(profile)
+    threats = read_threat_model(threat_model or chosen.threat_model)
+    named = {"name": threats.name, "title": threats.title}
+    return {"profile": chosen.name, "danger": chosen.danger, "threat_model": named, "required": len(threats.requires)}
+
+
 def check(profile: str, model: str | None, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
     """Every gap: claims that the threat model requires and nobody makes, and questions that a part refuses."""
     chosen = read_profile(profile)

@@ -318,7 +318,8 @@ def _setting(folder: RunFolder) -> str:
     model, plan = folder.plan.make_model(), folder.plan
     batch = getattr(model, "batch", 0)
     each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
-    return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}"
+    own = "".join(f", {name} = {value}" for name, value in plan.unusual().items() if name not in ("batch", "device"))
+    return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
 
 
 def _spent(case: _Case, found: Measured) -> str:

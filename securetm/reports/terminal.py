@@ -236,13 +236,24 @@ def explanation(facts: Mapping[str, Any], to: Console) -> None:
     _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
     _list("Out of scope", facts["out_of_scope"], to)
     _list("Audits that try it", facts["audits"], to)
-    gaps_table(facts["gaps"], to)
+    gaps_table(facts["gaps"], facts["threat_model"]["name"], to)
 
 
-def gaps_table(gaps: Sequence[Mapping[str, Any]], to: Console) -> None:
+def checked(facts: Mapping[str, Any], to: Console) -> None:
+    """What a profile gives up, against whom it was checked, and every gap."""
+    if facts["danger"]:
+        to.print(Text(f"profile {facts['profile']}: {facts['danger']}", style="bold red"))
+    threats = facts["threat_model"]
+    to.print(f"[bold]Threat model:[/bold] {escape(threats['name'])}: {escape(threats['title'])}")
+    if not facts["required"]:
+        to.print("It requires nothing, so nothing is promised.")
+    gaps_table(facts["gaps"], threats["name"], to)
+
+
+def gaps_table(gaps: Sequence[Mapping[str, Any]], threats: str, to: Console) -> None:
     """Every gap, or that there is none."""
     if not gaps:
-        to.print("[green]No gap:[/green] every claim that the threat model requires is made.")
+        to.print(f"[green]No gap:[/green] every claim that the threat model {escape(threats)} requires is made.")
         return
     table = Table(title="Gaps", title_justify="left", header_style="bold red", show_lines=True)
     for column in ("claim", "adversary", "reason", "hint"):

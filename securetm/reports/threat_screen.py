@@ -114,10 +114,13 @@ def _aged(reasons: Sequence[str]) -> list[str]:
 
 
 def _by(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
-    """The attack and the model; the run's setting where only that tells two apart."""
+    """The attack and the model, with what was set of them; the run's whole setting where only that tells two apart."""
     helped = f", {one['helpers']} helping" if one["helpers"] else ""
     alike = [other for other in among if (other["attack"], other["model"]) == (one["attack"], one["model"])]
-    return f"{one['attack']}, {one['model']}{helped}" + (f" ({one['setting']})" if len(alike) > 1 else "")
+    whole = one["setting"] if len(alike) > 1 else ""
+    told = [f"{name.removeprefix('model.')} = {value}" for name, value in one["settings"].items()]
+    said = "; ".join(part for part in (whole, ", ".join(part for part in told if part not in whole)) if part)
+    return f"{one['attack']}, {one['model']}{helped}" + (f" ({said})" if said else "")
 
 
 def _ended(one: Mapping[str, Any]) -> tuple[str, ...]:

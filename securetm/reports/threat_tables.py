@@ -17,6 +17,7 @@ from securetm.aggregation.masked_messages import MOST_PARTIES
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
 from securetm.errors import TooFewForProfile
 from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash
+from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
@@ -32,6 +33,7 @@ from securetm.threats import gaps, read_threat_model, threat_model_names
 
 NEVER = "never tried"
 MOST_AT_ALL, _USUAL = 100_000, 5  # parties that are asked about
+_NAMED = ("model.name", "model.batch", "corpus.parties", "training.rounds")  # settings that a result's own label holds
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
 
 
@@ -41,7 +43,7 @@ class _Known:
 
     profile: Profile
     cohort: Cohort
-    tried: tuple[tuple[str, Tried, tuple[str, ...]], ...]  # model, result, why it is stale
+    tried: tuple[tuple[str, Tried, tuple[str, ...], Mapping[str, Any]], ...]  # model, result, why it is stale, its settings
     planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
     lies: tuple[str, ...] = ()  # names of the plans in which its coordinator lies to the parties
     refusals: Mapping[str, Any] = field(default_factory=dict)  # what is kept of the parties' refusals
@@ -77,7 +79,7 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
         "title": profile.title,
         "parties": len(members),
         "threat_models": [_facts(read_threat_model(each), known) for each in (profile.threat_model, *others)],
-        "refuted_claims": sorted({tried.claim for _, tried, _ in tries if tried.verdict == REFUTED and tried.claimed}),
+        "refuted_claims": sorted({tried.claim for _, tried, *_ in tries if tried.verdict == REFUTED and tried.claimed}),
         "models": sorted({one.model for one in kept}),
         "refusals": refusals,
     }
@@ -94,8 +96,12 @@ def _parties(wanted: int | None, profile: Profile) -> int:
     return wanted
 
 
-def _with_age(kept: Evidence, trials: Mapping[str, Trial]) -> list[tuple[Tried, tuple[str, ...]]]:
-    return [(tried, changed_since(tried, kept, trials)) for tried in kept.findings]
+def _with_age(kept: Evidence, trials: Mapping[str, Trial]) -> list[tuple[Tried, tuple[str, ...], Mapping[str, Any]]]:
+    """Each result, with what changed since, and what its plan set of its runs beside what every result names."""
+    known = {digest: trial.run for digest, trial in trials.items()}
+    runs = [known.get(tried.bound.get(TRIAL, ""), {}) for tried in kept.findings]
+    set_ = [{name: value for name, value in run.items() if name not in _NAMED} for run in runs]
+    return [(tried, changed_since(tried, kept, trials), run) for tried, run in zip(kept.findings, set_, strict=True)]
 
 
 # ---- one threat model ----------------------------------------------------------------------------------------------
@@ -164,14 +170,14 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     """
     empty = {"answer", "sealed"} - {known.profile.aggregation.channel}  # whoever may read it finds nothing there
     tried = [one for one in known.tried if one[1].claim == claim.what and _by_these(one[1], claim, adversaries, empty)]
-    done = {result.attack for _, result, _ in tried}
+    done = {result.attack for _, result, *_ in tried}
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
     active = any(one.behaviour == "active" for one in adversaries)
     lies = lies_on(claim, known.refusals) if active else []
     if active and rests_on_refusing(claim) and not lies:
         still |= {(LIES, plan) for plan in known.lies}
-    verdicts = {result.verdict for _, result, changed in tried if not changed or result.verdict == REFUTED}
+    verdicts = {result.verdict for _, result, changed, _ in tried if not changed or result.verdict == REFUTED}
     verdicts |= {one["verdict"] for one in lies if not one["stale"] or one["verdict"] == REFUTED}
     return {
         "tried_by": [_attempt(*one) for one in tried],
@@ -216,13 +222,14 @@ def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
 _on_shelf = cache(read_threat_model)
 
 
-def _attempt(model: str, tried: Tried, changed: tuple[str, ...]) -> dict[str, Any]:
+def _attempt(model: str, tried: Tried, changed: tuple[str, ...], settings: Mapping[str, Any]) -> dict[str, Any]:
     figure = tried.measured
     return {
         "attack": tried.attack,
         "title": tried.title,
         "model": model,
         "setting": tried.setting,
+        "settings": dict(settings),
         "verdict": tried.verdict,
         "why": tried.why,
         "claimed": tried.claimed,

@@ -54,7 +54,7 @@ def test_the_baseline_breaks_and_the_claim_stands(done: Audit) -> None:
 def test_a_finding_says_what_it_stands_on(done: Audit) -> None:
     claim = done.findings[1]
     assert claim.sees == ("request", "vocabulary", "answer", "sealed")
-    assert claim.setting == "5 parties, 25 documents of each per answer, 3 rounds"
+    assert claim.setting == "5 parties, 25 documents of each per answer, 3 rounds, n_topics = 5, hidden = 64"
     assert claim.effort == "2 rounds, 100 documents"
     assert (claim.measured.hits, claim.measured.of) == (0, 100)
     assert claim.chance is not None
