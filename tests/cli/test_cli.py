@@ -274,7 +274,7 @@ def test_misuse_exits_2_with_a_letter(misuse: str, demo: Said, here: Path) -> No
 
 def test_a_damaged_run_exits_3(demo: Said, here: Path) -> None:
     damaged = Path("runs/damaged")
-    damaged.mkdir(parents=True)
+    damaged.mkdir(0o700, parents=True)
     (damaged / "run.json").write_text('{"plan": ', encoding="utf-8")
     told(securetm("run", "--resume", str(damaged)), 3, "run.json is damaged")
     (damaged / "run.json").write_text(Path("runs/demo/run.json").read_text("utf-8"), encoding="utf-8")
