@@ -1,15 +1,18 @@
-"""Run by a test in a process of its own: a run that kills itself, without warning, at a chosen moment.
+"""A run in a process of its own that kills itself, without warning, at a chosen moment. It tests nothing itself.
 
-Arguments: folder, begin or resume, the moment (fsync or round), how many of them it survives, and the profile's plan as JSON.
+Such processes are forked from one that has loaded everything and done nothing: starting Python and torch for each takes longer
+than the runs. They draw from the operating system, whatever the tests do.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
-import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation import coordinator
@@ -41,12 +44,30 @@ class Rounds(Unwatched):
         self.count()
 
 
-def main() -> None:
-    folder, mode, moment, moments = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+def ended(folder: Path, mode: str, moment: str, moments: int, *more: str) -> int:
+    """How a process ends that begins (`more`: a folder of corpora, the plan as JSON) or resumes this run.
+
+    It kills itself after so many of these moments: rounds, or writes to the disk.
+    """
+    process = _forking().Process(target=_run, args=(folder, mode, moment, moments, *more))
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+@cache
+def _forking() -> Any:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "securetm.federation.simulation", "securetm.models.neural.prodlda"])
+    return context
+
+
+def _run(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:
     coordinator.SECONDS_BETWEEN_KEEPS = 0.0  # as many moments between two writes as there can be
     if mode == "begin":
-        corpora = {path.stem: Corpus.load(path) for path in sorted(Path(sys.argv[5]).glob("*.npz"))}
-        begin(folder, plan_from_tables(json.loads(sys.argv[6]), "a test"), corpora)
+        corpora = {path.stem: Corpus.load(path) for path in sorted(Path(more[0]).glob("*.npz"))}
+        begin(folder, plan_from_tables(json.loads(more[1]), "a test"), corpora)
     count = Countdown(moments)
     if moment == "fsync":
         fsync = os.fsync
@@ -57,7 +78,3 @@ def main() -> None:
 
         os.fsync = counted
     execute(reopen(folder), Rounds(count) if moment == "round" else Unwatched())
-
-
-if __name__ == "__main__":
-    main()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,11 +27,11 @@ from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
 
 from .conftest import FIVE, small_plan, texts
+from .killed_run import ended
 from .played import Played
 from .private import PUBLIC, paying_parties, private_plan
 
 PRIVATE = ("dp-local", "dp-distributed", "dp-central")
-SCRIPT = Path(__file__).with_name("killed_run.py")
 
 
 def ran(folder: Path, profile: str, corpora: Mapping[str, Corpus], *, record: bool = False, **more: Any) -> Any:
@@ -268,8 +266,7 @@ def test_a_killed_run_does_not_forget_what_it_spent(moments: int, five: Mapping[
         corpus.save(stored / f"{name}.npz")
     plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0, privacy__noise=0.9, training__rounds=8)
     settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    command = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "begin", "round", str(moments), str(stored), settings]
-    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    assert ended(tmp_path / "run", "begin", "round", moments, str(stored), settings) == -signal.SIGKILL
     folder = reopen(tmp_path / "run")
     before = charges(folder)
     assert all(count >= moments for count in before.values())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,9 @@ from securetm.federation.folder import RESULT, Unwatched, alone_in, begin, reope
 from securetm.federation.simulation import execute
 
 from .conftest import small_plan
+from .killed_run import ended
 from .private import private_plan
 
-SCRIPT = Path(__file__).with_name("killed_run.py")
 NEVER = 10**9
 
 
@@ -50,11 +48,6 @@ def unbroken(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_pat
     return plan, execute(folder, Unwatched())
 
 
-def child(folder: Path, mode: str, moment: str, moments: int, *more: str) -> int:
-    command = [sys.executable, str(SCRIPT), str(folder), mode, moment, str(moments), *more]
-    return subprocess.run(command, check=False, timeout=120).returncode
-
-
 @pytest.mark.parametrize(("moment", "moments"), [("round", 1), ("round", 7), ("fsync", 3), ("fsync", 26), ("fsync", 61)])
 def test_a_killed_run_ends_as_if_it_had_not_been(
     moment: str, moments: int, unbroken: Any, stored: Path, tmp_path: Path
@@ -62,7 +55,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(
     plan, expected = unbroken
     folder = tmp_path / "run"
     settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    assert child(folder, "begin", moment, moments, str(stored), settings) == -signal.SIGKILL
+    assert ended(folder, "begin", moment, moments, str(stored), settings) == -signal.SIGKILL
     same(execute(reopen(folder), Unwatched()), expected)
 
 
@@ -70,10 +63,10 @@ def test_killed_again_and_again(unbroken: Any, stored: Path, tmp_path: Path) -> 
     plan, expected = unbroken
     folder = tmp_path / "run"
     settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    assert child(folder, "begin", "round", 2, str(stored), settings) == -signal.SIGKILL
-    assert child(folder, "resume", "round", 3) == -signal.SIGKILL
-    assert child(folder, "resume", "fsync", 9) == -signal.SIGKILL
-    assert child(folder, "resume", "round", NEVER) == 0
+    assert ended(folder, "begin", "round", 2, str(stored), settings) == -signal.SIGKILL
+    assert ended(folder, "resume", "round", 3) == -signal.SIGKILL
+    assert ended(folder, "resume", "fsync", 9) == -signal.SIGKILL
+    assert ended(folder, "resume", "round", NEVER) == 0
     same(result_of(folder), expected)
 
 

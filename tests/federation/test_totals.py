@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,8 +17,8 @@ from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 
 from .conftest import small_plan
+from .killed_run import ended
 
-SCRIPT = Path(__file__).with_name("killed_run.py")
 LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
 
 
@@ -73,8 +71,7 @@ def test_a_killed_part_counts_with_all_that_it_sent(profile: str, five: Mapping[
         corpus.save(stored / f"{name}.npz")
     plan = small_plan(profile=profile, model=LDA, training__rounds=8)
     settings = json.dumps({name: value for name, value in plan.tables().items() if name != "tokeniser"})
-    command = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "begin", "round", "5", str(stored), settings]
-    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    assert ended(tmp_path / "run", "begin", "round", 5, str(stored), settings) == -signal.SIGKILL
     before, seconds = kept(tmp_path / "run")
     assert min(before) > 0
     assert seconds > 0

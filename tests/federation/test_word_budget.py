@@ -6,8 +6,6 @@ import io
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,10 +36,10 @@ from securetm.reports.terminal import explanation, show_run
 from securetm.shelf import shelf
 
 from .conftest import small_plan
+from .killed_run import ended
 from .played import Played
 from .private import PUBLIC, paying_parties, public_words
 
-SCRIPT = Path(__file__).with_name("killed_run.py")
 MODEL = {"name": "lda", "n_topics": 3, "sweeps": 2}
 
 
@@ -162,8 +160,7 @@ def test_a_run_that_was_killed_without_warning_goes_on_with_the_noise_that_it_dr
     for name, corpus in corpora.items():
         corpus.save(stored / f"{name}.npz")
     settings = json.dumps({name: value for name, value in plan_of(tmp_path).tables().items() if name != "tokeniser"})
-    command = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "begin", "round", "2", str(stored), settings]
-    assert subprocess.run(command, check=False, timeout=120).returncode == -signal.SIGKILL
+    assert ended(tmp_path / "run", "begin", "round", 2, str(stored), settings) == -signal.SIGKILL
     folder = reopen(tmp_path / "run")
     assert all(len(entries(folder, name)) == 1 for name in corpora)
     result = execute(folder, Unwatched())
