@@ -9,6 +9,10 @@ import typer
 
 from securetm.cli.output import Json, print_json
 
+Data = Annotated[
+    Path | None,
+    typer.Option(exists=True, file_okay=False, metavar="DIR", help="Folder of the research corpora; without them, docstrings."),
+]
 Name = Annotated[str, typer.Argument(help="Which; an unknown name lists those there are.")]
 
 
@@ -21,10 +25,11 @@ def register(app: typer.Typer) -> None:
 def reproduce(
     name: Name,
     html: Annotated[Path | None, typer.Option(help="Write the figure as one page, where it has one.")] = None,
+    data: Data = None,
     json: Json = False,
 ) -> None:
     """Reproduces a table or figure, ours beside theirs, in one run."""
-    result = _measured("reproduction", name, json)
+    result = _measured("reproduction", name, json, data)
     if html is not None:
         from securetm.reports.measured import write_measured
 
@@ -35,21 +40,22 @@ def bench(
     name: Name,
     parties: Annotated[int | None, typer.Option(min=2, max=1000, help="How many parties, where it has some.")] = None,
     length: Annotated[int | None, typer.Option(min=1, max=10**8, help="Values in a vector, where it has some.")] = None,
+    data: Data = None,
     json: Json = False,
 ) -> None:
     """Measures speed and memory side by side with peers, as ratios in one run."""
     sizes = {"parties": parties, "length": length}
-    _measured("bench", name, json, {size: value for size, value in sizes.items() if value is not None})
+    _measured("bench", name, json, data, {size: value for size, value in sizes.items() if value is not None})
 
 
-def _measured(kind: str, name: str, json: bool, sizes: dict[str, int] | None = None) -> dict[str, Any]:
+def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[str, int] | None = None) -> dict[str, Any]:
     from securetm.experiments.catalogue import measure
     from securetm.reports.measured import show_plots
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import measurements, results, screen
 
     with Bars(screen()) as bars:
-        result = measure(kind, name, bars, sizes)
+        result = measure(kind, name, bars, sizes, data)
     to = results(json)
     measurements(result, to)
     show_plots(result, to)

@@ -197,6 +197,21 @@ class OtherVersion(BadCorpus):
 
 
 @dataclass(eq=False)
+class CorpusNotHere(BadCorpus):
+    """{folder} holds no {name}, a research corpus that is not part of securetm"""
+
+    folder: str
+    name: str
+    origin: str
+    documents: int
+    sha256: str
+    hint = (
+        "get it ({origin}), write one JSON object with text and label a line ({documents} documents; the committed figures are "
+        "of sha256 {sha256}), and name its folder: --data DIR"
+    )
+
+
+@dataclass(eq=False)
 class UnlikeParts(BadCorpus):
     """a corpus has {found} {what} where {expected} are needed"""
 

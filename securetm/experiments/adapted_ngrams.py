@@ -16,9 +16,8 @@ import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
-from securetm.experiments.newsgroups import FILE, by_subject, research_file
+from securetm.experiments.newsgroups import by_subject, read_newsgroups
 from securetm.federation.folder import Unwatched, begin
 from securetm.federation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
@@ -105,7 +104,7 @@ class Bench:
     @cached_property
     def raw(self) -> Corpus:
         """Every so-many-th document with all its words: an n-gram model needs the small ones too."""
-        whole = read_corpus(research_file(FILE), tokeniser=Tokeniser(stop_words="none", min_length=1))
+        whole = read_newsgroups(Tokeniser(stop_words="none", min_length=1))
         return whole.select(np.arange(0, len(whole), max(len(whole) // self.documents, 1)))
 
     @cached_property

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from securetm.errors import NotFound
+from securetm.experiments.newsgroups import corpus_in_words, looking_in
 from securetm.federation.folder import Stages
 from securetm.tables import require
 
@@ -30,8 +32,13 @@ BENCHES: Mapping[str, str] = {
 }
 
 
-def measure(kind: str, name: str, stages: Stages, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Runs the reproduction or bench of that name, in other sizes than its own where they are given."""
+def measure(
+    kind: str, name: str, stages: Stages, sizes: Mapping[str, int] | None = None, data: Path | None = None
+) -> dict[str, Any]:
+    """Runs the reproduction or bench of that name, in other sizes than its own where they are given.
+
+    `data` is the folder of the research corpora, where it does not lie beside the checkout.
+    """
     known = {"reproduction": REPRODUCTIONS, "bench": BENCHES}[kind]
     if name not in known:
         raise NotFound(kind, name, tuple(sorted(known)))
@@ -39,7 +46,9 @@ def measure(kind: str, name: str, stages: Stages, sizes: Mapping[str, int] | Non
     run: Callable[..., dict[str, Any]] = getattr(import_module(module), function)
     for size, value in (sizes or {}).items():
         require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size that it has")
-    return run(on_progress=_Counted(f"{kind} {name}", stages), **(sizes or {}))
+    with looking_in(data):
+        corpus = {"corpus": corpus_in_words()} if kind == "reproduction" else {}
+        return {**corpus, **run(on_progress=_Counted(f"{kind} {name}", stages), **(sizes or {}))}
 
 
 class _Counted:

@@ -37,7 +37,8 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     same = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name not in columns)
     table = Table("Measured", tuple(column.replace("_", " ") for column in columns), cells, f"The same in every row: {same}.")
     tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
-    parts = [f"<h1>{escape(name)}</h1>", *map(figure_section, plots), table_section(table)]
+    corpus = f"<p>Documents: {escape(str(result['corpus']))}.</p>" if "corpus" in result else ""
+    parts = [f"<h1>{escape(name)}</h1>{corpus}", *map(figure_section, plots), table_section(table)]
     write_html(path, name, [*parts, f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""])
 
 
