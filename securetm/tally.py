@@ -1,6 +1,7 @@
 """The counter behind the one door: rows of documents go in, one bounded sum comes out. It draws no noise.
 
-Whoever holds documents runs it: a party in a federation, or `fit` on one machine.
+Whoever holds documents runs it: a party in a federation, or `fit` on one machine. What a clip makes of a row depends on that
+row alone, to the last bit: lengths are summed in an order that is written here. Clipped rows are summed in 64 bits.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
 from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 
-# Rows are summed in the vector's own type, and lengths are found from rounded factors. So the clip aims this much below its
-# radius, by bytes of a number: more than a length of `Losses` may be short of, and the radius holds for what is really summed.
-_ROUNDING = {4: 2.0**-10, 8: 2.0**-36}
+# Rows are summed in 64 bits, and lengths are found from rounded factors. So the clip aims this much below its radius: more
+# than a length of `Losses` may be short of, and the radius holds for what is really summed.
+_ROUNDING = 2.0**-36
+_LANES = 64  # squares summed side by side
 _NUMBERS = 1 << 62  # of words that only a party knows
 
 
@@ -41,7 +44,8 @@ class SumTally:
         self._persons = persons  # whose each document is, where rows are per person
         self.loss = 0.0  # this party's own figure: mean loss of what was poured in; it goes to the party's store only
         self._on_rows = on_rows
-        self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if terms.bits == 32 else np.float64
+        narrow = terms.bits == 32 and radius == INF  # what is clipped is counted on, so its sum is in 64 bits
+        self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if narrow else np.float64
         self._vector: Array = np.zeros(0 if terms.ragged else terms.size, dtype=self._whole)
         self._ragged: list[Array] = []
         self._met: Array = np.zeros(0, dtype=np.int64)
@@ -135,8 +139,8 @@ class SumTally:
         others = np.zeros((int(member.max()) + 1, beside.shape[1]))
         np.add.at(others, member, beside)
         with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.sqrt(losses.norms(owners) ** 2 + (others**2).sum(axis=1))
-        room = self.radius / (1.0 + _ROUNDING[dtype.itemsize])
+            lengths = np.sqrt(losses.norms(owners) ** 2 + _squared_lengths(others))
+        room = self.radius / (1.0 + _ROUNDING)
         shrunk = np.where(np.isfinite(lengths), np.minimum(1.0, room / np.maximum(lengths, 1e-300)), 0.0)[member]
         # A weight too small for its type would be rounded by more than the room that is left for rounding.
         return np.where(shrunk < np.finfo(dtype).tiny, 0.0, shrunk).astype(dtype)
@@ -167,24 +171,54 @@ def _clip(rows: Rows, radius: float) -> Rows:
     """Each row scaled to the radius, in 64 bits; a row that is not finite counts as one that was never there."""
     if radius == INF:
         return rows
-    exact = _finite(rows.astype(np.float64))
-    with np.errstate(over="ignore"):
-        squares = exact.multiply(exact).sum(axis=1) if sparse.issparse(exact) else (exact**2).sum(axis=1)
-    lengths = np.sqrt(np.asarray(squares).ravel())
-    weights = np.where(np.isfinite(lengths), np.minimum(1.0, radius / np.maximum(lengths, 1e-300)), 0.0)
-    return sparse.diags_array(weights) @ exact
-
-
-def _finite(rows: Rows) -> Rows:
-    """The rows with every one that holds a number that is not finite emptied: weights cannot do it, 0 x NaN is NaN."""
-    whole = np.isfinite(rows.sum(axis=1)).ravel() if sparse.issparse(rows) else np.isfinite(rows).all(axis=1)
-    if whole.all():
-        return rows
-    kept = sparse.csr_array(rows)[np.flatnonzero(whole)]
-    place = sparse.csr_array(
-        (np.ones(kept.shape[0]), (np.flatnonzero(whole), np.arange(kept.shape[0]))), (rows.shape[0], kept.shape[0])
+    exact = (
+        sparse.csr_array(rows, dtype=np.float64, copy=True) if sparse.issparse(rows) else np.array(rows, np.float64, order="C")
     )
-    return place @ kept
+    lengths = np.sqrt(_squared_lengths(exact))
+    values, ends = _cells(exact)
+    weights = np.where(np.isfinite(lengths), np.minimum(1.0, radius / np.maximum(lengths, 1e-300)), 0.0)
+    _scale(values, ends, weights)
+    return exact
+
+
+def _squared_lengths(rows: Rows) -> Array:
+    """Of each row, summed in an order that depends on its own length alone."""
+    if sparse.issparse(rows):
+        rows.sum_duplicates()
+    values, ends = _cells(rows)
+    squares = np.empty(len(ends) - 1)
+    _add_squares(values, ends, squares)
+    return squares
+
+
+def _cells(rows: Rows) -> tuple[Array, Array]:
+    """The numbers of all rows end to end, without copying, and where each row begins."""
+    if sparse.issparse(rows):
+        return rows.data, rows.indptr
+    return rows.reshape(-1), np.arange(rows.shape[0] + 1) * rows.shape[1]
+
+
+@njit(cache=True, error_model="numpy")
+def _add_squares(values: Array, ends: Array, out: Array) -> None:
+    lanes = np.empty(_LANES)
+    for i in range(len(out)):
+        row = values[ends[i] : ends[i + 1]]
+        lanes[:] = 0.0
+        for first in range(0, len(row), _LANES):
+            part = row[first : first + _LANES]
+            for j in range(len(part)):
+                lanes[j] += part[j] * part[j]
+        out[i] = 0.0
+        for j in range(_LANES):
+            out[i] += lanes[j]
+
+
+@njit(cache=True, error_model="numpy")
+def _scale(values: Array, ends: Array, weights: Array) -> None:
+    """A weight of 0 empties its row, whatever it holds: 0 x NaN is NaN."""
+    for i in range(len(weights)):
+        for j in range(ends[i], ends[i + 1]):
+            values[j] = weights[i] * values[j] if weights[i] > 0.0 else 0.0
 
 
 def _sum(rows: Rows, dtype: Any) -> Array:

@@ -15,7 +15,8 @@ from securetm.leakage.parts.matching_priors import decoder_gradient
 from securetm.leakage.parts.rebuilt import EXACT
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of
-from securetm.models.neural.kernels import Fused, bags
+from securetm.models.neural.fused import Fused
+from securetm.models.neural.kernels import bags
 
 from .conftest import Recorded, adversary
 

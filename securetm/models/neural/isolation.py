@@ -227,11 +227,16 @@ def check_additive(model: TopicModel) -> None:
     for radius in (INF, 1.0):
         whole = _answer(query, documents, radius)
         apart = np.array([_answer(query, documents.select(np.arange(*part)), radius) for part in _PARTS])
-        _compare(type(model).__name__, whole, apart.sum(axis=0), np.abs(apart).sum(axis=0))
+        unit = _unit(query) if np.issubdtype(whole.dtype, np.floating) else 0.0
+        _compare(type(model).__name__, whole, apart.sum(axis=0), np.abs(apart).sum(axis=0), unit)
 
 
-def _compare(model: str, whole: Array, apart: Array, terms: Array) -> None:
-    unit = np.finfo(whole.dtype).eps if np.issubdtype(whole.dtype, np.floating) else 0.0
+def _unit(query: Query) -> float:
+    """Of the last place, in the model's own precision."""
+    return float(np.finfo(np.float32 if query.terms.bits == 32 else np.float64).eps)
+
+
+def _compare(model: str, whole: Array, apart: Array, terms: Array, unit: float) -> None:
     # Rounding follows the largest terms: what is far below them in one coordinate may be all rounding.
     if not (np.abs(whole - apart) <= _ROUNDS * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))).all():
         raise CouplesDocuments(model, "the answer about all documents is not the sum of the answers about parts of them")

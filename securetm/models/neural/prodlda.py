@@ -18,8 +18,11 @@ from securetm.errors import BadSetting
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
 from securetm.models.neural import optimisers
-from securetm.models.neural.kernels import Fused, Spelled, arithmetic, bags, normalise, standardise
+from securetm.models.neural.fused import Fused
+from securetm.models.neural.kernels import bags
 from securetm.models.neural.prodlda_losses import Network, Noise, Prior, ProdLDALosses, Shape, encode
+from securetm.models.neural.spelled import Spelled, arithmetic
+from securetm.models.neural.spreads import standardise
 
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time where nothing is learned, so that memory does not grow with the corpus
@@ -122,7 +125,7 @@ class ProdLDA(Estimator):
         At relevance 1 it is the decoder's own distribution; less ranks words by what sets a topic apart.
         """
         layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
-        scores = self.gain * normalise(layers["topics"])[0] + self.relevance * layers["background"]
+        scores = self.gain * Fused().normalise(layers["topics"])[0] + self.relevance * layers["background"]
         shares: Array = torch.softmax(scores, dim=1).numpy()
         return shares
 
@@ -143,7 +146,7 @@ class ProdLDA(Estimator):
         out = np.empty(len(unseen))
         with torch.inference_mode():
             for rows, chunk in _chunks(unseen):
-                logits = torch.from_numpy(shares[rows]).to(kernels.device) @ decoder["topics"]
+                logits = kernels.dense(torch.from_numpy(shares[rows]).to(kernels.device), decoder["topics"])
                 said = kernels.reconstruct(bags(chunk, self.dtype), logits, decoder["background"], self.gain)
                 out[rows] = -said.losses.double().cpu().numpy()
         return out
@@ -239,7 +242,9 @@ class EpochsQuery:
             # The noise's step counts rounds in its high half and local steps in its low half, so none is used twice.
             step = (self.state["step"] << 32) + number
             inside = {"weights": weights, "step": step, "seed": self.state["seed"]}
-            gradient = model.losses(inside, documents.counts[rows], documents.keys[rows]).gradient(np.ones(len(rows)))
+            gradient = model.losses(inside, documents.counts[rows], documents.keys[rows]).gradient(
+                np.ones(len(rows), weights.dtype)
+            )
             weights, memory = model.stepped(weights, gradient, len(rows), memory, number, in_place=True)
         return weights
 

@@ -6,9 +6,9 @@ from torch.nn import functional
 from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import as_documents
-from securetm.models.neural.kernels import Spelled
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Prior, Shape
+from securetm.models.neural.spelled import Spelled
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)
@@ -307,7 +307,7 @@ def test_single_precision_is_close_to_double(setting):
     single = {**state, "weights": state["weights"].astype(np.float32)}
     coarse = model(dtype="float32").losses(single, documents.counts, documents.keys)
     fine = net.losses(state, documents.counts, documents.keys)
-    ones = np.ones(len(documents))
+    ones = np.ones(len(documents), np.float32)
     assert coarse.gradient(ones).dtype == np.float32
     np.testing.assert_allclose(coarse.values, fine.values, rtol=1e-5)
     np.testing.assert_allclose(coarse.gradient(ones), fine.gradient(ones), atol=2e-4 * np.abs(fine.gradient(ones)).max())

@@ -9,14 +9,14 @@ from scipy import sparse
 
 from securetm.contracts import Block, Terms
 from securetm.models.estimator import BagOfWords
-from securetm.models.neural.kernels import Spelled
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.spelled import Spelled
 from securetm.tally import SumTally
 
 torch.set_num_threads(1)
 WORDS, TOPICS, HIDDEN = 1500, 20, 15
-LEAST_ROOM = {"float32": 2.0**-11, "float64": 2.0**-38}  # what `norms` may be short of, half of what the tally leaves
+LEAST_ROOM = 2.0**-38  # what `norms` may be short of, less than half of what the tally leaves
 
 
 def documents():
@@ -130,8 +130,8 @@ def test_norms_are_short_by_less_than_half_of_the_tallys_room(name, dtype):
     losses = net.losses(state, documents().counts, documents().keys)
     norms = losses.norms(np.arange(12))
     finite = np.flatnonzero(np.isfinite(norms))
-    rows = [length(losses.gradient(np.eye(12, dtype=dtype)[i])) for i in finite]
-    assert (np.array(rows) <= norms[finite] * (1 + LEAST_ROOM[dtype])).all()
+    rows = [length(losses.gradient(np.eye(12)[i])) for i in finite]
+    assert (np.array(rows) <= norms[finite] * (1 + LEAST_ROOM)).all()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -146,11 +146,11 @@ def test_the_way_of_a_gpu_is_bounded_alike(name):
 def test_ordinary_norms_are_not_overstated_either():
     net, state = setting("float32", HOSTILE["no symmetry"])
     losses = net.losses(state, documents().counts, documents().keys)
-    rows = [length(losses.gradient(one)) for one in np.eye(12, dtype="float32")]
-    np.testing.assert_allclose(losses.norms(np.arange(12)), rows, rtol=2e-5)
+    rows = [length(losses.gradient(one)) for one in np.eye(12)]
+    np.testing.assert_allclose(losses.norms(np.arange(12)), rows, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["beyond float32", "huge", "not a number", "constant huge logits", "hidden overflow"])
+@pytest.mark.parametrize("name", ["beyond float32", "huge", "not a number", "hidden overflow"])
 def test_where_every_document_diverges_the_clipped_answer_is_exactly_nothing(name):
     net, state = setting("float32", HOSTILE[name])
     tally = poured(net, state, documents(), 1.0)
@@ -225,7 +225,7 @@ def test_documents_of_one_person_that_cancel_count_as_what_rounding_may_leave():
     losses._words = losses._words[twice] * sign[:, None]
     losses._dense = {name: (a[twice], b[twice] * sign[:, None]) for name, (a, b) in losses._dense.items()}
     said = losses._said.only(twice)
-    losses._said = replace(said, back=losses._dense["topics"][1], pulls=said.pulls * sign)
+    losses._said = replace(said, back=losses._dense["topics"][1], after=said.after * sign[:, None])
     assert length(losses.gradient(np.ones(2))) < 1e-2  # nothing but rounding
     alone, together = losses.norms(np.arange(2)), losses.norms(np.zeros(2, dtype=int))
     assert together[0] == pytest.approx(alone.sum() / 16, rel=1e-3)
@@ -248,13 +248,14 @@ class Lengths:
         return np.zeros(3, dtype=weights.dtype)
 
 
-@pytest.mark.parametrize(("bits", "room"), [(32, 2.0**-10), (64, 2.0**-36)])
-def test_the_tally_aims_below_its_radius_by_the_room_for_rounding(bits, room):
+@pytest.mark.parametrize("bits", [32, 64])
+def test_the_tally_aims_below_its_radius_by_the_room_for_rounding(bits):
     losses = Lengths(0.0, 0.5, 2.0, np.inf, np.nan, 1e100)
     tally = SumTally(Terms((Block("gradient", (3,)),), bits=bits), radius=1.0)
     tally.add_losses(losses, np.arange(6), np.ones((6, 0)))
-    np.testing.assert_allclose(losses.seen[:3], [1.0, 1.0, 0.5 / (1 + room)], rtol=2.0**-23 if bits == 32 else 1e-15)
+    assert losses.seen.dtype == np.float64  # whatever the model is in
+    np.testing.assert_allclose(losses.seen[:3], [1.0, 1.0, 0.5 / (1 + 2.0**-36)], rtol=1e-15)
     assert losses.seen[2] < 0.5
     assert not losses.seen[3:5].any()
-    assert (losses.seen[5] == 0) == (bits == 32)  # below float32's ordinary numbers
+    assert 0 < losses.seen[5] < 1.1e-100
     assert tally.loss == 1.0

@@ -3,7 +3,10 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.models.neural.kernels import Fused, Spelled, bags, standardise
+from securetm.models.neural.fused import Fused
+from securetm.models.neural.kernels import bags
+from securetm.models.neural.spelled import Spelled
+from securetm.models.neural.spreads import standardise
 
 torch.set_num_threads(1)
 WORDS, HIDDEN = 300, 9
@@ -40,10 +43,10 @@ def counts_of(batch):
 
 
 def test_fused_and_spelled_embeddings_agree(dtype):
-    batch, weights, back = batch_of(dtype), drawn(dtype, WORDS, HIDDEN), drawn(dtype, 12, HIDDEN)
+    batch, weights, back, bias = batch_of(dtype), drawn(dtype, WORDS, HIDDEN), drawn(dtype, 12, HIDDEN), drawn(dtype, HIDDEN)
     spelled = Spelled(torch.device("cpu"))
     close = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-11, "atol": 1e-12}
-    np.testing.assert_allclose(Fused().embed(batch, weights), spelled.embed(batch, weights), **close)
+    np.testing.assert_allclose(Fused().embed(batch, weights, bias), spelled.embed(batch, weights, bias), **close)
     ours, theirs = torch.zeros_like(weights), torch.zeros_like(weights)
     Fused().embed_gradient(batch, back, ours)
     spelled.embed_gradient(batch, back, theirs)
@@ -58,7 +61,7 @@ def test_fused_and_spelled_reconstructions_agree(dtype, scale):
     logits[5, 7] = 200 * scale  # a row that is nearly one word
     theirs = Spelled(torch.device("cpu")).reconstruct(batch, logits.clone(), background, 1.7)
     ours = Fused().reconstruct(batch, logits.clone(), background, 1.7)
-    for part in ("losses", "means", "rates", "pulls", "squares"):
+    for part in ("losses", "after", "after_squares"):
         theirs_part = getattr(theirs, part)
         np.testing.assert_allclose(getattr(ours, part), theirs_part, err_msg=part, **close)
     np.testing.assert_allclose(ours.back / scale, theirs.back / scale, **close)

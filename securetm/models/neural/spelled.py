@@ -1,0 +1,109 @@
+"""The network's passes over a batch in torch's own words: for GPUs, and what the fused ones are tested against.
+
+Libraries choose the order of these sums, so rows may depend on their neighbours: no budget admits it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn.functional import softplus
+
+from securetm.contracts import Array
+from securetm.models.neural.fused import Fused
+from securetm.models.neural.kernels import EPSILON, Bags, Latent, Reconstruction
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """The same operations as `Fused`, on any device."""
+
+    device: torch.device
+
+    def embed(self, batch: Bags, weights: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        """inputs @ weights + bias."""
+        rows, words, inputs = self._cells(batch, batch.inputs)
+        out: torch.Tensor = bias.repeat(len(batch.ends) - 1, 1)
+        return out.index_add_(0, rows, inputs[:, None] * weights[words])
+
+    def embed_gradient(self, batch: Bags, back: torch.Tensor, out: torch.Tensor) -> None:
+        """Adds inputs^T @ back to `out`."""
+        rows, words, inputs = self._cells(batch, batch.inputs)
+        out.index_add_(0, words, inputs[:, None] * back[rows])
+
+    def dense(self, rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        """rows @ weights + bias."""
+        product = rows @ weights.to(rows.dtype)
+        return product if bias is None else product + bias
+
+    def back(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """rows @ weights.T."""
+        return rows @ weights.to(rows.dtype).T
+
+    def combined(self, factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """factors @ rows, in the precision of the factors."""
+        return factors @ rows.to(factors.dtype)
+
+    def activate(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """softplus(x), and its slope."""
+        return softplus(x), torch.sigmoid(x)
+
+    def normalise(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Layer normalisation of each row without affine, and the reciprocals of the deviations, for the way back."""
+        normal, _, rates = torch.native_layer_norm(x, [x.shape[-1]], None, None, EPSILON)
+        return normal, rates[..., 0]
+
+    def normalise_backward(self, back: torch.Tensor, normal: torch.Tensor, rates: torch.Tensor) -> torch.Tensor:
+        """The gradient before layer normalisation from the gradient after it."""
+        level, along = back.mean(dim=1, keepdim=True), (back * normal).mean(dim=1, keepdim=True)
+        return rates[:, None] * (back - level - normal * along)
+
+    def latent(self, normal: torch.Tensor, noise: torch.Tensor, prior: tuple[float, float]) -> Latent:
+        """A draw from each row's posterior, its means and log-variances side by side; the prior by variance and weight."""
+        (mean, spread), (variance, weight) = normal.chunk(2, dim=1), prior
+        deviation = torch.exp(0.5 * spread)
+        apart = ((deviation.square() + mean.square()) / variance - spread).sum(dim=1)
+        divergence = 0.5 * weight * (apart + noise.shape[1] * (math.log(variance) - 1.0))
+        return Latent(deviation, torch.softmax(mean + deviation * noise, dim=1), divergence)
+
+    def latent_backward(
+        self, back: torch.Tensor, normal: torch.Tensor, noise: torch.Tensor, prior: tuple[float, float], drawn: Latent
+    ) -> torch.Tensor:
+        """The gradient at means and log-variances, from the gradient at the shares."""
+        (mean, _), (variance, weight) = normal.chunk(2, dim=1), prior
+        before = drawn.shares * (back - (drawn.shares * back).sum(dim=1, keepdim=True))
+        pull = weight / variance
+        spread = 0.5 * (drawn.deviation.square() * pull - weight + before * noise * drawn.deviation)
+        return torch.cat([before + pull * mean, spread], dim=1)
+
+    def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
+        """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row, and its gradients."""
+        rows, words, counts = self._cells(batch, batch.counts)
+        normal, rates = self.normalise(logits)
+        scores = torch.log_softmax(gain * normal + background, dim=1)
+        zeros = torch.zeros(len(logits), dtype=logits.dtype, device=self.device)
+        losses = zeros.index_add(0, rows, -counts * scores[rows, words])
+        length = zeros.index_add(0, rows, counts)
+        after = scores.exp_().mul_(length[:, None])
+        after.index_put_((rows, words), -counts, accumulate=True)
+        pull = gain * (after * normal).mean(dim=1, keepdim=True)
+        back = rates[:, None] * (gain * after - normal * pull)
+        return Reconstruction(losses, back, after, self.squared_lengths(back), self.squared_lengths(after))
+
+    def squared_lengths(self, rows: torch.Tensor) -> torch.Tensor:
+        """The squared l2 length of each row, summed in 64 bits whatever the row is in."""
+        lengths: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+        return lengths.square()
+
+    def _cells(self, batch: Bags, values: Array) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        rows = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))
+        return tuple(torch.from_numpy(x).to(self.device) for x in (rows, batch.words.astype(np.int64), values))  # type: ignore[return-value]
+
+
+def arithmetic(device: str) -> Fused | Spelled:
+    """The operations for a device; "auto" takes a GPU where there is one."""
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    return Fused() if chosen == "cpu" else Spelled(torch.device(chosen))

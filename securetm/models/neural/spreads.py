@@ -1,0 +1,46 @@
+"""Every word's weights brought to one deviation over the topics. It looks at parameters only, never at documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from securetm.contracts import Array
+
+# Everything but "no NaN" and "no infinity": training that diverges must be seen to diverge.
+_FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def standardise(topics: Array, spread: Any) -> None:
+    """Gives every word the same mean (0) and deviation (`spread`) over the topics, in place.
+
+    It looks at parameters only. Batch normalisation does as much to each word's logit, but over documents.
+    """
+    real = topics.dtype.type
+    count, width = real(topics.shape[0]), topics.shape[1]
+    means, squares = np.zeros(width, topics.dtype), np.zeros(width, topics.dtype)
+    for k in range(topics.shape[0]):
+        _add(means, topics[k])
+    means /= count
+    for k in range(topics.shape[0]):
+        _add_squares(squares, topics[k], means)
+    rates = real(spread) / np.sqrt(squares / count + real(1e-12))
+    for k in range(topics.shape[0]):
+        row = topics[k]
+        for v in range(width):
+            row[v] = (row[v] - means[v]) * rates[v]
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _add(total: Array, row: Array) -> None:
+    for v in range(len(row)):
+        total[v] += row[v]
+
+
+@njit(cache=True, fastmath=_FAST, error_model="numpy")
+def _add_squares(total: Array, row: Array, means: Array) -> None:
+    for v in range(len(row)):
+        total[v] += (row[v] - means[v]) * (row[v] - means[v])
