@@ -1,0 +1,172 @@
+"""How much a message may bring: it follows from the plan, and what is more is refused before memory or disk is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import Malformed
+from securetm.experiments.peaks import measurable, peak_mebibytes
+from securetm.federation import wire
+from securetm.federation import wire_pb2 as pb
+from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
+
+from .conftest import SUBJECTS, small_plan, texts
+from .played import SESSION, Played, make_party, refusals, settled
+
+LARGE = 10_000_000  # bytes of a hostile message
+HOME = b"\x08\x01\x12\x20" + SESSION  # version and session
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field of bytes, as protobuf writes it."""
+    return bytes([number << 3 | 2]) + length(len(content)) + content
+
+
+def length(number: int) -> bytes:
+    parts = [number >> shift & 0x7F for shift in range(0, 35, 7)]
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return bytes([part | 0x80 for part in parts[:-1]] + parts[-1:])
+
+
+def repeated(piece: bytes) -> bytes:
+    return piece * (LARGE // len(piece))
+
+
+def asking(content: bytes) -> bytes:
+    return HOME + field(5, content)
+
+
+REQUESTS: Mapping[str, Callable[[], bytes]] = {
+    "empty arrays": lambda: asking(repeated(field(6, b""))),
+    "arrays without values": lambda: asking(repeated(field(6, field(1, b"a") + field(2, b"<f4") + field(3, b"\x00")))),
+    "members without a name": lambda: asking(repeated(field(4, b""))),
+    "witnesses of nothing": lambda: asking(repeated(field(8, b""))),
+    "an array of ten million lengths": lambda: asking(field(6, field(3, repeated(b"\x01")))),
+    "lengths one by one": lambda: asking(field(6, repeated(b"\x18\x01"))),
+    "a long name of a question": lambda: asking(field(1, repeated(b"x"))),
+    "a long name of a member": lambda: asking(field(4, repeated(b"x"))),
+    "a long name of an array": lambda: asking(field(6, field(1, repeated(b"x")))),
+    "a field that nobody knows": lambda: HOME + repeated(b"\x98\x06\x01"),
+    "a field that nobody knows, inside": lambda: asking(repeated(b"\x98\x06\x01")),
+    "one question after another": lambda: HOME + repeated(field(5, b"")),
+    "one session after another": lambda: repeated(field(2, b"")) + HOME + field(4, b""),
+    "groups in groups": lambda: HOME + b"\x1b" * LARGE,
+    "an invitation of empty names": lambda: HOME + field(3, repeated(field(3, b""))),
+    "a parcel nobody asked for": lambda: HOME + field(6, field(2, bytes(LARGE))),
+    "heads of nobody": lambda: HOME + field(8, repeated(field(1, b""))),
+    "a state beyond the plan": lambda: asking(
+        field(1, b"train") + field(4, b"north") + field(6, field(1, b"weights") + field(2, b"|u1") + field(4, bytes(LARGE)))
+    ),
+}
+REPLIES: Mapping[str, Callable[[], bytes]] = {
+    "empty parcels": lambda: HOME + field(3, repeated(field(1, b""))),
+    "a long head": lambda: HOME + field(3, field(2, bytes(LARGE))),
+    "a long name of a refusal": lambda: HOME + field(4, field(1, repeated(b"x"))),
+    "one answer after another": lambda: HOME + repeated(field(3, b"")),
+    "a parcel beyond the question": lambda: HOME + field(3, field(1, bytes(LARGE))),
+}
+
+
+def small_corpora() -> Mapping[str, Corpus]:
+    return {name: Corpus.from_strings(texts(words, 30, 1), name=name) for name, words in SUBJECTS.items()}
+
+
+def hearing(folder: Path, which: tuple[str, ...]) -> Callable[[], object]:
+    """A party that hears all these messages; what it holds before does not count."""
+    corpora, plan = small_corpora(), small_plan()
+    party, played = make_party("north", plan, corpora, folder), Played(plan, tuple(corpora))
+    settled(played, party, sorted({word for words in SUBJECTS.values() for word in words}))
+    party.handle(HOME)  # what a first refusal sets up is not the message's doing
+    messages = [REQUESTS[name]() for name in which]
+
+    def hear() -> None:
+        for name, message in zip(which, messages, strict=True):
+            said = wire.unpack_reply(party.handle(message), "north")[1]
+            assert said == wire.Refusal("Malformed"), (name, refusals(party)[-1])
+
+    return hear
+
+
+def reading(which: tuple[str, ...]) -> Callable[[], object]:
+    """A coordinator that reads all these replies to a question whose answers are a thousand bytes long."""
+    messages = [REPLIES[name]() for name in which]
+
+    def read() -> None:
+        for message in messages:
+            with pytest.raises(Malformed):
+                wire.unpack_reply(message, "north", most=1_000)
+
+    return read
+
+
+needs_peaks = pytest.mark.skipif(not measurable(), reason="this system does not measure the peak of a process's memory")
+
+
+@needs_peaks
+def test_a_party_spends_no_memory_on_messages_that_no_plan_asks_for(tmp_path: Path) -> None:
+    """Each is ten megabytes that are already there; the party adds less than a tenth to any of them."""
+    assert peak_mebibytes(hearing, tmp_path, tuple(REQUESTS)) < 1.0
+
+
+@needs_peaks
+def test_a_coordinator_spends_none_on_replies_beyond_the_question() -> None:
+    assert peak_mebibytes(reading, tuple(REPLIES)) < 1.0
+
+
+# ---- limits that follow from the plan ---------------------------------------------------------------------------------
+
+
+def test_a_party_takes_the_plans_own_messages_and_not_a_byte_of_state_more(
+    corpora: Mapping[str, Corpus], tmp_path: Path
+) -> None:
+    plan = small_plan()
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    settled(played, party, sorted({word for words in SUBJECTS.values() for word in words}))
+    asked = played.ask("train", played.fresh())
+    assert party.most_bytes < 2 * len(wire.pack_request(SESSION, asked)) + (1 << 27)
+    larger = {name: np.concatenate([array.ravel(), np.zeros(4_000, array.dtype)]) for name, array in asked.state.items()}
+    assert played.send(party, played.altered(asked, state=larger)) == wire.Refusal("Malformed")
+    assert "plan" in refusals(party)[-1][1]
+    assert isinstance(played.send(party, asked), wire.Accepted)
+
+
+def test_before_there_are_words_no_question_may_bring_a_state(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan()
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    played.send(party, played.invite())
+    asked = wire.Ask("words", 0, 1, played.members, bytes(32), {"weights": np.zeros(4_000)})
+    assert played.send(party, asked) == wire.Refusal("Malformed")
+
+
+# ---- refusals on disk ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", [PartyStore, CoordinatorStore])
+def test_the_first_and_the_last_refusals_are_kept_and_the_rest_counted(store: Any, tmp_path: Path) -> None:
+    kept = store(tmp_path / "role")
+    facts = {"serial": 1, "party": "north"} if store is CoordinatorStore else {}
+    told = FIRST_KEPT + LAST_KEPT + 25
+    for number in range(told):
+        kept.note("refusals", {**facts, "name": "Malformed", "reason": str(number)})
+    kept.keep()
+    reasons = [int(reason) for (reason,) in kept.rows("SELECT reason FROM refusals ORDER BY at")]
+    assert reasons == [*range(FIRST_KEPT), *range(told - LAST_KEPT, told)]
+    assert kept.noted("refusals") == told
+    kept.close()
+
+
+def test_a_party_that_is_flooded_keeps_its_disk(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    party = make_party("north", small_plan(), corpora, tmp_path)
+    party.store._open.execute("PRAGMA synchronous=OFF")
+    told = FIRST_KEPT + LAST_KEPT + 100
+    for _ in range(told):
+        party.handle(pb.Request(version=1).SerializeToString())
+    assert len(refusals(party)) == FIRST_KEPT + LAST_KEPT
+    assert party.store.noted("refusals") == told
