@@ -328,6 +328,10 @@ class Aggregation(Protocol):
         """The fewest parties whose sum anybody sees, for a cohort among so many that joined; a party enforces it."""
         ...
 
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        """The most bytes of one message from a party and of one to it: in a round with these terms, or in a set-up."""
+        ...
+
     def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> Seat: ...  # its key: "identity"
     def coordinator(self, roster: Roster, cupboard: Cupboard) -> Seat: ...
 

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from securetm.aggregation.graph import Geometry, Risk, disconnected, geometry, holds, stalled
 from securetm.aggregation.identities import Register, identity_of
 from securetm.aggregation.masked_memory import Policy
-from securetm.aggregation.masked_messages import MOST_PARTIES, MOST_ROUNDS
+from securetm.aggregation.masked_messages import (
+    HEADER_SIZE,
+    MOST_PARTIES,
+    MOST_ROUNDS,
+    longest_in_round,
+    longest_in_set_up,
+)
 from securetm.aggregation.masked_seats import MaskedCoordinatorSeat, MaskedPartySeat
 from securetm.aggregation.masked_waves import COORDINATOR
 from securetm.contracts import INF, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
@@ -93,6 +99,13 @@ class MaskedSum:
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """As many as a party insists on before it gives away a share."""
         return max(cohort.threshold, self._threshold(joined))
+
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        """The vector, whatever its ring; everything else grows with the parties, in a set-up with the rounds too."""
+        if terms is None:
+            return longest_in_set_up(parties, rounds)
+        up, down = longest_in_round(parties)
+        return max(up, HEADER_SIZE + 8 * terms.size), down
 
     def check(self, parties: int, threshold: int, colluding: int) -> None:
         """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""

@@ -162,6 +162,13 @@ def bundle_size(rounds: int) -> int:
     return 2 * rounds * SHARE + TAG
 
 
+def longest_in_set_up(parties: int, rounds: int) -> tuple[int, int]:
+    """The most bytes of a message from a party, and of one to it: commits, reveals, shares, receipts."""
+    dealt = 2 * rounds * SHORT + bundle_size(rounds)  # to one holder
+    up = max(reveal_size(rounds) + rounds * HASH, 4 + HASH + parties * dealt + SIGNATURE)
+    return up, 4 + HASH + 2 + parties * (2 + max(reveal_size(rounds), COMMIT_SIZE, bundle_size(rounds)))
+
+
 # ---- rounds ----------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +187,12 @@ class Place:
 
 PLACE_SIZE = 2 * HASH + 4
 HEADER_SIZE = 4 + PLACE_SIZE + SALT + HASH + SIGNATURE  # of a masked vector; the vector follows
+
+
+def longest_in_round(parties: int) -> tuple[int, int]:
+    """The same without the vector: one share of each party, and two lists of parties with signatures."""
+    up = max(HEADER_SIZE, 4 + PLACE_SIZE + parties * SHARE + SIGNATURE)
+    return up, max(2 + PLACE_SIZE + HEADER_SIZE, 2 + PLACE_SIZE + 3 * 2 + parties * (2 + 2 + SIGNATURE))
 
 
 def read_place(reader: Reader) -> Place:

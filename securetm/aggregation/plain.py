@@ -52,6 +52,11 @@ class PlainSum:
         del cohort, joined
         return 1
 
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        """One vector from a party; nothing comes back."""
+        del parties, rounds
+        return (terms.size * terms.bits // 8 if terms is not None else 0), 0
+
     def coordinator(self, roster: Roster, cupboard: Cupboard) -> PlainCoordinatorSeat:
         """The coordinator's place; it learns every vector."""
         del roster, cupboard

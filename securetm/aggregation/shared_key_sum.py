@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from securetm.aggregation.homomorphic_fit import Fit
+from securetm.aggregation.homomorphic_fit import DIGITS, MODULI, Fit
 from securetm.aggregation.homomorphic_seal import Code
 from securetm.aggregation.homomorphic_seats import LEAST, CoordinatorSeat, PartySeat
+from securetm.aggregation.sealed_key import BOX, HEAD, HELLO_BYTES, KEY_ID
 from securetm.contracts import Claim, Cohort, Cupboard, Entropy, Roster, Terms
 
 COORDINATOR = "coordinator"
+HOLDER = 2 + HELLO_BYTES  # who drew a key, and that party's hello
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,15 @@ class SharedKeySum(ABC):
         """As many as a party insists on before it opens a total."""
         del joined
         return max(LEAST, cohort.threshold)
+
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        """Of a set-up the sealed keys and the bundle of hellos; of a round fresh ciphertexts, and both halves of their sum."""
+        del rounds
+        named = HEAD + 32 + HOLDER + KEY_ID + 2 + 2 * parties  # more than any message begins with
+        if terms is None:
+            return named + parties * BOX, named + parties * HELLO_BYTES + BOX
+        most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
+        return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
     def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
         """A party's place: it holds the key and opens sums."""

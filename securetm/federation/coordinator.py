@@ -16,6 +16,7 @@ from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, N
 from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
+from securetm.federation.limits import largest_reply
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.stopping import Stopping, relative_change
@@ -79,6 +80,7 @@ class Coordinator:
     _kept_at: float = 0.0
     _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
     _exhausted: bool = False
+    _most: int = 0  # bytes of a reply in the exchange under way
 
     def __post_init__(self) -> None:
         self.model = self.plan.make_model()
@@ -87,6 +89,7 @@ class Coordinator:
         roster = Roster(self.session, self.profile.digest, self.members, self.keys)
         self._seat = self.profile.aggregation.coordinator(roster, self.store)
         self._ledgers = Countersigning(self.members, self._carried)
+        self._most = largest_reply(self.profile, len(self.members), 0, None)
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
@@ -277,6 +280,7 @@ class Coordinator:
 
     def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
+        self._most = largest_reply(self.profile, len(self.members), 0, terms)
         traffic = self._carry(self._seat.round(cohort, terms, None), cohort.round_id, requests)
         return self._opened(cohort), traffic
 
@@ -294,6 +298,7 @@ class Coordinator:
         self._prepared += 1
         name = preparation_identity(self.session, self._prepared, ROUNDS_PREPARED)
         request = wire.pack_request(self.session, wire.Prepare(name, self._prepared, ROUNDS_PREPARED))
+        self._most = largest_reply(self.profile, len(self.members), ROUNDS_PREPARED, None)
         self._carry(self._seat.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
 
     def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
@@ -316,8 +321,8 @@ class Coordinator:
                 further.extend(exchange.receive(member, parcel))
         except Refused as refusal:
             self._refused.append(refusal)
-            reason = (self._serial, member, type(refusal).__name__, str(refusal)[:LONGEST_REASON])
-            self.store.later("INSERT INTO refusals (serial, party, name, reason) VALUES (?, ?, ?, ?)", *reason)
+            why = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
+            self.store.note("refusals", {"serial": self._serial, "party": member, **why})
             return False
         return True
 
@@ -330,7 +335,7 @@ class Coordinator:
             raise TooFewParties(len(replies), len(self.members), self.profile.minimum_parties)
 
     def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
-        session, outcome = wire.unpack_reply(reply, member)
+        session, outcome = wire.unpack_reply(reply, member, self._most)
         if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
             raise NoBudgetLeft(member)
         if isinstance(outcome, wire.Refusal):

@@ -53,6 +53,7 @@ from securetm.federation import wire
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.floor import check_batch, check_share, every_party_counts
 from securetm.federation.learner import Learner
+from securetm.federation.limits import RequestLimits
 from securetm.federation.paying import remembered_by, spend_of
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, pour, preparation_identity, question_identity, round_identity, state_digest
@@ -127,6 +128,7 @@ class Party:
         self.questions = Questions(self.plan, self.plan.make_model())
         if self.profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, self.profile.name)
+        self._limits = RequestLimits(self.plan, self.members, self.questions)
         self._purse: Purse | None = None
         self._drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
         opens = self.profile.aggregation.opened_by == "parties"
@@ -139,16 +141,22 @@ class Party:
             if opened is not None:
                 opened.close()
 
+    @property
+    def most_bytes(self) -> int:
+        """Of the longest message that it takes at the moment: who carries messages need not take in more."""
+        return max(self._limits.of_bodies().values())
+
     def handle(self, message: bytes) -> bytes:
         """Answers one request. What is not as agreed is refused by name; the reason stays in this party's own store."""
         session = b""
         try:
-            session, body = wire.unpack_request(message)
+            session, body = wire.unpack_request(message, self._limits.of_bodies())
             parcels = self._act(session, body)
             outcome: wire.Outcome = wire.Accepted(parcels, self._purse.announce() if self._purse else b"")
         except Refused as refusal:
             reason = str(refusal)[:LONGEST_REASON]  # it may quote the message, and must not fill the disk
-            self.store.now("INSERT INTO refusals (name, reason) VALUES (?, ?)", type(refusal).__name__, reason)
+            self.store.note("refusals", {"name": type(refusal).__name__, "reason": reason})
+            self.store.keep()
             outcome = wire.Refusal(type(refusal).__name__)
         return wire.pack_reply(session, outcome)
 
@@ -233,6 +241,7 @@ class Party:
         if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self._preparations + 1:
             raise OutOfTurn(prepare.number, self._preparations)
         self._preparations += 1
+        self._limits.parcel = self.profile.aggregation.longest(len(self.members), prepare.rounds, None)[1]
         return self._begin(prepare.exchange, self._seat.prepare(prepare.rounds))
 
     def _witness(self, witness: wire.Witness) -> tuple[bytes, ...]:
@@ -256,6 +265,7 @@ class Party:
         if ask.number >= self.questions.numbers(ask.question):
             raise AskedTooOften(ask.question, ask.number)
         check_batch(terms, self.profile, cohort, len(self.members))
+        self._limits.parcel = self.profile.aggregation.longest(len(self.members), 0, terms)[1]
         if self._purse is not None:
             self._purse.hear(ask.witnesses)
         if terms.data_only:

@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 
 
 MOST_TIMES = 64  # that a question of one number is answered
+FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
 _LARGE = 1 << 16
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
 
@@ -106,6 +107,17 @@ class Drawer:
     def later(self, change: str, *values: Any) -> None:
         """One change, on disk with the next `keep`."""
         self._waiting.append((change, values))
+
+    def note(self, table: str, row: Mapping[str, Any]) -> None:
+        """One more row of a table that others can make longer, with the next `keep`: its first and last rows stay."""
+        columns, places = ", ".join(row), ", ".join("?" * len(row))
+        self.later(f"INSERT INTO {table} ({columns}) VALUES ({places})", *row.values())  # noqa: S608 - names are our own
+        last = f"(SELECT MAX(at) FROM {table})"  # noqa: S608
+        self.later(f"DELETE FROM {table} WHERE at > ? AND at <= {last} - ?", FIRST_KEPT, LAST_KEPT)  # noqa: S608
+
+    def noted(self, table: str) -> int:
+        """How many rows were noted there, those that did not stay included."""
+        return int(self.rows(f"SELECT COALESCE(MAX(at), 0) FROM {table}")[0][0])  # noqa: S608
 
     def keep(self) -> None:
         """Everything that waits, in one transaction. Ctrl-C waits until it is known whether it is on disk, or it came twice."""

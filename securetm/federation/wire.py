@@ -6,7 +6,7 @@ Everything that comes in is untrusted: sizes are bounded, types are from a short
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,16 +16,15 @@ from google.protobuf.message import DecodeError
 from securetm.contracts import Array, State
 from securetm.errors import Malformed
 from securetm.federation import wire_pb2 as pb
+from securetm.federation.wire_form import MOST_DIMENSIONS, MOST_MEMBERS, check_form
 
 VERSION = 1
 MOST_BYTES = 1 << 31  # protobuf's own limit
-MOST_MEMBERS = 10_000
 LONGEST_SESSION = 64
 LONGEST_SIGNED = 256  # bytes of a ledger's head or of what is signed of it
 LINK = 32  # bytes: the digest of one entry
 MOST_LINKS = 1024  # from one head of a ledger to a later one; a longer way is gone in parts
 MOST_LINKED = 1 << 20  # bytes of all links in one message
-MOST_ARRAYS = 1_000  # in a state
 MOST_COUNTED = 1 << 63  # what a store can write down
 DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
 
@@ -145,9 +144,9 @@ def _fill(ask: pb.Ask, body: Ask) -> None:
         ask.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
 
 
-def unpack_request(message: bytes) -> tuple[bytes, Body]:
-    """The session and body of a request; run by a party on bytes it does not trust."""
-    request = _parsed(pb.Request, message, "the coordinator")
+def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> tuple[bytes, Body]:
+    """The session and body of a request; run by a party on bytes it does not trust. `limits`: bytes of each kind of body."""
+    request = _parsed(pb.Request, message, "the coordinator", limits or {})
     kind = request.WhichOneof("body")
     if kind == "invite":
         invite = request.invite
@@ -180,11 +179,11 @@ def pack_reply(session: bytes, outcome: Outcome) -> bytes:
     return bytes(reply.SerializeToString())
 
 
-def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
-    """The session and outcome of a reply; run by the coordinator on bytes it does not trust."""
-    reply = _parsed(pb.Reply, message, sender)
+def unpack_reply(message: bytes, sender: str, most: int = MOST_BYTES) -> tuple[bytes, Outcome]:
+    """The session and outcome of a reply of at most so many bytes; run by the coordinator on bytes it does not trust."""
+    reply = _parsed(pb.Reply, message, sender, {"accept": most})
     kind = reply.WhichOneof("body")
-    if kind == "accept" and len(reply.accept.parcels) <= MOST_MEMBERS and len(reply.accept.head) <= LONGEST_SIGNED:
+    if kind == "accept" and len(reply.accept.head) <= LONGEST_SIGNED:
         return reply.session, Accepted(tuple(reply.accept.parcels), reply.accept.head)
     if kind == "refusal" and reply.refusal.name.isidentifier() and len(reply.refusal.name) <= 64:
         return reply.session, Refusal(reply.refusal.name)
@@ -192,8 +191,8 @@ def unpack_reply(message: bytes, sender: str) -> tuple[bytes, Outcome]:
 
 
 def _unpacked_ask(ask: pb.Ask) -> Ask:
-    if max(ask.number, ask.serial) >= MOST_COUNTED or len(ask.state) > MOST_ARRAYS:
-        raise Malformed("the coordinator", "a number is too large, or there are too many arrays")
+    if max(ask.number, ask.serial) >= MOST_COUNTED:
+        raise Malformed("the coordinator", "a number is too large")
     names = [array.name for array in ask.state]
     if len(set(names)) != len(names):
         raise Malformed("the coordinator", "an array stands twice in the state")
@@ -203,8 +202,8 @@ def _unpacked_ask(ask: pb.Ask) -> Ask:
 
 
 def _signed(parts: Sequence[bytes]) -> tuple[bytes, ...]:
-    if len(parts) > MOST_MEMBERS or any(len(part) > LONGEST_SIGNED for part in parts):
-        raise Malformed("the coordinator", "a signed head of a ledger is too long, or there are too many")
+    if any(len(part) > LONGEST_SIGNED for part in parts):
+        raise Malformed("the coordinator", "a signed head of a ledger is too long")
     return tuple(parts)
 
 
@@ -219,7 +218,7 @@ def _linked(witness: pb.Witness) -> tuple[bytes, ...]:
 def _array(packed: pb.Array) -> Array:
     if packed.dtype not in DTYPES:
         raise Malformed("the coordinator", "an array is of an unknown type")
-    if len(packed.shape) > 4:  # before the lengths are multiplied: a product of a million of them takes minutes
+    if len(packed.shape) > MOST_DIMENSIONS:  # packed, more of them have room
         raise Malformed("the coordinator", "an array has too many dimensions")
     kind, shape = np.dtype(packed.dtype), tuple(packed.shape)
     beside_zero = math.prod(length or 1 for length in shape)  # an array without values may still be too wide for numpy
@@ -234,9 +233,10 @@ def _members(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _parsed(kind: type[M], message: bytes, sender: str) -> M:
+def _parsed(kind: type[M], message: bytes, sender: str, limits: Mapping[str, int]) -> M:
     if len(message) >= MOST_BYTES:
         raise Malformed(sender, "it is too long")
+    check_form(kind, message, sender, limits)
     try:
         parsed: M = kind.FromString(message)
     except DecodeError as problem:

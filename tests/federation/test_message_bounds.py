@@ -14,7 +14,9 @@ from securetm.errors import Malformed
 from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.federation import wire
 from securetm.federation import wire_pb2 as pb
+from securetm.federation.limits import state_bytes
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
+from securetm.profiles import MODELS, make_model
 
 from .conftest import SUBJECTS, small_plan, texts
 from .played import SESSION, Played, make_party, refusals, settled
@@ -143,6 +145,17 @@ def test_before_there_are_words_no_question_may_bring_a_state(corpora: Mapping[s
     played.send(party, played.invite())
     asked = wire.Ask("words", 0, 1, played.members, bytes(32), {"weights": np.zeros(4_000)})
     assert played.send(party, asked) == wire.Refusal("Malformed")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bound_on_a_state_is_that_of_the_plans_model(name: str) -> None:
+    """Exactly what is shown in training, or what a question about the whole model or its top words may bring."""
+    model = make_model(name, {"n_topics": 30})
+    fresh = model.for_party(model.start([f"word {n}" for n in range(201)], np.random.default_rng(1)), "")
+    shown = sum(array.nbytes for array in fresh.values())
+    bound = state_bytes(model, 201)
+    assert shown <= bound
+    assert hasattr(model, "fits") or bound == shown
 
 
 # ---- refusals on disk ---------------------------------------------------------------------------------------------------

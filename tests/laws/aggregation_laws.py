@@ -48,6 +48,7 @@ class Table:
     seed: str = ""
     backwards: bool = False  # deliver the newest message first
     seen: list[tuple[str, bytes]] = field(default_factory=list)
+    told: list[bytes] = field(default_factory=list)  # what parties receive
 
     def __post_init__(self) -> None:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
@@ -69,6 +70,8 @@ class Table:
             sender, to, message = waiting.pop() if self.backwards else waiting.popleft()
             if to == COORDINATOR:
                 self.seen.append((sender, message))
+            else:
+                self.told.append(message)
             waiting.extend((to, then, reply) for then, reply in exchanges[to].receive(sender, message))
 
     def play(self, during: Cohort, terms: Terms, vectors: Vectors) -> Answer:
@@ -141,6 +144,15 @@ class AggregationLaws:
         terms = aggregation.admit(asked, cohort())
         assert terms.layout == asked.layout
         assert (terms.noised, terms.deviation, terms.unit) == (asked.noised, asked.deviation, asked.unit)
+
+    def test_no_message_is_longer_than_is_said_before(self, aggregation: Aggregation, asked: Terms) -> None:
+        table, terms = Table(aggregation), aggregation.admit(asked, cohort())
+        for promised in (aggregation.longest(len(MEMBERS), 4, None), aggregation.longest(len(MEMBERS), 4, terms)):
+            found = max((len(m) for _, m in table.seen), default=0), max(map(len, table.told), default=0)
+            assert all(bytes_ <= most for bytes_, most in zip(found, promised, strict=True))
+            table.seen.clear()
+            table.told.clear()
+            table.play(cohort(), terms, self.vectors(terms))
 
     def test_agreement(self, aggregation: Aggregation, asked: Terms) -> None:
         terms = aggregation.admit(asked, cohort())

@@ -40,6 +40,9 @@ class ToyMasks:
     def remaining(self, cohort: Cohort, joined: int) -> int:
         return len(cohort.members)
 
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        return (64 + 8 * terms.size if terms is not None else 64 + 64 * rounds), 64 + 64 * parties * max(rounds, 1)
+
     def error(self, terms: Terms, cohort: Cohort) -> float:
         return 0.0
 

@@ -1,0 +1,83 @@
+"""How many bytes a message may have that a role takes: a public bound from its own plan, known before a message is read.
+
+It says nothing about what a message means; a smaller one may still be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from securetm.contracts import Profile, State, Terms, TopicModel
+from securetm.federation.questions import JOINT, MOST_TOPICS, MOST_WORD_BYTES, TOP_WORDS, Questions
+from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
+from securetm.models.questions import MOST_WORDS
+from securetm.models.word_sketch import LONGEST
+from securetm.plans import Plan
+
+ROOM = 4_096  # bytes for hashes, numbers and names in any message
+FREQUENCY = 8  # bytes that say in how many documents a word is
+_TINY = (24, 48)  # words: from two sizes follows the size of a state over any number of them
+
+
+@dataclass
+class RequestLimits:
+    """What one party takes: for each kind of body the most bytes, given the words agreed on so far."""
+
+    plan: Plan
+    members: tuple[str, ...]
+    questions: Questions
+    parcel: int = 0  # the longest message to a party in the exchange under way
+    _state: dict[int, int] = field(default_factory=dict)  # by number of words
+
+    def of_bodies(self) -> Mapping[str, int]:
+        """By name of the body, as the wire has it."""
+        named = sum(len(member.encode()) + 8 for member in self.members)
+        signed = len(self.members) * (LONGEST_SIGNED + 8)
+        most = {
+            "invite": named,
+            "adopt": self._words(),
+            "ask": named + signed + self._stated(),
+            "prepare": 0,
+            "forward": self.parcel,
+            "witness": signed + 8 * len(self.members) + MOST_LINKED,
+            "links": signed,
+        }
+        return {body: size + ROOM for body, size in most.items()}
+
+    def _words(self) -> int:
+        choice = self.plan.vocabulary
+        if (public := choice.public_words()) is not None:
+            return sum(len(word.encode()) + 1 for word in public)
+        if choice.source == JOINT:
+            return choice.most_candidates * (LONGEST + 1 + FREQUENCY)
+        return MOST_WORD_BYTES + MOST_WORDS * FREQUENCY
+
+    def _stated(self) -> int:
+        """Of the largest state that a question may be about; nothing before there are words."""
+        words = len(self.questions.vocabulary)
+        if words and words not in self._state:
+            self._state = {words: state_bytes(self.questions.model, words)}
+        return self._state.get(words, 0)
+
+
+def state_bytes(model: TopicModel, words: int) -> int:
+    """The most bytes of a state over so many words: of the model in training, of the whole one, or of a list of top words."""
+    (few, small), (more, large) = ((n, _bytes(model, n)) for n in _TINY)
+    training = small + (words - few) * max(0, large - small) // (more - few)
+    topics = int(getattr(model, "most_in_all", getattr(model, "n_topics", MOST_TOPICS)))
+    whole = topics * (words + 1) * 8 if hasattr(model, "fits") else 0
+    return max(training, small, whole, topics * TOP_WORDS * 8)
+
+
+def _bytes(model: TopicModel, words: int) -> int:
+    fresh: State = model.start([f"word{number}" for number in range(words)], np.random.default_rng(0))
+    return sum(np.asarray(array).nbytes for array in model.for_party(fresh, "").values())
+
+
+def largest_reply(profile: Profile, parties: int, rounds: int, terms: Terms | None) -> int:
+    """The most bytes of a reply in a round with these terms, or in a set-up of so many rounds."""
+    up, _ = profile.aggregation.longest(parties, rounds, terms)
+    return up + parties * (LONGEST_SIGNED + 8) + (MOST_LINKED if profile.budget is not None else 0) + ROOM

@@ -1,0 +1,107 @@
+"""The form of a message's bytes, walked through before protobuf makes anything of them. It reads no value and keeps none.
+
+A field of two bytes can become an object of eighty, so what may be repeated is counted first, and what has a length is held to
+the longest that is accepted. Fields that nobody knows, or that stand twice where one is meant, are refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from securetm.errors import Malformed
+
+MOST_MEMBERS = 10_000
+MOST_ARRAYS = 1_000  # in a state
+MOST_DIMENSIONS = 4
+SHORT = 1_024  # bytes of a name, a hash, a signed head
+WHOLE = 1 << 31  # protobuf's own limit: these are as long as the message, which the role's limit bounds
+REPEATED: Mapping[str, int] = {
+    "Invite.members": MOST_MEMBERS,
+    "Ask.members": MOST_MEMBERS,
+    "Ask.witnesses": MOST_MEMBERS,
+    "Ask.state": MOST_ARRAYS,
+    "Array.shape": MOST_DIMENSIONS,
+    "Witness.heads": MOST_MEMBERS,
+    "Witness.links": MOST_MEMBERS,
+    "Links.statements": MOST_MEMBERS,
+    "Accept.parcels": MOST_MEMBERS,
+}
+LONG: Mapping[str, int] = {
+    "Adopt.words": WHOLE,
+    "Adopt.frequencies": WHOLE,
+    "Array.data": WHOLE,
+    "Array.shape": 10 * MOST_DIMENSIONS,  # packed, ten bytes each at most
+    "Forward.parcel": WHOLE,
+    "Accept.parcels": WHOLE,
+    "Witness.links": WHOLE,
+}
+_NUMBER, _BYTES = 0, 2  # how a field begins: with a number, or with a length
+
+
+@dataclass
+class Walk:
+    """One way through a message, from the front."""
+
+    message: bytes
+    sender: str
+    at: int = 0
+
+    def refuse(self, problem: str) -> Malformed:
+        """A refusal that names the sender."""
+        return Malformed(self.sender, problem)
+
+    def number(self, end: int) -> int:
+        """The next number: seven bits a byte, at most ten bytes."""
+        found = 0
+        for shift in range(0, 70, 7):
+            if self.at >= end:
+                raise self.refuse("it is cut off")
+            byte = self.message[self.at]
+            self.at += 1
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return found
+        raise self.refuse("a number in it never ends")
+
+    def through(self, kind: Any, end: int) -> dict[str, int]:
+        """Every field of one message of that kind up to `end`; the length of each that has one."""
+        seen, sizes = Counter[str](), dict[str, int]()
+        while self.at < end:
+            key = self.number(end)
+            field = kind.fields_by_number.get(key >> 3)
+            if field is None:
+                raise self.refuse("it has a field that nobody knows here")
+            name, choice = f"{kind.name}.{field.name}", field.containing_oneof
+            for counted in (name, *([choice.name] if choice is not None and len(choice.fields) > 1 else [])):
+                seen[counted] += 1
+                if seen[counted] > REPEATED.get(counted, 1):
+                    raise self.refuse(f"{counted} stands in it too often")
+            sizes[field.name] = self._value(key & 7, field, name, end)
+        return sizes
+
+    def _value(self, how: int, field: Any, name: str, end: int) -> int:
+        if how == _NUMBER:
+            self.number(end)
+            return 0
+        if how != _BYTES:
+            raise self.refuse(f"{name} is no such field")
+        size = self.number(end)
+        if size > end - self.at:
+            raise self.refuse("it is cut off")
+        if field.message_type is not None:
+            self.through(field.message_type, self.at + size)
+        elif size > LONG.get(name, SHORT):
+            raise self.refuse(f"{name} is too long")
+        else:
+            self.at += size
+        return size
+
+
+def check_form(kind: Any, message: bytes, sender: str, limits: Mapping[str, int]) -> None:
+    """Refuses what is no message of that kind, or longer in one of its fields than the role takes at the moment."""
+    for name, size in Walk(message, sender).through(kind.DESCRIPTOR, len(message)).items():
+        if size > limits.get(name, WHOLE):
+            raise Malformed(sender, f"its {name} has {size} bytes where the plan gives at most {limits[name]}")
