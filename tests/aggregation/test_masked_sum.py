@@ -42,7 +42,7 @@ class CarriedByWaves:
     def __init__(self, whole: MaskedSum) -> None:
         self._whole = whole
         self.opened_by, self.channel = whole.opened_by, whole.channel
-        self.claims, self.admit, self.error = whole.claims, whole.admit, whole.error
+        self.claims, self.admit, self.error, self.longest = whole.claims, whole.admit, whole.error, whole.longest
 
     def party(self, me: str, roster: Roster, entropy, cupboard: EmptyCupboard):
         cupboard.put("identity", identity_key(me))
