@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class RequestLimits:
         signed = len(self.members) * (LONGEST_SIGNED + 8)
         most = {
             "invite": named,
-            "adopt": self._words(),
+            "adopt": self._words,
             "ask": named + signed + self._stated(),
             "prepare": 0,
             "forward": self.parcel,
@@ -47,6 +48,7 @@ class RequestLimits:
         }
         return {body: size + ROOM for body, size in most.items()}
 
+    @cached_property
     def _words(self) -> int:
         choice = self.plan.vocabulary
         if (public := choice.public_words()) is not None:
