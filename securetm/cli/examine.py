@@ -31,10 +31,9 @@ def topics(
     json: Json = False,
 ) -> None:
     """Shows the topics of a finished run, heaviest words first."""
-    from securetm.federation.finished import FinishedRun
     from securetm.reports.terminal import results, topics_table
 
-    finished = FinishedRun.open(run)
+    finished = _opened(run)
     found = finished.topics(words)
     results(json).print(topics_table(found))
     if json:
@@ -49,16 +48,28 @@ def transform(
     json: Json = False,
 ) -> None:
     """Finds the topics of new documents with the model of a finished run."""
-    from securetm.federation.finished import FinishedRun
     from securetm.reports.terminal import documents_table, results
 
-    finished = FinishedRun.open(run)
+    finished = _opened(run)
     documents = finished.read(file, text)
     shares, known = _transformed(finished, documents)
     unknown = [row for row, words in enumerate(known) if not words]
     results(json).print(documents_table(shares, finished.topics(4), best, unknown))
     if json:
         print_json({**_rows(finished.name, str(file), shares), "known_words": known, "without_known_words": unknown})
+
+
+def _opened(run: Path) -> FinishedRun:
+    """The run, with a word about one that nothing binds to its files."""
+    from securetm.federation.finished import FinishedRun
+    from securetm.reports.terminal import screen
+
+    finished = FinishedRun.open(run)
+    if not finished.bound:
+        screen().print(
+            "This run is of an earlier version, which wrote no digests: nothing shows that its files are as they were."
+        )
+    return finished
 
 
 def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:

@@ -97,6 +97,15 @@ class DamagedStore(SecuretmError):
 
 
 @dataclass(eq=False)
+class ChangedFile(SecuretmError):
+    """{path} is not as its run wrote it: {problem}"""
+
+    path: str
+    problem: str
+    hint = "restore it from a copy of the run's folder: a run's words, model and result belong together; else train again"
+
+
+@dataclass(eq=False)
 class Interrupted(SecuretmError):
     """the run was interrupted after round {rounds}; nothing is lost"""
 

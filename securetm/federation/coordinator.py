@@ -5,6 +5,7 @@ It knows what answers tell it and nothing else; what it keeps is in its own stor
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
+from securetm.errors import ChangedFile, Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
@@ -96,7 +97,7 @@ class Coordinator:
         kept = self.store.kept_state(CHECKPOINT)
         self._go_back_to(kept[1] if kept else {"serial": 0, "numbers": {}})
         self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, self._serial))
-        vocabulary = self._agreed_words() if kept else self._agree_on_words()
+        vocabulary = self._agreed_words(kept[1]) if kept else self._agree_on_words()
         self._adopt(vocabulary)
         state, facts = kept or self._start(vocabulary)
         state, rounds = self._train(state, Stopping(self.plan.training, list(facts["history"])), int(facts["rounds"]))
@@ -132,8 +133,13 @@ class Coordinator:
         assert total is not None
         return candidates, int(total["documents"][0]), total["frequencies"]
 
-    def _agreed_words(self) -> tuple[str, ...]:
-        return tuple((self.store.folder / "vocabulary.txt").read_text("utf-8").split("\n"))
+    def _agreed_words(self, facts: Mapping[str, Any]) -> tuple[str, ...]:
+        """The list that was agreed on, if it is still the one that the checkpoint was trained over."""
+        path = self.store.folder / "vocabulary.txt"
+        content = path.read_bytes() if path.is_file() else b""
+        if facts.get("words", _digest(content)) != _digest(content):  # an earlier version wrote no digest down
+            raise ChangedFile(str(path), "its SHA-256 is not the one in the checkpoint")
+        return tuple(content.decode().split("\n"))
 
     def _adopt(self, words: tuple[str, ...]) -> None:
         self.questions.adopt(words)
@@ -363,12 +369,17 @@ class Coordinator:
 
     def _keep(self, state: State, rounds: int, history: Sequence[float]) -> None:
         facts = {"serial": self._serial, "numbers": self._numbers, "rounds": rounds, "history": list(history)}
+        facts["words"] = _digest("\n".join(self.questions.vocabulary).encode())
         self.store.keep_state(CHECKPOINT, state, facts)
         self._kept_at = time.monotonic()
 
     def _go_back_to(self, facts: Mapping[str, Any]) -> None:
         self._serial, self._numbers = int(facts["serial"]), dict(facts["numbers"])
         self.store.forget_after(self._serial)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def before_own_noise(profile: Profile) -> Profile:

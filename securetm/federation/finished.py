@@ -11,8 +11,9 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
-from securetm.errors import NotARun, NotFound, UnknownModel
-from securetm.federation.folder import reopen
+from securetm.errors import ChangedFile, NotARun, NotFound, UnknownModel
+from securetm.federation.folder import RUN, RunFolder, is_bound, reopen
+from securetm.federation.kept_files import check
 from securetm.models.estimator import over, warn_of_unknown, words_of
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import read_any, write_model
@@ -89,14 +90,20 @@ class FinishedRun(LearnedModel):
     """What a run ended with: the shared model and its words, and the plan that led there."""
 
     plan: Plan
+    bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """The run in this folder, if it came to its end."""
+        """The run in this folder, if it came to its end and its plan, words and model are as it wrote them."""
         folder = reopen(path)
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
-        return cls(folder.path.name, *_read(folder.model), folder.plan)
+        bound = is_bound(path)
+        if bound:
+            check(path, folder.model, folder.words)
+        model, state, vocabulary = _read(folder.model)
+        _check_together(folder, model, vocabulary)
+        return cls(folder.path.name, model, state, vocabulary, folder.plan, bound)
 
     @property
     def model_name(self) -> str:
@@ -106,3 +113,12 @@ class FinishedRun(LearnedModel):
     def read(self, file: Path, text: str | None) -> Corpus:
         """New documents over the words of this run, also those without any of them."""
         return read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True).project(self.vocabulary)
+
+
+def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:
+    """The model says what it is and which words it is over; the run's plan and its list of words must say the same."""
+    if model != folder.plan.make_model():
+        raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
+    words = folder.words.read_bytes() if folder.words.is_file() else b""
+    if words != "\n".join(vocabulary).encode():
+        raise ChangedFile(str(folder.words), f"its words are not those of {folder.model.name}")

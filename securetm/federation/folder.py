@@ -16,6 +16,7 @@ from securetm.corpus.left_out import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity
+from securetm.federation.kept_files import KEPT, bind, check
 from securetm.federation.paying import settled
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
@@ -82,6 +83,15 @@ class RunFolder:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
         return self.path / "parties" / f"{self.members.index(name) + 1:02d}-{slug}"
 
+    def documents(self, name: str) -> Path:
+        """A party's documents, in its own folder."""
+        return self.party(name) / "corpus.npz"
+
+    @property
+    def words(self) -> Path:
+        """The list of words that was agreed on."""
+        return self.coordinator / "vocabulary.txt"
+
 
 def check_free(path: Path) -> None:
     """Refuses a folder that holds a run, or that cannot be made, before documents are read for nothing."""
@@ -113,9 +123,9 @@ def begin(
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
     pinned = {name: key.hex() for name, key in keys.items()}
-    write_json(
-        path / RUN, {**facts, "keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables(), **left_out(corpora)}
-    )
+    settled_facts = {"keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables(), "digests": KEPT}
+    write_json(path / RUN, {**facts, **settled_facts, **left_out(corpora)})
+    bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return replace(folder, keys=keys)
 
 
@@ -160,6 +170,8 @@ def reopen(path: Path) -> RunFolder:
         raise NotARun(str(path), "run")
     check_private(path)
     facts = read_json(path / RUN)
+    if is_bound(path):
+        check(path, path / RUN)
     try:
         tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
@@ -173,7 +185,15 @@ def result_of(path: Path) -> dict[str, Any]:
     """What a finished run ended with."""
     if not (path / RESULT).is_file():
         raise NotARun(str(path), "finished run")
+    if is_bound(path):
+        check(path, path / RESULT)
     return dict(read_json(path / RESULT))
+
+
+def is_bound(path: Path) -> bool:
+    """Whether the run wrote digests of its files down; one of an earlier version did not, and is read all the same."""
+    facts = read_json(path / RUN) if (path / RUN).is_file() else {}
+    return isinstance(facts, dict) and "digests" in facts
 
 
 @contextmanager

@@ -25,12 +25,22 @@ from securetm.errors import Interrupted
 from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
-from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, result_of
+from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, is_bound, result_of
+from securetm.federation.kept_files import bind_all, check
 from securetm.federation.learner import learned_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.soundness import check_floor
-from securetm.federation.store import COMMON, CoordinatorStore, Drawer, PartyStore, read_arrays, read_json, write_json
+from securetm.federation.store import (
+    COMMON,
+    CoordinatorStore,
+    Drawer,
+    PartyStore,
+    json_bytes,
+    read_arrays,
+    read_json,
+    write_bytes,
+)
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.worked import Worked
 from securetm.models.quality import diversity, named_topics, top_words
@@ -57,16 +67,26 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
     """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
     _one_thread(folder.plan)
     if (folder.path / RESULT).is_file():
+        if is_bound(folder.path):
+            check(folder.path, folder.model, folder.words)
         return result_of(folder.path)
-    with alone_in(folder.path), Worked(Transcript(folder.path / "transcript"), stages) as worked:
-        try:
-            trained = train(folder, worked, workers)
-            own, everywhere = compare(folder, trained, make_party, worked)
-        except KeyboardInterrupt as stop:
-            raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
-        result = _result(folder, trained, own, everywhere, worked)
-        write_json(folder.path / RESULT, result)
+    with alone_in(folder.path):
+        with Worked(Transcript(folder.path / "transcript"), stages) as worked:
+            try:
+                trained = train(folder, worked, workers)
+                own, everywhere = compare(folder, trained, make_party, worked)
+            except KeyboardInterrupt as stop:
+                raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
+            result = _result(folder, trained, own, everywhere, worked)
+        _end(folder, result)
     return result
+
+
+def _end(folder: RunFolder, result: Mapping[str, Any]) -> None:
+    """Binds everything that the run keeps; the result comes last, and says that there is nothing left to do."""
+    content = json_bytes(result)
+    bind_all(folder.path, {RESULT: content})
+    write_bytes(folder.path / RESULT, content)
 
 
 def make_party(folder: RunFolder, name: str) -> Party:
@@ -83,8 +103,10 @@ def make_party(folder: RunFolder, name: str) -> Party:
 
 def documents_of(folder: RunFolder, name: str) -> Corpus:
     """A party's documents, out of its own folder."""
-    check_private(folder.party(name) / "corpus.npz")
-    return Corpus.load(folder.party(name) / "corpus.npz")
+    if is_bound(folder.path):
+        check(folder.path, folder.documents(name))
+    check_private(folder.documents(name))
+    return Corpus.load(folder.documents(name))
 
 
 def _one_thread(plan: Plan) -> None:

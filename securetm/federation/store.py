@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from securetm.contracts import Array, State
 from securetm.errors import AnotherCohort, AskedTooOften, CannotWrite, DamagedStore
 from securetm.interrupts import undisturbed
-from securetm.models.tensor_file import packed
+from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
@@ -236,9 +236,8 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
     try:
         if not bare:
             check_private(path)
-        with safe_open(str(path), framework="numpy") as stored:
-            facts = {} if bare else json.loads(stored.metadata()["facts"])
-            return {name: stored.get_tensor(name) for name in stored.keys()}, facts  # noqa: SIM118
+        said, arrays = unpacked(path)
+        return arrays, {} if bare else json.loads(said["facts"])
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
         raise DamagedStore(str(path), str(problem)) from problem
 
@@ -276,7 +275,12 @@ def _sync_folder(folder: Path) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """A JSON document, whole or not at all."""
-    write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+    write_bytes(path, json_bytes(content))
+
+
+def json_bytes(content: Any) -> bytes:
+    """A JSON document as it stands in a file."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def read_json(path: Path) -> Any:

@@ -22,7 +22,8 @@ from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
 from securetm.errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
-from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, reopen
+from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
+from securetm.federation.kept_files import check_all
 from securetm.federation.questions import TRAIN
 from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called, attack_names
@@ -116,6 +117,8 @@ def _check_finished(given: RunFolder) -> None:
         begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
         raise NotFinished(str(given.path), "its training has not ended" if begun else "it holds no round of training")
     check_recorded(given)
+    if is_bound(given.path):
+        check_all(given.path)
 
 
 def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from securetm.contracts import State
 from securetm.errors import BadSetting, CannotWrite, DamagedModel, NewerModel, NotFound, OtherModel
-from securetm.models.tensor_file import packed
+from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
 
 VERSION = 1
@@ -82,8 +82,7 @@ def _contents(path: Path) -> tuple[dict[str, str], State]:
     if not path.is_file():
         raise NotFound("model file", str(path))
     try:
-        with safe_open(path, framework="numpy") as stored:
-            return stored.metadata() or {}, {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        return unpacked(path)
     except SafetensorError as problem:
         raise DamagedModel(str(path), str(problem)) from problem
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from securetm.errors import NotAnAudit, SecuretmError
+from securetm.federation.folder import is_bound
+from securetm.federation.kept_files import bind, check
 from securetm.leakage.attack import Curve, Example
 from securetm.leakage.findings import Audit, Finding, Measured, Refusal
 from securetm.leakage.kept_refusals import DatedRefusal
@@ -34,12 +36,15 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
     path = folder / AUDITS / f"{audit.plan}.json"
     make_private(path.parent)
     write_report(path, json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False) + "\n", private=True)
+    if is_bound(folder):
+        bind(folder, [path])
     return path
 
 
 def read_record(path: Path) -> Audit:
     """The audit in that file, or the only one that the folder of a run keeps."""
     path = _only_one(path) if path.is_dir() else path
+    _check_unchanged(path)
     try:
         plain = json.loads(path.read_text("utf-8"), parse_int=_whole)
     except OSError as problem:
@@ -52,6 +57,13 @@ def read_record(path: Path) -> Audit:
         raise NotAnAudit(str(path), printable(str(problem))[:_MOST_SAID]) from problem
     except RecursionError as problem:
         raise NotAnAudit(str(path), "its tables stand in each other without end") from problem
+
+
+def _check_unchanged(path: Path) -> None:
+    """An audit that lies in the folder of a run is bound there, like all that the run keeps."""
+    folder = path.resolve().parent.parent
+    if path.resolve().parent.name == AUDITS and is_bound(folder):
+        check(folder, path.resolve())
 
 
 def _whole(digits: str) -> float:

@@ -18,7 +18,9 @@ from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import RUN, Unwatched, begin, reopen, result_of
 from securetm.federation.kept_files import KEPT, check_all
 from securetm.federation.simulation import execute
+from securetm.reports.audit_reading import read_record, write_record
 
+from ..reports.audits import AUDIT
 from .conftest import small_plan
 
 LDA = {"name": "lda", "n_topics": 3, "sweeps": 1}
@@ -200,3 +202,24 @@ def test_an_interrupted_run_goes_on_from_no_changed_file(
     harm(folder.path / name)
     with pytest.raises(SecuretmError, match=Path(name).name):
         execute(reopen(folder.path), Unwatched())
+
+
+# ---- what is kept of it later --------------------------------------------------------------------------------------
+
+
+def test_no_audit_is_of_a_changed_run(run: Path) -> None:
+    flipped(run / "parties/01-north/corpus.npz")
+    with pytest.raises(ChangedFile, match=r"corpus\.npz"):
+        securetm.audit("quick", run)
+
+
+def test_an_audit_that_a_run_keeps_is_bound_to_it_too(run: Path) -> None:
+    path = write_record(AUDIT, run, 1)
+    assert read_record(run) == read_record(path)
+    check_all(run)
+    written = path.read_text("utf-8")
+    path.write_text(written.replace('"seconds"', ' "seconds"', 1), "utf-8")
+    with pytest.raises(ChangedFile, match=path.name):
+        read_record(run)
+    write_record(AUDIT, run, 1)
+    assert read_record(run).plan == AUDIT.plan

@@ -179,6 +179,7 @@ def rewritten(fitted, path, **facts):
     with safe_open(path, framework="numpy") as stored:
         arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
         metadata = {**stored.metadata(), **facts}
+    del metadata["sha256"]  # as a file that was written so
     save_file(arrays, path, metadata)
 
 

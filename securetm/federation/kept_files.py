@@ -1,0 +1,126 @@
+"""Which files a run keeps, each with its SHA-256, so that what is changed, cut, lost or of another run is refused by name.
+
+It is no signature: whoever can write into the folder can write digests too. Files that do not change any more are bound as soon
+as they are written, all others when the run has ended. Databases grow while a run works, and are then checked by SQLite alone;
+once it has ended they are bound by what is in their tables, since the same rows may lie in other bytes. A checkpoint and a
+party's memory carry a digest of their own from the beginning (models/tensor_file.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from securetm.errors import ChangedFile, DamagedStore
+from securetm.federation.store import read_json, write_json
+
+KEPT = "kept.json"
+VERSION = 1
+_OTHERS = (KEPT, "lock")
+_ADDED = ("audits/",)  # by whoever tries the run later
+_DATABASE, _BESIDE = ".sqlite", ("-wal", "-shm", "-journal")
+
+
+@dataclass
+class Kept:
+    """What is written down of a run's files, by their places in its folder."""
+
+    version: int = VERSION
+    ended: bool = False  # then there is no other file of the run
+    files: dict[str, str] = field(default_factory=dict)  # SHA-256 of what is in the file
+    rows: dict[str, str] = field(default_factory=dict)  # of what is in the tables of a database
+
+
+def bind(folder: Path, files: Iterable[Path]) -> None:
+    """Writes down files that will not change any more, beside those that are."""
+    kept = read_kept(folder) if (folder / KEPT).is_file() else Kept()
+    _write(folder, replace(kept, files={**kept.files, **{_place(folder, file): _digest(file) for file in files}}))
+
+
+def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
+    """Writes down every file of a run that ends now, and with them some that are about to be written."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and _is_kept(_place(folder, path))]
+    files = {_place(folder, path): _digest(path) for path in found if path.suffix != _DATABASE}
+    files |= {name: hashlib.sha256(content).hexdigest() for name, content in more.items()}
+    rows = {_place(folder, path): _rows(path) for path in found if path.suffix == _DATABASE}
+    _write(folder, Kept(VERSION, True, dict(sorted(files.items())), rows))
+
+
+def check(folder: Path, *files: Path) -> None:
+    """Refuses by name a file that is not as this run wrote it; of a run that works still, only what it has written down."""
+    kept = read_kept(folder)
+    for file in files:
+        place = _place(folder, file)
+        if place in kept.files:
+            _compare(file, kept.files[place], _digest)
+        elif kept.ended and not place.startswith(_ADDED):
+            raise ChangedFile(str(file), f"it is none of the files that this run kept ({KEPT})")
+
+
+def check_all(folder: Path) -> None:
+    """Every file that the run kept, databases too."""
+    kept = read_kept(folder)
+    for place, digest in kept.files.items():
+        if not place.startswith(_ADDED):
+            _compare(folder / place, digest, _digest)
+    for place, digest in kept.rows.items():
+        _compare(folder / place, digest, _rows)
+
+
+def read_kept(folder: Path) -> Kept:
+    """What was written down, or a letter about what is wrong with it."""
+    path = folder / KEPT
+    if not path.is_file():
+        raise ChangedFile(str(path), "it is not there, and nothing else says what this run's files were")
+    facts = read_json(path)
+    try:
+        kept = Kept(**facts)
+        fine = kept.version == VERSION and all(isinstance(d, str) for d in [*kept.files.values(), *kept.rows.values()])
+    except (TypeError, AttributeError) as problem:
+        raise DamagedStore(str(path), "it is no list of files and their digests") from problem
+    if not fine or not kept.files:
+        raise DamagedStore(str(path), "it is no list of files and their digests, or one of a later version")
+    return kept
+
+
+def _write(folder: Path, kept: Kept) -> None:
+    write_json(folder / KEPT, asdict(kept))
+
+
+def _compare(file: Path, written: str, digest_of: Callable[[Path], str]) -> None:
+    if not file.is_file():
+        raise ChangedFile(str(file), "it is not there")
+    found = digest_of(file)
+    if found != written:
+        raise ChangedFile(str(file), f"its SHA-256 is {found[:16]}…, and {written[:16]}… was written down in {KEPT}")
+
+
+def _place(folder: Path, file: Path) -> str:
+    return file.relative_to(folder).as_posix()
+
+
+def _is_kept(place: str) -> bool:
+    return place not in _OTHERS and not place.startswith(_ADDED) and not place.endswith((*_BESIDE, ".new", ".part"))
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _rows(file: Path) -> str:
+    """Of all rows of all tables that have any; a table that a later version adds changes nothing."""
+    digest = hashlib.sha256()
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as opened:
+            named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+            for (table,) in opened.execute(named).fetchall():
+                for row in opened.execute(f'SELECT * FROM "{table}" ORDER BY rowid'):  # noqa: S608 - out of the database itself
+                    digest.update(repr((table, row)).encode())
+    except sqlite3.DatabaseError as problem:
+        raise ChangedFile(str(file), str(problem)) from problem
+    return digest.hexdigest()
