@@ -113,10 +113,13 @@ def _digest(file: Path) -> str:
 
 
 def _rows(file: Path) -> str:
-    """Of all rows of all tables that have any; a table that a later version adds changes nothing."""
+    """Of all rows of all tables that have any; a table that a later version adds changes nothing.
+
+    It is opened as for writing, so that what SQLite puts beside it is gone again when it is closed.
+    """
     digest = hashlib.sha256()
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as opened:
+        with closing(sqlite3.connect(f"file:{file}?mode=rw", uri=True)) as opened:
             named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
             for (table,) in opened.execute(named).fetchall():
                 for row in opened.execute(f'SELECT * FROM "{table}" ORDER BY rowid'):  # noqa: S608 - out of the database itself

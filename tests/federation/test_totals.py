@@ -104,3 +104,16 @@ def test_dropping_what_is_asked_again_keeps_its_bytes(tmp_path: Path) -> None:
     assert transcript.rows("SELECT SUM(bytes) FROM messages") == [(30,)]
     transcript.close()
     assert os.listdir(tmp_path) == ["messages.sqlite"]
+
+
+@pytest.mark.parametrize("name", ["lda", "lda-matched"])
+def test_equal_runs_keep_equal_files(name: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """A party's memory is kept now and then, as the clock says, and run.json has the run's own name and keys."""
+    plan = small_plan(model={"name": name, "n_topics": 3, "sweeps": 1}, training__rounds=2)
+    for run in ("one", "two"):
+        execute(begin(tmp_path / run, plan, corpora), Unwatched())
+    files = [path.relative_to(tmp_path / "one") for path in sorted((tmp_path / "one").rglob("*")) if path.is_file()]
+    equal = [f for f in files if f.suffix in (".safetensors", ".txt", ".npz") and not f.name.startswith("memory-")]
+    assert {f.name for f in equal} >= {"model.safetensors", "checkpoint.safetensors", "alone.safetensors", "corpus.npz"}
+    for file in equal:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file
