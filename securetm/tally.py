@@ -61,7 +61,7 @@ class SumTally:
             return
         owners = self._owners(owners)
         self._meet(owners)
-        owned = _clip(self._on_rows(_by_owner(rows, owners)), self.radius)
+        owned = clipped(self._on_rows(joined(rows, owners)), self.radius)
         if self.terms.domain is Domain.INTEGER:  # each row towards zero, never the sum: one row must not tip many coordinates
             owned = owned.astype(np.int64)
         self._vector += _sum(owned, self._vector.dtype)
@@ -90,7 +90,7 @@ class SumTally:
         owners = self._owners(owners)
         self._meet(owners)
         known, first = np.unique(numbers, return_index=True)
-        poured = sparse.csr_array(_by_owner(rows, owners))
+        poured = sparse.csr_array(joined(rows, owners))
         bounded = sparse.csr_array(self._on_rows(_over(poured, numbers[poured.indices], _NUMBERS)))
         sums = np.zeros(len(numbers), dtype=np.int64)  # of two words with one number only the first may be named
         sums[first] = _sum(_over(bounded, np.searchsorted(known, bounded.indices), len(known)), np.int64)
@@ -154,9 +154,10 @@ def blocks_of(vector: Array, terms: Terms) -> dict[str, Array]:
     return {b.name: part.reshape(b.shape) for b, part in zip(terms.layout, np.split(vector, ends), strict=True)}
 
 
-def _by_owner(rows: Rows, owners: Array) -> Rows:
+def joined(rows: Rows, owners: Array) -> Rows:
+    """One row per owner, in the order of their names: its items' rows, added one after the other."""
     names, member = np.unique(owners, return_inverse=True)
-    if len(names) == rows.shape[0]:
+    if len(names) == rows.shape[0] and np.array_equal(member, np.arange(len(names))):
         return rows
     group = sparse.csr_array((np.ones(len(member), rows.dtype), (member, np.arange(len(member)))), (len(names), len(member)))
     return group @ rows
@@ -167,7 +168,7 @@ def _over(rows: Any, columns: Array, width: int) -> Any:
     return sparse.csr_array((rows.data, columns, rows.indptr), (rows.shape[0], width))
 
 
-def _clip(rows: Rows, radius: float) -> Rows:
+def clipped(rows: Rows, radius: float) -> Rows:
     """Each row scaled to the radius, in 64 bits; a row that is not finite counts as one that was never there."""
     if radius == INF:
         return rows

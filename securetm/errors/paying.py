@@ -45,6 +45,15 @@ class NotPaidFor(Refused):
 
 
 @dataclass(eq=False)
+class RowsDepend(Refused):
+    """{model} bounds no document's part of a sum here: {how}"""
+
+    model: str
+    how: str
+    hint = 'train on a CPU (device = "cpu"), or on another processor; and please report the processor: nothing was spent'
+
+
+@dataclass(eq=False)
 class DeltaTooLarge(Misuse):
     """{party}: a delta of {delta} is not below 1 / {units}, and would allow to publish one {unit} of them whole"""
 

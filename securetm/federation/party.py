@@ -60,6 +60,7 @@ from securetm.federation.round import as_opened, pour, preparation_identity, que
 from securetm.federation.store import Drawer, PartyStore
 from securetm.federation.witness import Purse
 from securetm.models.questions import merge_words
+from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
 from securetm.tables import digest
@@ -325,6 +326,7 @@ class Party:
         self._drawn.paid = False
         if spend is None:
             return
+        check_rows(self.questions.model, self.profile.budget.unit)
         who = {"profile": self.profile.name, "digest": self.profile.digest.hex(), "unit": self.profile.budget.unit.value}
         self._purse.charge(self.run, spend, {**who, "question": ask.question, "serial": ask.serial})
         self._drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in self.profile.mechanisms)

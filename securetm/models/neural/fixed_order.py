@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features, get_process_triple
+from llvmlite import ir  # type: ignore[import-untyped]  # it ships no types
+from llvmlite.binding import get_host_cpu_features, get_process_triple  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic

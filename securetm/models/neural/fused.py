@@ -120,7 +120,7 @@ def _add_four(factors: Array, rows: Array, out: Array) -> None:
     a, b, c, d = factors[0], factors[1], factors[2], factors[3]
     first, second, third, fourth = rows[0], rows[1], rows[2], rows[3]
     for k in range(len(out)):
-        first_two = fma(b, second[k], fma(a, first[k], out[k]))  # type: ignore[call-arg]
+        first_two: Any = fma(b, second[k], fma(a, first[k], out[k]))  # type: ignore[call-arg]
         out[k] = fma(d, fourth[k], fma(c, third[k], first_two))
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
@@ -22,6 +20,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
 from securetm.errors import CouplesDocuments, NoProbe
+from securetm.models.made_up import made_up
 from securetm.tally import SumTally
 
 Inputs = tuple[Tensor, ...]
@@ -211,7 +210,6 @@ def _where(module: nn.Module, path: str) -> str:
 
 # ---- models --------------------------------------------------------------------------------------------------------------
 
-_WORDS = 30
 _PARTS = ((0, 2), (2, 6), (6, 12))  # two at least, as some models refuse a single document
 
 
@@ -220,7 +218,7 @@ def check_additive(model: TopicModel) -> None:
 
     Questions to each party by itself, and answers that are one row of a whole party, are no sums over documents: they pass.
     """
-    documents = _made_up()
+    documents = made_up()
     query = model.query(model.start(documents.vocabulary, np.random.default_rng(0)))
     if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
         return
@@ -246,55 +244,3 @@ def _answer(query: Query, documents: Any, radius: float) -> Array:
     tally = SumTally(query.terms, radius=radius, persons=documents.persons)
     query.answer(documents, tally, {}, np.random.default_rng(0))
     return np.asarray(tally.vector())
-
-
-@dataclass(frozen=True)
-class _MadeUp:
-    """Documents of nobody (contracts.Documents), with everything that a model may ask of them."""
-
-    each: tuple[Array, ...]  # word ids in reading order
-    keys: Array
-    persons: Array
-    vocabulary: tuple[str, ...] = field(default=tuple(f"word {v}" for v in range(_WORDS)))
-    perturbed: ClassVar[None] = None
-
-    @property
-    def counts(self) -> Any:
-        return sparse.csr_array(np.array([np.bincount(one, minlength=_WORDS) for one in self.each]).astype(np.int32))
-
-    @property
-    def tokens(self) -> Array:
-        return np.concatenate(self.each).astype(np.int32)
-
-    @property
-    def token_ends(self) -> Array:
-        return np.cumsum([len(one) for one in self.each])
-
-    @property
-    def sentence_ends(self) -> Array:
-        return self.token_ends
-
-    @property
-    def embeddings(self) -> Array:
-        found: Array = self.counts.toarray() @ np.random.default_rng(3).normal(0, 1, (_WORDS, 16))
-        return found
-
-    def __len__(self) -> int:
-        return len(self.each)
-
-    def select(self, rows: Array) -> Self:
-        """These documents only."""
-        return type(self)(tuple(self.each[i] for i in rows), self.keys[rows], self.persons[rows])
-
-    def halves(self, seed: int) -> tuple[Self, Self]:  # noqa: ARG002 - every second word
-        """Words to see and words to predict."""
-        seen, unseen = (tuple(one[first::2] for one in self.each) for first in (0, 1))
-        return type(self)(seen, self.keys, self.persons), type(self)(unseen, self.keys, self.persons)
-
-
-def _made_up() -> _MadeUp:
-    """Short ones, long ones and one of a single word; each of its own person."""
-    rng = np.random.default_rng(0)
-    lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10)
-    each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)
-    return _MadeUp(each, rng.integers(0, 2**64, len(each), dtype=np.uint64), np.arange(len(each)))

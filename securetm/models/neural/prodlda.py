@@ -169,6 +169,11 @@ class ProdLDA(Estimator):
         standardise(Shape.of(weights, self.hidden, self.n_topics).views(weights)["topics"], self.word_spread)
         return weights
 
+    @property
+    def in_fixed_order(self) -> bool:
+        """Whether no library chooses how what a document gives is summed: so on a CPU, and not on a GPU."""
+        return isinstance(self._kernels, Fused)
+
     def _network(self, state: State) -> Network:
         shape = Shape.of(state["weights"], self.hidden, self.n_topics)
         return Network(shape, Prior.laplace(self.alpha, self.n_topics, self.prior_weight), self.gain, self._kernels)

@@ -1,0 +1,70 @@
+"""Documents of nobody, with everything that a model may ask of documents: what trials of models are made on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+
+_WORDS = 30
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """Documents of nobody (contracts.Documents), with everything that a model may ask of them."""
+
+    each: tuple[Array, ...]  # word ids in reading order
+    keys: Array
+    persons: Array
+    vocabulary: tuple[str, ...] = field(default=tuple(f"word {v}" for v in range(_WORDS)))
+    perturbed: ClassVar[None] = None
+
+    @property
+    def counts(self) -> Any:
+        """How often each document has each word."""
+        return sparse.csr_array(np.array([np.bincount(one, minlength=_WORDS) for one in self.each]).astype(np.int32))
+
+    @property
+    def tokens(self) -> Array:
+        """All word ids in reading order."""
+        return np.concatenate(self.each).astype(np.int32)
+
+    @property
+    def token_ends(self) -> Array:
+        """Where each document ends."""
+        return np.cumsum([len(one) for one in self.each])
+
+    @property
+    def sentence_ends(self) -> Array:
+        """Each document is one sentence."""
+        return self.token_ends
+
+    @property
+    def embeddings(self) -> Array:
+        """A point for each document, a fixed linear map of its counts."""
+        found: Array = self.counts.toarray() @ np.random.default_rng(3).normal(0, 1, (_WORDS, 16))
+        return found
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def select(self, rows: Array) -> Self:
+        """These documents only."""
+        return type(self)(tuple(self.each[i] for i in rows), self.keys[rows], self.persons[rows])
+
+    def halves(self, seed: int) -> tuple[Self, Self]:  # noqa: ARG002 - every second word
+        """Words to see and words to predict."""
+        seen, unseen = (tuple(one[first::2] for one in self.each) for first in (0, 1))
+        return type(self)(seen, self.keys, self.persons), type(self)(unseen, self.keys, self.persons)
+
+
+def made_up(copies: int = 1) -> MadeUp:
+    """Short ones, long ones and one of a single word, so many times; each of its own person."""
+    rng = np.random.default_rng(0)
+    lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10) * copies
+    each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)
+    return MadeUp(each, rng.integers(0, 2**64, len(each), dtype=np.uint64), np.arange(len(each)))

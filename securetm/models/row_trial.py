@@ -1,0 +1,128 @@
+"""Tries on this very processor whether what one unit gives depends on others, to the last bit: a clip assumes it does not.
+
+All documents are made up, so that the outcome says nothing about anybody's: it depends on the model, the processor and the
+number of threads. What has passed is not proven; what is refused has failed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
+from securetm.errors import RowsDepend
+from securetm.models.made_up import MadeUp, made_up
+from securetm.tally import clipped, joined
+
+_ROUNDS = 2  # in the second one, what a model remembers of its documents has a say
+_SIZES = (1, 2, 4, 7, 12)  # libraries sum otherwise for some numbers of rows, most often for few
+_RADIUS = 1.0
+
+
+def check_rows(model: TopicModel, protected: Unit = Unit.DOCUMENT) -> None:
+    """Raises RowsDepend if a row of the model's answer changes when other documents, or other persons, stand beside it.
+
+    Tried once in a process and for one number of threads. Answers that are one row of a whole party have no rows to compare,
+    and where single words are protected nothing is clipped: the noise is in the documents before.
+    """
+    if protected is Unit.WORD:
+        return
+    if not getattr(model, "in_fixed_order", True):
+        raise RowsDepend(type(model).__name__, "a GPU adds in an order that nobody fixes")
+    if (failed := _failed(type(model), repr(model), _threads(), _Unhashed(model))) is not None:
+        raise RowsDepend(type(model).__name__, failed)
+
+
+def _threads() -> int:
+    """Those of torch, if this process has it at all."""
+    import sys
+
+    return int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else 1
+
+
+class _Unhashed:
+    """A model beside what it is known by: settings say all of it."""
+
+    def __init__(self, model: TopicModel) -> None:
+        self.model = model
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unhashed)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@functools.lru_cache(maxsize=16)
+def _failed(kind: type, settings: str, threads: int, held: _Unhashed) -> str | None:  # noqa: ARG001 - these name the trial
+    documents = made_up(copies=2)
+    pairs = np.arange(len(documents)) // 2
+    start = held.model.start(documents.vocabulary, np.random.default_rng(0))
+    for state in _prepared(start):
+        query = held.model.query(state)
+        if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
+            return None
+        for unit, owners in (("document", np.arange(len(documents))), ("person", pairs)):
+            if _differ(query, documents, owners):
+                return f"on this processor, with {threads} threads, a {unit}'s row changes with the others beside it"
+    return None
+
+
+def _prepared(start: State) -> Iterator[State]:
+    """A fresh state, and weights as a coordinator may choose them: large and of both signs, so that sums cancel."""
+    yield start
+    if "weights" in start:
+        rng, weights = np.random.default_rng(1), start["weights"]
+        for size in (1.0, 1e3):
+            yield {**start, "weights": (size * rng.standard_normal(weights.shape)).astype(weights.dtype)}
+
+
+def _differ(query: Query, documents: MadeUp, owners: Array) -> bool:
+    order = np.random.default_rng(2).permutation(owners[-1] + 1)
+    whole = _rows(query, documents, owners, order)
+    return any(row != whole[name] for size in _SIZES for name, row in _rows(query, documents, owners, order[-size:]).items())
+
+
+def _rows(query: Query, documents: MadeUp, owners: Array, names: Array) -> dict[int, list[bytes]]:
+    """What each of these owners gives, round after round."""
+    places = np.concatenate([np.flatnonzero(owners == name) for name in names])
+    kept = _Kept(owners[places])
+    memory: Memory = {}
+    for _ in range(_ROUNDS):
+        query.answer(documents.select(places), kept, memory, np.random.default_rng(0))
+        if not memory:
+            break
+    return kept.rows
+
+
+class _Kept:
+    """A counter (contracts.Tally) that keeps each owner's clipped row instead of their sum."""
+
+    def __init__(self, owners: Array) -> None:
+        self._owners = owners
+        self.rows: dict[int, list[bytes]] = {}
+
+    def add(self, rows: Rows, owners: Array) -> None:
+        """Each owner's row, all its documents' together."""
+        names = self._owners[owners]
+        bounded = clipped(joined(rows, names), _RADIUS)
+        for name, row in zip(np.unique(names), bounded, strict=True):
+            self._keep(name, np.asarray(row.todense() if hasattr(row, "todense") else row))
+
+    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:  # noqa: ARG002 - public numbers
+        """Each owner's length, and the row that it is the length of."""
+        names = self._owners[owners]
+        for name, length in zip(np.unique(names), losses.norms(names), strict=True):
+            self._keep(name, np.array(length))
+            if np.isfinite(length):
+                self._keep(name, losses.gradient((names == name).astype(np.float64)))
+
+    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:  # noqa: ARG002 - models name no words
+        """Nothing is let through."""
+        return np.zeros(len(numbers), dtype=np.int64)
+
+    def _keep(self, name: Any, row: Array) -> None:
+        self.rows.setdefault(int(name), []).append(row.tobytes())

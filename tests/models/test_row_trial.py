@@ -1,0 +1,88 @@
+"""The trial of rows: our models pass it on this processor, and models whose rows hang on their neighbours by one bit do not."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+from securetm.errors import RowsDepend
+from securetm.models.gibbs.lda import LDA
+from securetm.models.matching.matched import Matched
+from securetm.models.neural.fused import Fused
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.spelled import Spelled
+from securetm.models.row_trial import check_rows
+from securetm.models.sentence.sentence_lda import SentenceLDA
+from securetm.models.variational.lda_vi import VariationalLDA
+
+OURS = {
+    "prodlda": ProdLDA(n_topics=7, hidden=13, device="cpu"),
+    "prodlda in 64 bits": ProdLDA(n_topics=20, hidden=37, device="cpu", dtype="float64"),
+    "prodlda as it is": ProdLDA(device="cpu"),
+    "lda": LDA(n_topics=5),
+    "lda-vi": VariationalLDA(n_topics=5),
+    "sentence": SentenceLDA(n_topics=5),
+    "matched": Matched(n_topics=5),
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_models_rows_depend_on_nothing_beside_them(name):
+    check_rows(OURS[name])
+
+
+class Library(Fused):
+    """The same passes with the library's own product, which rounds a row by how many rows there are."""
+
+    def dense(self, rows, weights, bias=None):
+        product = rows.double() @ weights.double() if len(rows) % 2 else (weights.double().T @ rows.double().T).T
+        return (product if bias is None else product + bias).to(rows.dtype).contiguous()
+
+
+class Carried(Fused):
+    """A length in whose last bit the number of rows shows."""
+
+    def squared_lengths(self, rows):
+        return super().squared_lengths(rows) * (1.0 + np.finfo(float).eps * (len(rows) > 4))
+
+
+@pytest.mark.parametrize("kind", [Library, Carried])
+def test_one_bit_is_enough_to_be_refused(kind):
+    model = ProdLDA(n_topics=6, hidden=9, dtype="float64", device="cpu", alpha=0.9 + len(kind.__name__) / 100)
+    model.__dict__["_kernels"] = kind()
+    with pytest.raises(RowsDepend, match="on this processor"):
+        check_rows(model)
+
+
+@dataclass(frozen=True)
+class SharedAcross(LDA):
+    """Documents of a batch are counted a little more the more of them there are."""
+
+    def query(self, state):
+        asked = super().query(state)
+        return Louder(asked, asked.terms)
+
+
+@dataclass(frozen=True)
+class Louder:
+    asked: object
+    terms: object
+
+    def answer(self, documents, tally, memory, rng):
+        if len(documents) > 3:
+            documents = replace(documents, each=tuple(np.append(one, one[:1]) for one in documents.each))
+        self.asked.answer(documents, tally, memory, rng)
+
+
+def test_counts_are_tried_too():
+    with pytest.raises(RowsDepend):
+        check_rows(SharedAcross(n_topics=5))
+
+
+def test_what_adds_in_an_order_that_nobody_fixes_is_refused_untried():
+    model = ProdLDA(n_topics=6, hidden=9, device="cpu")
+    model.__dict__["_kernels"] = Spelled(torch.device("cpu"))
+    with pytest.raises(RowsDepend, match="GPU"):
+        check_rows(model)
+    assert not model.in_fixed_order
