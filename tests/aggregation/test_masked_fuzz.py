@@ -132,6 +132,20 @@ def test_a_small_message_that_promises_much_takes_no_memory(kind: Kind) -> None:
     assert peak < 2**20
 
 
+@pytest.mark.parametrize("kind", sorted(Kind))
+@pytest.mark.parametrize("filled", [b"\0", b"\xff"])
+def test_a_large_message_is_held_at_most_once_more(kind: Kind, filled: bytes) -> None:
+    """Where a signature stands at the end of a message, what it signs is one copy of it."""
+    message = bytes((VERSION, kind)) + filled * (1 << 22)
+    tracemalloc.start()
+    for receive in STEPS:
+        with pytest.raises(Refused):
+            receive(message)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.25 * len(message)
+
+
 def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
     with pytest.raises(Refused, match="too long"):
         Reader(bytes((VERSION, Kind.UNMASK)) + b"\xff\xff", "somebody").places(5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 from securetm.aggregation.bfv import BfvSum
 from securetm.aggregation.ckks import CkksSum
 from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, cheapest, from_digits, to_digits
+from securetm.aggregation.sealed_key import HELLO_BYTES, listed
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
 from securetm.errors import (
     BadSetting,
     BrokenPromise,
+    Malformed,
     NoIdentity,
     NoRange,
     NotASum,
@@ -25,7 +28,7 @@ from securetm.errors import (
     Unsound,
 )
 from securetm.experiments.bench_he import bench
-from tests.homomorphic.sessions import COORDINATOR, Cupboard, Session, cohort, identity, names
+from tests.homomorphic.sessions import COORDINATOR, Cupboard, Session, cohort, identity, names, roster
 
 LAYOUT = (Block("a", (4,)),)
 BOTH = pytest.mark.parametrize("code", [BfvSum(), CkksSum()])
@@ -131,6 +134,16 @@ def test_values_that_are_not_finite_are_a_local_error_before_the_round(code: Agg
             session.seats[members[0]].round(during, terms, {"a": np.array([0.0, 1.0, broken, 2.0])})
     with pytest.raises(BrokenPromise):
         session.seats[members[0]].round(during, terms, {"a": np.zeros(5, dtype=np.int64)})
+
+
+def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
+    content = b"\xff\xff" + bytes(65_535 * (2 + HELLO_BYTES))
+    tracemalloc.start()
+    with pytest.raises(Malformed, match="longer than the roster"):
+        listed(roster(names(3)), content, HELLO_BYTES, "somebody")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 16
 
 
 def test_a_party_without_an_identity_takes_no_part() -> None:
