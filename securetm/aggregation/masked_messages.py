@@ -186,6 +186,7 @@ class Place:
 
 
 PLACE_SIZE = 2 * HASH + 4
+HELLO_SIZE, CONSENT_SIZE = 4 + PLACE_SIZE + SIGNATURE, 4 + HASH + SIGNATURE
 HEADER_SIZE = 4 + PLACE_SIZE + SALT + HASH + SIGNATURE  # of a masked vector; the vector follows
 
 

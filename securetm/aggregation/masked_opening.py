@@ -16,13 +16,16 @@ from securetm.aggregation.identities import KEY, SIGNATURE, Register
 from securetm.aggregation.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked_memory import Policy, Relayed
 from securetm.aggregation.masked_messages import (
+    CONSENT_SIZE,
     HEADER_SIZE,
+    HELLO_SIZE,
     Header,
     Kind,
     Outcome,
     Place,
     Reader,
     head,
+    longest_in_round,
     places_bytes,
     read_header,
     read_place,
@@ -110,7 +113,7 @@ class CoordinatorRound:
             self._take_masked(place, sender, message)
 
     def _take_hello(self, place: int, sender: str, message: bytes) -> None:
-        body = self._wave.signed(place, sender, message, b"", "question")
+        body = self._wave.signed(place, sender, message, "question", HELLO_SIZE)
         reader = Reader(body, sender, Kind.HELLO)
         if reader.number(2) != place:
             raise Malformed(sender, "it speaks for somebody else")
@@ -192,7 +195,7 @@ class CoordinatorRound:
     def _take_consent(self, place: int, sender: str, message: bytes) -> bytes:
         if message[:-SIGNATURE] != consent_body(place, self._outcome):
             raise Malformed(sender, "it is no signature under these survivors")
-        self._wave.signed(place, sender, message, SURVIVORS_CONTEXT, "list of survivors")
+        self._wave.signed(place, sender, message, "list of survivors", CONSENT_SIZE, SURVIVORS_CONTEXT)
         return message[-SIGNATURE:]
 
     def _end_of_consent(self) -> Sequence[Parcel]:
@@ -208,7 +211,7 @@ class CoordinatorRound:
     # ---- opening -----------------------------------------------------------------------------------------------------
 
     def _take_unmasked(self, place: int, sender: str, message: bytes) -> dict[int, int]:
-        body = self._wave.signed(place, sender, message, b"", "shares")
+        body = self._wave.signed(place, sender, message, "shares", longest_in_round(len(self._register))[0])
         reader = Reader(body, sender, Kind.UNMASKED)
         if reader.number(2) != place or read_place(reader) != self._at:
             raise Malformed(sender, "it answers something else")

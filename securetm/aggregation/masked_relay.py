@@ -20,6 +20,7 @@ from securetm.aggregation.masked_messages import (
     Reader,
     bundle_size,
     head,
+    longest_in_set_up,
     places_bytes,
     read_reveal,
     reveal_size,
@@ -90,7 +91,7 @@ class CoordinatorSetup:
     def _take_commit(self, place: int, sender: str, message: bytes) -> bytes:
         if len(message) != COMMIT_SIZE or message[:4] != head(Kind.COMMIT, place):
             raise Malformed(sender, "it is no commitment")
-        self._wave.signed(place, sender, message, b"", "commitment")
+        self._wave.signed(place, sender, message, "commitment", COMMIT_SIZE)
         return message
 
     def _send_commits(self) -> Sequence[Parcel]:
@@ -122,6 +123,8 @@ class CoordinatorSetup:
     # ---- shares ------------------------------------------------------------------------------------------------------
 
     def _take_shares(self, place: int, sender: str, message: bytes) -> Dealt:
+        if len(message) > longest_in_set_up(len(self._register), self._rounds)[0]:
+            raise Malformed(sender, "it is too long")
         body, signature = signed_parts(message, sender)
         reader = Reader(body, sender, Kind.SHARES)
         if reader.number(2) != place:
@@ -153,7 +156,7 @@ class CoordinatorSetup:
         return [dealer for dealer in self._drawn.holders(holder) if dealer in places]
 
     def _take_stored(self, place: int, sender: str, message: bytes) -> None:
-        body = self._wave.signed(place, sender, message, b"", "receipt")
+        body = self._wave.signed(place, sender, message, "receipt", longest_in_set_up(len(self._register), 1)[0])
         reader = Reader(body, sender, Kind.STORED)
         if reader.number(2) != place:
             raise Malformed(sender, "it speaks for somebody else")

@@ -8,7 +8,7 @@ from typing import Any
 
 from securetm.aggregation.identities import Register
 from securetm.aggregation.masked_messages import signed_parts
-from securetm.errors import Duplicate, TooFewParties, UnexpectedMessage
+from securetm.errors import Duplicate, Malformed, TooFewParties, UnexpectedMessage
 
 COORDINATOR = "coordinator"
 
@@ -38,8 +38,10 @@ class Wave:
             raise TooFewParties(len(self.got), len(self.register), need)
         return dict(sorted(self.got.items()))
 
-    def signed(self, place: int, sender: str, message: bytes, context: bytes, what: str) -> bytes:
-        """The signed part of a message, once the signature is checked and its sender is who it says."""
+    def signed(self, place: int, sender: str, message: bytes, what: str, most: int, context: bytes = b"") -> bytes:
+        """The signed part of a message of at most so many bytes, once its signature is checked."""
+        if len(message) > most:
+            raise Malformed(sender, "it is too long")
         body, signature = signed_parts(message, sender)
         self.register.verify(place, body, signature, context, what)
         return body

@@ -189,6 +189,8 @@ def listed(roster: Roster, content: bytes, width: int, sender: str) -> Mapping[s
     if len(content) < 2:
         raise Malformed(sender, "a list is missing")
     (count,) = struct.unpack("<H", content[:2])
+    if count > len(roster.members):
+        raise Malformed(sender, "a list is longer than the roster")
     content = sized(content[2:], count * (2 + width), sender)
     entries = [content[i : i + 2 + width] for i in range(0, len(content), 2 + width)]
     names = [member_at(roster, entry[:2], sender) for entry in entries]
