@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("tests.repeatable", "tests.skips")
+pytest_plugins = ("tests.distribution", "tests.repeatable", "tests.skips")
 
 # How long an example takes says how busy the machine is. The same examples come each time: whoever looks for new ones gives
 # `--hypothesis-profile=search`.

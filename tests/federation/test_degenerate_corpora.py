@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,15 @@ def corpora(texts: Mapping[str, list[str]]) -> dict[str, Corpus]:
     return {name: corpus.select(np.arange(len(texts[name]))) for name, corpus in made.items()}
 
 
-@pytest.mark.parametrize("profile", ["open", "iftm"])
-@pytest.mark.parametrize("parties", PARTIES)
-@pytest.mark.parametrize("form", FORMS)
+def by_turns(first: int) -> Iterator[tuple[str, str, str]]:
+    """Each form with each kind of parties under one of the two profiles: `first`, the other one, and so on."""
+    for turn, (form, parties) in enumerate(product(FORMS, PARTIES), first):
+        yield form, parties, ("open", "iftm")[turn % 2]
+
+
+@pytest.mark.parametrize(
+    ("form", "parties", "profile"), [*by_turns(0), *(pytest.param(*one, marks=pytest.mark.slow) for one in by_turns(1))]
+)
 def test_a_run_ends_in_topics_or_in_a_named_error(form: str, parties: str, profile: str, tmp_path: Path) -> None:
     listed = tmp_path / "words.txt"
     listed.write_text("\n".join(WORDS), "utf-8")

@@ -1,0 +1,48 @@
+"""Which tests go to which process when there are several: whole files, and long tests that share nothing one by one and first.
+
+A long file that comes last leaves the other processes idle. It is a plugin of pytest and tests nothing itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+APART = ("tests/leakage/test_baselines.py", "tests/test_readme.py")
+LONG = (
+    *APART,
+    "tests/federation/test_private_runs.py",
+    "tests/federation/test_resume.py",
+    "tests/leakage/test_membership.py",
+    "tests/leakage/test_empirical_epsilon_audit.py",
+    "tests/leakage/test_kept_refusals.py",
+    "tests/federation/test_degenerate_corpora.py",
+)
+
+
+def group_of(nodeid: str) -> str:
+    """Tests of one group run in one process, one after the other."""
+    file = nodeid.split("::", 1)[0]
+    return nodeid if file in APART else file
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, in the order above."""
+    place = {file: at for at, file in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.nodeid.split("::", 1)[0], len(LONG)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What hands groups out in the order in which they were collected, where whole files are asked for."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Groups(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
