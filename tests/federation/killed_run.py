@@ -20,6 +20,8 @@ from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.simulation import execute
 from securetm.plans import plan_from_tables
 
+from .coarse import coarse
+
 
 class Countdown:
     """Kills this process when it has counted to zero."""
@@ -63,7 +65,12 @@ def _forking() -> Any:
     return context
 
 
-def _run(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:
+def _run(*arguments: Any) -> None:
+    with coarse():
+        _run_until(*arguments)
+
+
+def _run_until(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:
     coordinator.SECONDS_BETWEEN_KEEPS = 0.0  # as many moments between two writes as there can be
     if mode == "begin":
         corpora = {path.stem: Corpus.load(path) for path in sorted(Path(more[0]).glob("*.npz"))}
