@@ -1,6 +1,7 @@
-"""Every plan breaks what nothing protects: a trial whose baseline holds proves nothing, so each is carried out here.
+"""Every attack breaks what nothing protects: a trial whose baseline holds proves nothing, so baselines are carried out here.
 
-The plan `full` is left out: its results are kept, and tests/leakage/test_evidence.py reads them. Attackers with models of
+Each attack is tried as the first plan has it that tries it; every trial of every plan, in the slow suite. The plan `full` is
+left out: its results are kept, and tests/leakage/test_evidence.py reads them. Attackers with models of
 their own get fewer of them here, which makes it harder for them.
 """
 
@@ -13,22 +14,52 @@ import pytest
 from securetm.leakage.audit import audit
 from securetm.leakage.plans import AuditPlan, audit_plan_names, read_audit_plan
 
-SHADOWS = 30
+FIRST, WHOLE = "quick", "full"
+PLANS = (FIRST, *(name for name in audit_plan_names() if name not in (FIRST, WHOLE)))
 
 
-def baselines_of(name: str) -> AuditPlan:
-    """The plan with each trial on its baseline alone."""
+def baselines_of(name: str, **most: int) -> AuditPlan:
+    """The plan with each trial on its baseline alone, with no more effort than that."""
     plan = read_audit_plan(name)
-    trials = tuple(replace(trial, profiles=(trial.expect_fail,), effort=_less(trial.effort)) for trial in plan.trials)
-    return replace(plan, trials=tuple(trial for place, trial in enumerate(trials) if trial not in trials[:place]), refusals=())
+    trials = [replace(one, profiles=(one.expect_fail,), effort=_less(one.effort, most)) for one in plan.trials]
+    return replace(plan, trials=tuple(one for place, one in enumerate(trials) if one not in trials[:place]), refusals=())
 
 
-def _less(effort: dict[str, int]) -> dict[str, int]:
-    return {name: min(amount, SHADOWS) if name == "shadows" else amount for name, amount in effort.items()}
+def _less(effort: dict[str, int], most: dict[str, int]) -> dict[str, int]:
+    return {name: min(amount, most.get(name, amount)) for name, amount in effort.items()}
 
 
-@pytest.mark.parametrize("name", [name for name in audit_plan_names() if name != "full"])
-def test_every_baseline_of_the_plan_is_refuted(name: str) -> None:
-    found = audit(baselines_of(name))
+def firsts() -> dict[str, AuditPlan]:
+    """Of each plan, the trials of attacks that no plan before it tries, and the first of each."""
+    met: set[str] = set()
+    found = {}
+    for name in PLANS:
+        plan, new = baselines_of(name, shadows=16), []
+        for trial in plan.trials:
+            if trial.attack not in met:
+                met.add(trial.attack)
+                new.append(trial)
+        found[name] = replace(plan, trials=tuple(new))
+    return {name: plan for name, plan in found.items() if plan.trials}
+
+
+def check_refuted(plan: AuditPlan) -> None:
+    found = audit(plan)
     assert found.findings
     assert [f"{one.attack} on {one.model}: {one.why}" for one in found.blunt] == []
+
+
+@pytest.mark.parametrize("name", firsts())
+def test_every_attack_breaks_its_baseline(name: str) -> None:
+    check_refuted(firsts()[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANS)
+def test_every_baseline_of_the_plan_is_refuted(name: str) -> None:
+    check_refuted(baselines_of(name, shadows=30))
+
+
+def test_no_attack_is_left_out() -> None:
+    tried = {trial.attack for plan in firsts().values() for trial in plan.trials}
+    assert tried == {trial.attack for name in PLANS for trial in read_audit_plan(name).trials}
