@@ -181,19 +181,32 @@ def profile(
 
 
 def ledger(
-    file: Annotated[Path, typer.Argument(help="A party's ledger; it is read and left as it is.")],
+    file: Annotated[
+        Path, typer.Argument(help="A party's ledger, or the folder of a run or of ledgers; all is read and left as it is.")
+    ],
     allow: Annotated[
         float | None, typer.Option(help="Change the party's own budget to this epsilon; an entry says so.")
     ] = None,
     html: Html = None,
     json: Json = False,
 ) -> None:
-    """Says what a party's ledger holds, and whether it is whole."""
+    """Says what a party's ledger holds, and whether it has all that files beside it remember of it."""
     from securetm.accounting.calculator import ledger as calculator
+    from securetm.errors import BadSetting
+    from securetm.federation.remembered_heads import ledgers_at, seen_beside
 
+    files = ledgers_at(file)
+    if len(files) > 1 and (allow is not None or html is not None):
+        raise BadSetting(
+            "securetm budget ledger", "FILE", str(file), f"holds {len(files)} ledgers, and --allow or --html is for one"
+        )
     if allow is not None:
-        calculator.allow(file, allow)
-    _tell(lambda progress: calculator.from_ledger(file, progress), html, json)
+        calculator.allow(files[0], allow)
+    sheets = [
+        _shown(lambda progress, one=one: calculator.from_ledger(one, progress, seen_beside(one)), html, json) for one in files
+    ]
+    if json:
+        print_json(sheets[0].record() if len(sheets) == 1 else {"ledgers": [sheet.record() for sheet in sheets]})
 
 
 def _of_shares(shares: Shares, honest: int) -> Spend:
@@ -220,6 +233,12 @@ def _of_shares(shares: Shares, honest: int) -> Spend:
 
 
 def _tell(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -> None:
+    sheet = _shown(compute, html, json)
+    if json:
+        print_json(sheet.record())
+
+
+def _shown(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -> Sheet:
     from securetm.reports.budget_page import write_page
     from securetm.reports.budget_tables import show_sheet
     from securetm.reports.terminal import results, screen
@@ -231,8 +250,7 @@ def _tell(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -
     if html is not None:
         write_page(sheet, html)
         to.print(f"Written to {html}", markup=False)
-    if json:
-        print_json(sheet.record())
+    return sheet
 
 
 class _Patient:

@@ -55,7 +55,8 @@ def run(
         float | None, typer.Option(help="Privacy budget of the run; the noise is made to last all rounds.")
     ] = None,
     ledgers: Annotated[
-        Path | None, typer.Option(help="Folder of the parties' privacy ledgers; beside the runs if not given.")
+        Path | None,
+        typer.Option(help="Folder of ledgers of the documents, for all runs; without it, a trial's budget."),
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting of a plan, as section.name=value.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; must not hold one yet.")] = None,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.corpus.contents import DIGEST, text_digest
 from securetm.corpus.corpus import Corpus, Dropped
 from securetm.corpus.keys import document_keys
 from securetm.corpus.left_out import NO_TEXT, NO_WORD
@@ -99,6 +100,7 @@ class CorpusBuilder:
         self._columns = {column: NamedColumn(column) for column in ("label", "party", "date", "person")}
         self._embeddings = array("f")
         self._width: int | None = None
+        self._texts = bytearray()
         self._documents = 0
         self._blank = bytearray()  # which documents have no text at all
         self._persons_known = False
@@ -111,6 +113,7 @@ class CorpusBuilder:
         if record.embedding is not None:
             self._embeddings.frombytes(np.ascontiguousarray(record.embedding, dtype=np.float32).tobytes())
         self._blank.append(not record.text or record.text.isspace())
+        self._texts += text_digest(record.text)
         self._waiting.extend(self._pieces(record.text))
         self._waiting.append(_DOCUMENT)
         self._documents += 1
@@ -138,6 +141,7 @@ class CorpusBuilder:
             skipped=self._documents - len(kept),
             dropped=self._dropped(kept),
             name=self._name,
+            texts=np.frombuffer(self._texts, np.uint8).reshape(-1, DIGEST)[kept],
             **self._known_of(kept),
         )
 

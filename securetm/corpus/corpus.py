@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
 
 _BLOCK = 1 << 19  # tokens that are counted at once
-COLUMNS = ("labels", "parties", "dates", "embeddings", "persons")  # one entry per document, if there at all
+COLUMNS = ("labels", "parties", "dates", "embeddings", "persons", "texts")  # one entry per document, if there at all
 _KINDS: dict[str, Any] = {
     "labels": np.str_,
     "parties": np.str_,
@@ -30,6 +30,7 @@ _KINDS: dict[str, Any] = {
     "embeddings": np.float32,
     "persons": np.int64,
     "keys": np.uint64,
+    "texts": np.uint8,
 }
 
 
@@ -65,6 +66,7 @@ class Corpus:
     embeddings: Array | None = None
     persons: Array | None = None
     people: str = ""  # which numbering `persons` belongs to: equal numbers of two numberings are two people
+    texts: Array | None = None  # 16 bytes of a digest of each document's text, where it was read from one
     name: str = ""
     skipped: int = 0  # documents without a word, left out when these were read
     dropped: tuple[Dropped, ...] = ()  # why, as far as whoever read them knows; it is not kept in a file

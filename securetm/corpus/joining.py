@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
+from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import Corpus
 from securetm.errors import RepeatedKeys, UnlikeCorpora
 
@@ -33,6 +34,7 @@ def joined(corpora: Sequence[Corpus], *, name: str = "") -> Corpus:
         embeddings=_embeddings(parts),
         persons=persons,
         people=people,
+        texts=None if all(p.texts is None for p in parts) else np.concatenate([content_digests(p) for p in parts]),
         name=name or "+".join(dict.fromkeys(p.name for p in parts if p.name)),
         skipped=sum(p.skipped for p in parts),
         dropped=tuple(one for p in parts for one in p.dropped),

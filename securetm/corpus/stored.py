@@ -21,7 +21,7 @@ from securetm.private_files import make_folder, writing
 
 VERSION = 1
 _STRINGS = ("vocabulary", "labels", "parties", "dates")
-_NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "persons")
+_NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "persons", "texts")
 
 
 def save_corpus(corpus: Corpus, path: Path) -> None:

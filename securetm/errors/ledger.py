@@ -52,6 +52,54 @@ class RunChanged(Misuse):
 
 
 @dataclass(eq=False)
+class LedgerEnded(Misuse):
+    """{path} takes no more entries: the account of its documents went on in {successor}"""
+
+    path: str
+    successor: str
+    hint = "begin a new run over these documents: it goes on from all that was spent of them"
+
+
+@dataclass(eq=False)
+class LedgersWithoutDocuments(Misuse):
+    """{folder} holds ledgers, and no list of the documents that they belong to"""
+
+    folder: str
+    hint = "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
+
+
+@dataclass(eq=False)
+class NoLedgerThere(Misuse):
+    """there is no ledger in {path}"""
+
+    path: str
+    hint = "give a ledger, the folder of a run under a profile with a budget, or a folder that was given to --ledgers"
+
+
+@dataclass(eq=False)
+class LedgerGone(Misuse):
+    """{path} is gone, and it holds what was spent of documents of this run"""
+
+    path: str
+    hint = "put it back; without it, take the budget of these documents as spent"
+
+
+@dataclass(eq=False)
+class LedgerExhausted(SecuretmError):
+    """{path} does not reach for another answer of {party}: of epsilon {epsilon:.4g}, {spent:.4g} is spent by {runs:run|runs}"""
+
+    path: str
+    party: str
+    epsilon: float
+    spent: float
+    runs: int
+    hint = (
+        "`securetm budget ledger {path}` shows what each run spent, and --allow there allows more, knowing what that gives up; "
+        "a run without --ledgers has a budget of its own, a trial's, which guards nothing across runs"
+    )
+
+
+@dataclass(eq=False)
 class LedgerTampered(SecuretmError):
     """{path} was changed from outside: {problem}"""
 
@@ -71,6 +119,17 @@ class LedgerRolledBack(SecuretmError):
     hint = (
         "it is an older copy, or was cut off or written anew: restore the copy with {seen} entries, or take the budget as spent"
     )
+
+
+@dataclass(eq=False)
+class LedgerCut(SecuretmError):
+    """{path} holds {have:entry|entries}, {fewer} fewer than {who} has seen in it"""
+
+    path: str
+    have: int
+    fewer: int
+    who: str
+    hint = "its end was cut off, or it is an older copy: restore the whole one, or take the budget as spent"
 
 
 @dataclass(eq=False)

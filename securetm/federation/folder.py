@@ -17,14 +17,15 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity
 from securetm.federation.kept_files import KEPT, bind, check
+from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import settled
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
 from securetm.private_files import check_private, private_file, private_folder
-from securetm.tables import digest, require
+from securetm.tables import require
 
-RUN, RESULT, MODEL = "run.json", "result.json", "model.safetensors"
+RUN, RESULT, MODEL, LEDGERS = "run.json", "result.json", "model.safetensors", "ledgers"
 VERSION = 1
 
 
@@ -60,12 +61,16 @@ class RunFolder:
     with_content: bool = False
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
     name: str = ""  # what the parties call the run in their ledgers: no other run has it, whatever its folder is called
-    ledgers: Path = Path()  # where the parties' ledgers lie: beside the runs, since they outlive them
+    ledgers: Path = Path()  # where the parties' ledgers lie: a trial's in the run's folder; those of documents outlive runs
 
     def ledger(self, name: str) -> Path:
-        """A party's ledger; what single words spend has one of its own, since it adds up with no document's."""
-        by_word = ".words" if self.plan.unit is Unit.WORD else ""
-        return self.ledgers / f"{self.party(name).name}{by_word}.ledger"
+        """A party's ledger."""
+        return ledger_in(self.ledgers, self.party(name).name, self.plan.unit)
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether its ledgers are the run's own: then they guard nothing across runs."""
+        return self.ledgers == self.path / LEDGERS
 
     @property
     def model(self) -> Path:
@@ -108,7 +113,7 @@ def begin(
 ) -> RunFolder:
     """Sets the stores up: each party's documents go into that party's folder and nowhere else.
 
-    Ledgers lie beside the runs, one folder for all runs over the same documents, dealt out alike.
+    A run's ledgers are a trial's, and lie in its folder; `ledgers` is a folder of those that belong to the documents.
     """
     check_free(path)
     needed = plan.make_profile().minimum_parties
@@ -117,13 +122,14 @@ def begin(
     check_answerable(plan, len(corpora))
     _check_parties(plan, corpora)
     plan = settled(plan, len(corpora), _named_unit(corpora))
-    home = (ledgers or path.resolve().parent / "ledgers" / _dealt(plan, corpora)).resolve()
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
-    folder = RunFolder(path, plan, tuple(corpora), with_content, name=name, ledgers=home)
+    folder = RunFolder(path, plan, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
+    folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
+    home = LEDGERS if folder.is_trial else str(folder.ledgers)
     pinned = {name: key.hex() for name, key in keys.items()}
-    settled_facts = {"keys": pinned, "ledgers": str(home), "name": name, "plan": plan.tables(), "digests": KEPT}
+    settled_facts = {"keys": pinned, "ledgers": home, "name": name, "plan": plan.tables(), "digests": KEPT}
     write_json(path / RUN, {**facts, **settled_facts, **left_out(corpora)})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return replace(folder, keys=keys)
@@ -143,16 +149,13 @@ def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:
     return Unit.PERSON if any(corpus.persons is not None for corpus in corpora.values()) else None
 
 
-def _dealt(plan: Plan, corpora: Mapping[str, Corpus]) -> str:
-    """A name for these documents and who holds which: the same in every run over them, whatever else is tuned."""
-    choice = plan.corpus
-    how = [
-        str(Path(choice.source).resolve()) if Path(choice.source).exists() else choice.source,
-        choice.party,
-        choice.partition,
-    ]
-    dealt = digest([*how, choice.parties, choice.alpha, plan.seed if choice.partition != "column" else 0, list(corpora)])
-    return f"{Path(choice.source).stem}-{dealt.hex()[:8]}"
+def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | None) -> Path:
+    """Where the parties' ledgers lie: those of the documents where they are asked for, else the run's own."""
+    budget = folder.plan.make_profile().budget
+    if given is None or budget is None:
+        return folder.ledgers
+    files = {name: folder.party(name).name for name in folder.members}
+    return LedgersOfDocuments(given.resolve()).home(corpora, files, budget)
 
 
 def _settled(here: Path, corpus: Corpus) -> bytes:
@@ -175,7 +178,7 @@ def reopen(path: Path) -> RunFolder:
     try:
         tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
-        name, ledgers = str(facts["name"]), Path(facts["ledgers"])
+        name, ledgers = str(facts["name"]), path / facts["ledgers"]
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
     return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys, name, ledgers)

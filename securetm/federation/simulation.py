@@ -17,17 +17,18 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
-from securetm.contracts import Answer, Budget, Unit
+from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.left_out import NOT_AGREED
 from securetm.entropy import OperatingSystem
-from securetm.errors import Interrupted
+from securetm.errors import Interrupted, LedgerExhausted, NoBudgetLeft
 from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
 from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, is_bound, result_of
 from securetm.federation.kept_files import bind_all, check
 from securetm.federation.learner import learned_in
+from securetm.federation.ledgers_of_documents import own_budget
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.soundness import check_floor
@@ -50,17 +51,24 @@ from securetm.private_files import check_private
 
 
 def federate(
-    corpora: Mapping[str, Corpus], folder: str | Path, settings: Mapping[str, Any] | None = None, *, workers: int = 1
+    corpora: Mapping[str, Corpus],
+    folder: str | Path,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    workers: int = 1,
+    ledgers: str | Path | None = None,
 ) -> dict[str, Any]:
     """Trains a federation of these parties in a new folder and says how it ended, as `securetm run --json` does.
 
     `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
     the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
     added up over its parts, and bytes are all that was sent, also for rounds that were run again; `rounds` led to the model.
+    A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     """
     plan = read_plan(None, settings or {})
     check_floor(plan, len(corpora))
-    return execute(begin(Path(folder), plan, corpora), Unwatched(), workers=workers)
+    home = None if ledgers is None else Path(ledgers)
+    return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers)
 
 
 def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str, Any]:
@@ -77,6 +85,8 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
                 own, everywhere = compare(folder, trained, make_party, worked)
             except KeyboardInterrupt as stop:
                 raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
+            except NoBudgetLeft as limit:
+                raise _exhausted(folder, limit.party) from limit
             result = _result(folder, trained, own, everywhere, worked)
         _end(folder, result)
     return result
@@ -87,6 +97,13 @@ def _end(folder: RunFolder, result: Mapping[str, Any]) -> None:
     content = json_bytes(result)
     bind_all(folder.path, {RESULT: content})
     write_bytes(folder.path / RESULT, content)
+
+
+def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
+    """The coordinator knows whose budget is at its end, and no file."""
+    path = folder.ledger(party)
+    with Ledger.read(path) as ledger:
+        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, len(ledger.histories()))
 
 
 def make_party(folder: RunFolder, name: str) -> Party:
@@ -122,16 +139,7 @@ def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:
     if budget is None:
         return ()
     path = folder.ledger(name)
-    return Ledger.open(path, name, _own_budget(path, budget)), Drawer(path.with_suffix(".others"), COMMON)
-
-
-def _own_budget(path: Path, of_the_run: Budget) -> Budget:
-    """A new ledger takes the first run's budget for its own; later plans cannot raise it, only the party can."""
-    if not path.is_file():
-        return of_the_run
-    with Ledger.read(path) as ledger:
-        own = ledger.budget
-    return replace(own, unit=of_the_run.unit)
+    return Ledger.open(path, name, own_budget(path, budget)), Drawer(path.with_suffix(".others"), COMMON)
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------
@@ -258,7 +266,14 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
     ledger = Ledger.read(folder.ledger(name))
     mine = total(ledger.spends(folder.name), ALONE * budget.delta)  # its own delta, not the ledger's
     whole = ledger.spent()
-    extra = {"per_document": _per_document(folder, name, ledger)} if budget.unit is Unit.WORD else {}
+    number, head = ledger.head
+    extra: dict[str, Any] = {
+        "trial": folder.is_trial,
+        "entries": number,
+        "head": head.hex(),
+        "countersigned": ledger.witnessed(),
+    }
+    extra |= {"per_document": _per_document(folder, name, ledger)} if budget.unit is Unit.WORD else {}
     ledger.close()
     return {
         "party": name,

@@ -146,11 +146,7 @@ class Purse:
             self.ledger.witness(count, last, signed_now)
 
     def _known(self, owner: int) -> Head | None:
-        stored = self.others.get(self._name(owner))
-        if stored is None:
-            return None
-        _, count, ledger, last = _HEAD.unpack(stored)
-        return Head(owner, ledger, count, last)
+        return remembered(self.others, self.identity.register.name(owner), owner)
 
     def _name(self, owner: int) -> str:
         return f"ledger of {self.identity.register.name(owner)}"
@@ -160,6 +156,15 @@ class Purse:
         if place >= len(register):
             raise NotInCohort(f"number {place}")
         register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, context.decode())
+
+
+def remembered(others: Cupboard, name: str, owner: int = 0) -> Head | None:
+    """The furthest that a party has seen of that party's ledger, as it keeps it."""
+    stored = others.get(f"ledger of {name}")
+    if stored is None:
+        return None
+    _, count, ledger, last = _HEAD.unpack(stored)
+    return Head(owner, ledger, count, last)
 
 
 def head_of(signed: bytes) -> Head:

@@ -79,7 +79,7 @@ class Demonstrations:
         record = None
         if canaries:
             documents, record = with_canaries(documents, canaries, plan.seed, plan.vocabulary.public_words())
-        folder = begin(self.place / name, plan, documents, with_content=True, ledgers=self.place / "ledgers" / name)
+        folder = begin(self.place / name, plan, documents, with_content=True)
         if record is not None:
             keep_record(record, folder.path)
         train(folder, self.stages, **lies.roles(folder))

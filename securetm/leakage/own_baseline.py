@@ -64,7 +64,7 @@ def baseline_of(given: RunFolder, profile: str, runs: Demonstrations) -> RunFold
     if name not in runs.made:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
         documents = {one: Corpus.load(_documents(given, one)) for one in given.members}
-        folder = begin(runs.place / name, plan, documents, with_content=True, ledgers=runs.place / "ledgers" / name)
+        folder = begin(runs.place / name, plan, documents, with_content=True)
         train(folder, runs.stages)
         runs.made[name] = folder
     return runs.made[name]

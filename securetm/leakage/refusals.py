@@ -85,7 +85,7 @@ def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _A
     each = f"{counted(tried.each, 'document')} of each of {len(corpora)} parties {tried.where}"
     attempt = f"{each}, {documents} in a sum over {tried.left} of them"
     minimum, by, reason = plan.make_profile().minimum_documents, "", ""
-    folder = begin(place, plan, corpora, with_content=True, ledgers=place / "ledgers")
+    folder = begin(place, plan, corpora, with_content=True)
     try:
         train(folder, stages)
     except PartyRefused as refused:

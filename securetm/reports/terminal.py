@@ -143,10 +143,21 @@ def spending(result: Mapping[str, Any]) -> Table:
         figures = (f"{spent[name]:.3f}" for name in ("epsilon", "budget", "all_runs"))
         whole = _of_documents(spent["per_document"]) if by_word else ()
         table.add_row(escape(spent["party"]), *figures, *whole, spent["accountant"])
-    table.caption = f"Kept for all runs over these documents: {escape(first['ledger'])} and beside it."
+    table.caption = _whose(first)
     table.caption += f" {_ONE_WORD}" if by_word else ""
     table.caption_justify = "left"
     return table
+
+
+def _whose(spent: Mapping[str, Any]) -> str:
+    """Whose budget it was: a trial's, or that of the documents, whatever is run over them."""
+    beside = f"{escape(spent['ledger'])} and beside it."
+    if not spent.get("trial"):  # a run of an earlier version says nothing of it, and its ledgers outlive it
+        return f"Kept for all runs over these documents: {beside}"
+    return (
+        f"A trial's budget, which guards nothing across runs: {beside} With --ledgers FOLDER the budget belongs to the "
+        "documents, and what all runs spend of them adds up there."
+    )
 
 
 _WHOLE = ("its median document", "its 95 % document")

@@ -38,6 +38,18 @@ def said(ledger: Path) -> str:
     return told.out + told.err
 
 
+def test_a_folder_shows_the_ledgers_in_it(finished: RunFolder, tmp_path: Path) -> None:
+    whole = securetm("budget", "ledger", str(finished.path), "--json").json["ledgers"]
+    assert [one["ledger"]["party"] for one in whole] == list(finished.members)
+    assert whole[0]["ledger"]["compared_with"] == ["02-south", "03-west", "04-east", "05-centre", "the run's own record"]
+    assert len(securetm("budget", "ledger", str(finished.ledgers), "--json").json["ledgers"]) == 5
+    refused = securetm("budget", "ledger", str(finished.path), "--allow", "9")
+    assert (refused.code, refused.out) == (2, "")
+    empty = securetm("budget", "ledger", str(tmp_path))
+    assert empty.code == 2
+    assert "--ledgers" in empty.err
+
+
 def test_a_ledger_whose_end_is_cut_off_is_not_called_whole(finished: RunFolder) -> None:
     """Those who cut it off cut the signatures in it off, too; the other parties' files and the run's record still know."""
     path = finished.ledger("north")

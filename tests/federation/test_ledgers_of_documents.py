@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
+from securetm.accounting.calculator.ledger import allow
+from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.errors import LedgerEnded, LedgerGone, LedgersWithoutDocuments
+from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.simulation import make_party
 from securetm.federation.sources import corpora_of
 from securetm.plans import Plan
@@ -106,7 +110,7 @@ def test_nothing_but_the_documents_decides_what_is_left(what: str, tmp_path: Pat
     third = begun(tmp_path / "three", plan_over(source, tmp_path), home)
     assert min(spent(third).values()) > before
     if what in ("seed", "another partition"):
-        with pytest.raises(Exception, match="went on"):  # the first run's documents have another ledger now
+        with pytest.raises(LedgerEnded, match="went on"):  # the first run's documents have another ledger now
             spend(first, each=1)
 
 
@@ -128,3 +132,67 @@ def test_the_folder_tells_no_document(tmp_path: Path) -> None:
         assert stat.S_IMODE(index.stat().st_mode) == 0o600
         kept.append(index.read_bytes())
     assert "river" not in repr(kept)
+
+
+def test_a_run_that_was_begun_first_spends_no_more_once_its_documents_have_another_ledger(tmp_path: Path) -> None:
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    first = begun(tmp_path / "one", plan_over(source, tmp_path), home)  # it has not spent yet
+    second = begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
+    with pytest.raises(LedgerEnded):
+        spend(first, each=1)
+    spend(second, each=1)
+
+
+def test_what_is_brought_over_is_the_most_that_any_document_spent(tmp_path: Path) -> None:
+    """Under the least budget."""
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
+    spend(first, **{"party-1": 1, "party-2": 5})
+    allow(first.ledger("party-3"), 2.0)
+    second = begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
+    for name in second.members:
+        with Ledger.read(second.ledger(name)) as ledger:
+            assert [(account.run, account.answers.total()) for account in ledger.histories()] == [(first.name, 5)]
+            assert ledger.budget.epsilon == 2.0
+            assert (ledger.owner, ledger.ended) == (name, "")
+
+
+def test_a_ledger_that_is_gone_is_no_ledger_that_spent_nothing(tmp_path: Path) -> None:
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
+    for path in first.ledgers.glob("01-*"):
+        path.unlink()
+    with pytest.raises(LedgerGone, match=r"01-party-1\.ledger"):
+        begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
+    (home / "documents.sqlite").unlink()
+    with pytest.raises(LedgersWithoutDocuments):
+        begun(tmp_path / "three", plan_over(source, tmp_path), home)
+
+
+def test_copies_and_new_documents_stay_where_their_ledgers_are(tmp_path: Path) -> None:
+    """One document with two parties has two ledgers, and begins no third one in the next run."""
+    home, plan = tmp_path / "ledgers", plan_over(written(tmp_path / "notes.jsonl"), tmp_path)
+    parts = {name: texts(FIVE[name], 20, n) for n, name in enumerate(FIVE)}
+    shared = {name: Corpus.from_strings([*own, "city people market street"], name=name) for name, own in parts.items()}
+    first = begun(tmp_path / "one", plan, home, shared)
+    spend(first, each=2)
+    more = {
+        name: Corpus.from_strings([*own, "city people market street", "boat trial"], name=name) for name, own in parts.items()
+    }
+    second = begun(tmp_path / "two", plan, home, more)
+    assert second.ledgers == first.ledgers
+    assert min(spent(second).values()) > 0
+
+
+def test_a_run_without_a_budget_leaves_no_ledgers(tmp_path: Path) -> None:
+    plan = replace(plan_over(written(tmp_path / "notes.jsonl"), tmp_path), profile="open")
+    folder = begun(tmp_path / "one", plan, tmp_path / "ledgers")
+    assert folder.is_trial
+    assert not (tmp_path / "ledgers").exists()
+
+
+def test_a_trial_moves_with_its_folder(tmp_path: Path) -> None:
+    plan = plan_over(written(tmp_path / "notes.jsonl"), tmp_path)
+    spend(begun(tmp_path / "one", plan), each=2)
+    (tmp_path / "one").rename(tmp_path / "moved")
+    assert min(spent(reopen(tmp_path / "moved")).values()) > 0

@@ -19,7 +19,7 @@ from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, DeltaTooLarge, NoBudgetLeft, NoPersons, VocabularyNotAllowed
+from securetm.errors import BadSetting, DeltaTooLarge, LedgerExhausted, NoPersons, VocabularyNotAllowed
 from securetm.federation import wire
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.simulation import execute
@@ -36,7 +36,7 @@ PRIVATE = ("dp-local", "dp-distributed", "dp-central")
 
 def ran(folder: Path, profile: str, corpora: Mapping[str, Corpus], *, record: bool = False, **more: Any) -> Any:
     plan = private_plan(folder, profile, **more)
-    made = begin(folder / "run", plan, corpora, with_content=record)
+    made = begin(folder / "run", plan, corpora, with_content=record, ledgers=folder / "ledgers")
     return made, execute(made, Unwatched())
 
 
@@ -190,7 +190,7 @@ def test_training_stops_before_the_round_that_would_exceed_the_budget(five: Mapp
 def test_the_next_run_over_the_same_documents_finds_the_budget_spent(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
     plan = private_plan(tmp_path, "dp-local", privacy__epsilon=3.0)
-    result = execute(begin(tmp_path / "another", plan, five), Unwatched())
+    result = execute(begin(tmp_path / "another", plan, five, ledgers=tmp_path / "ledgers"), Unwatched())
     assert (result["rounds"], result["stopped"]) == (0, "budget")
     assert all(spent["epsilon"] == 0 and 2.7 < spent["all_runs"] <= 3.0 for spent in result["spent"])
 
@@ -198,7 +198,7 @@ def test_the_next_run_over_the_same_documents_finds_the_budget_spent(five: Mappi
 def test_a_later_plan_cannot_raise_the_budget_of_a_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
     plan = private_plan(tmp_path, "dp-local", privacy__epsilon=6.0, privacy__noise=1.0)
-    result = execute(begin(tmp_path / "another", plan, five), Unwatched())
+    result = execute(begin(tmp_path / "another", plan, five, ledgers=tmp_path / "ledgers"), Unwatched())
     assert result["rounds"] == 0
     assert all(spent["all_runs"] <= 3.0 for spent in result["spent"])
 
@@ -240,9 +240,12 @@ def test_a_budget_takes_no_gpu(tmp_path: Path) -> None:
 
 def test_where_no_budget_is_left_for_words_the_run_says_so(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     ran(tmp_path, "dp-central", five, privacy__epsilon=3.0)
-    folder = begin(tmp_path / "another", small_plan(profile="dp-local", privacy__epsilon=3.0), five)
-    with pytest.raises(NoBudgetLeft):
+    plan = small_plan(profile="dp-local", privacy__epsilon=3.0)
+    folder = begin(tmp_path / "another", plan, five, ledgers=tmp_path / "ledgers")
+    with pytest.raises(LedgerExhausted) as told:
         execute(folder, Unwatched())
+    assert str(folder.ledger("north")) in str(told.value)
+    assert "--ledgers" in told.value.advice()
 
 
 @pytest.mark.parametrize("changed", [{"noise": 0.1}, {"rate": 0.9}, {"epsilon": 80.0}, {"unit": "person"}])

@@ -211,7 +211,7 @@ def test_no_links_make_a_fork_a_continuation(five: Mapping[str, Corpus], tmp_pat
 
 
 def finished(folder: Path, plan: Plan, corpora: Mapping[str, Corpus]) -> RunFolder:
-    made = begin(folder, plan, corpora)
+    made = begin(folder, plan, corpora, ledgers=folder.parent / "ledgers")
     execute(made, Unwatched())
     return made
 
@@ -231,6 +231,10 @@ def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
         beside.unlink()
     if what == "an older copy":
         shutil.copy(tmp_path / "old", ledger)
+    else:
+        budget = plan.make_profile().budget
+        assert budget is not None
+        Ledger.open(ledger, "north", budget).close()
     with pytest.raises(error):
         finished(tmp_path / "three", plan, five)
 

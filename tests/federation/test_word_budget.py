@@ -59,7 +59,7 @@ def plan_of(folder: Path, profile: str = "iftm", **more: Any) -> Any:
 
 
 def ran(folder: Path, name: str, plan: Any, corpora: Mapping[str, Corpus]) -> tuple[RunFolder, dict[str, Any]]:
-    made = begin(folder / name, plan, corpora)
+    made = begin(folder / name, plan, corpora, ledgers=folder / "ledgers")
     return made, execute(made, Unwatched())
 
 

@@ -40,7 +40,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], words: Path, profile: str) 
         "training": {"rounds": 2, "held_out": 0.1},
         "vocabulary": {"source": "file", "file": str(words)},
     }
-    folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True, ledgers=place / "ledgers")
+    folder = begin(place / profile, plan_from_tables(tables, "a test"), parties, with_content=True)
     train(folder, Unwatched())
     return folder
 

@@ -48,7 +48,7 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
         "training": {"rounds": 1, "held_out": 0.1},
         "vocabulary": {"source": "file", "file": str(words)},
     }
-    folder = begin(place / "run", plan_from_tables(tables, "a test"), parties, with_content=True, ledgers=place / "ledgers")
+    folder = begin(place / "run", plan_from_tables(tables, "a test"), parties, with_content=True)
     train(folder, Unwatched())
     return folder
 

@@ -75,7 +75,7 @@ def _run(
         "vocabulary": {"source": "file", "file": str(words)},
         **sections,
     }
-    folder = begin(path, plan_from_tables(tables, "a test"), parties, with_content=True, ledgers=path.parent / "ledgers")
+    folder = begin(path, plan_from_tables(tables, "a test"), parties, with_content=True)
     train(folder, Unwatched())
     return folder
 

@@ -69,7 +69,7 @@ class Made:
             "vocabulary": {"source": "file", "file": str(self.place / "words.txt")},
         }
         path, plan = self.place / f"{profile}-{model}", plan_from_tables(tables, "a test")
-        folder = begin(path, plan, self.parties, with_content=True, ledgers=self.place / "ledgers" / path.name)
+        folder = begin(path, plan, self.parties, with_content=True)
         train(folder, Unwatched())
         return folder
 

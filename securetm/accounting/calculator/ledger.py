@@ -5,6 +5,7 @@ Whoever may read the ledger runs it; opening checks the chain, so a ledger that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from securetm.accounting.calculator.statement import (
     Table,
     counted,
     downward,
+    listed,
     named,
     sentence,
     sentence_large,
@@ -34,6 +36,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT, Accounts
 from securetm.accounting.ledger.chain import Entry
 from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.ledger.ledger import Seen
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
@@ -49,9 +52,12 @@ def allow(path: Path, epsilon: float) -> None:
     Ledger.open(path, owner, replace(budget, epsilon=epsilon), corpus).close()
 
 
-def from_ledger(path: Path, progress: Progress) -> Sheet:
-    """The sheet of one ledger."""
+def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sheet:
+    """The sheet of one ledger, compared with what others have seen of it: one that falls short of it is refused by name."""
     with Ledger.read(path) as ledger:
+        for one in seen:
+            ledger.check_seen(one)
+        compared = _compared(seen, *ledger.last_witnessed(), ledger.head[0])
         entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
         budget, number, head, witnessed = ledger.budget, *ledger.head, ledger.witnessed()
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
@@ -62,11 +68,12 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         "entries": number,
         "head": head.hex(),
         "countersigned": witnessed,
+        "compared_with": [one.who for one in seen],
         "budget": budget.epsilon,
         "left": budget.epsilon - spent.epsilon,
     }
     return Sheet(
-        title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, whole and unbroken",
+        title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, in an unbroken chain",
         epsilon=spent.epsilon,
         delta=spent.delta,
         unit=unit,
@@ -79,17 +86,26 @@ def from_ledger(path: Path, progress: Progress) -> Sheet:
         warnings=tuple(
             filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)))
         ),
-        notes=(replaced(spent.epsilon, spent.delta, unit), f"{_CUT} Peers who countersigned the present one: {witnessed}."),
+        notes=(replaced(spent.epsilon, spent.delta, unit), compared),
         tables=(_state(spent, budget.epsilon, unit), _runs(runs, unit)) if runs else (_state(spent, budget.epsilon, unit),),
         plots=_by_answer(entries, unit, progress),
         found={"ledger": told, "runs": [_told(run) for run in runs]},
     )
 
 
-_CUT = (
-    "The chain shows a ledger that was changed; that its last entries were cut off, only the peers who countersigned a "
-    "later head can show."
-)
+def _compared(seen: Sequence[Seen], latest: int, signers: int, number: int) -> str:
+    """What was checked, and what was not: a chain alone cannot show that its end is gone."""
+    chain = (
+        "The chain shows a ledger that was changed. That its last entries were cut off, only who has seen more of it can show: "
+    )
+    beside = (
+        f"it has all that {listed(tuple(one.who for one in seen))} saw of it."
+        if seen
+        else "nobody's memory of it lies beside it."
+    )
+    signed = f"Peers who countersigned the present head: {signers if latest == number else 0}."
+    behind = f" Entries since the latest head that peers countersigned: {number - latest}." if 0 < latest < number else ""
+    return f"{chain}{beside} {signed}{behind}"
 
 
 def _promise(unit: str, whose: str) -> Promise:

@@ -15,7 +15,7 @@ from securetm.accounting.ledger.filter import ALONE, Cost, Orders, cost_of, filt
 from securetm.accounting.spends import Spend, event_as_text, event_from_text
 from securetm.contracts import Budget, Unit
 
-OPENED, BUDGET, SPENT = "opened", "budget", "spent"
+OPENED, BUDGET, SPENT, ENDED = "opened", "budget", "spent", "ended"
 
 as_text = lru_cache(maxsize=256)(event_as_text)
 _from_text = lru_cache(maxsize=256)(event_from_text)
@@ -44,6 +44,7 @@ class Accounts:
         self.owner = self.corpus = ""
         self.budget = Budget(Unit.DOCUMENT, 0.0, 0.0)
         self.orders: Orders = ()
+        self.ended = ""  # where its documents' account goes on, once nothing more is entered here
         self.runs: dict[str, RunAccount] = {}
         self._cost = nothing(())  # of all entries of all runs, for the filter
         self._ahead: Counter[Spend] = Counter()  # answers that fit one run, all together, on top of what it gave
@@ -123,6 +124,9 @@ class Accounts:
         self._ahead.clear()
         self._beyond.clear()
 
+    def _end(self, content: Content) -> None:
+        self.ended = str(content["successor"])
+
     def _spent(self, content: Content) -> None:
         kind = Spend(_from_text(content["event"]), content["slack"])
         count = int(content["count"])
@@ -141,4 +145,4 @@ def _account_of(content: Content) -> RunAccount:
     return RunAccount(content["run"], str(about.get("profile", "")), str(about.get("digest", "")), str(content["time"]))
 
 
-_TAKEN = {OPENED: Accounts._opened, BUDGET: Accounts._set_budget, SPENT: Accounts._spent}
+_TAKEN = {OPENED: Accounts._opened, BUDGET: Accounts._set_budget, SPENT: Accounts._spent, ENDED: Accounts._end}

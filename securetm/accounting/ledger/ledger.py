@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from securetm.accounting.composition import Total, total
-from securetm.accounting.ledger.accounts import BUDGET, OPENED, SPENT, Accounts, as_text
+from securetm.accounting.ledger.accounts import BUDGET, ENDED, OPENED, SPENT, Accounts, RunAccount, as_text
 from securetm.accounting.ledger.chain import Content, Entry
 from securetm.accounting.ledger.file import VERSION, LedgerFile
 from securetm.accounting.ledger.filter import ALONE, orders_for
@@ -23,7 +23,10 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Budget
 from securetm.errors import (
     BudgetExhausted,
+    LedgerCut,
+    LedgerEnded,
     LedgerOfAnother,
+    LedgerReplaced,
     LedgerRolledBack,
     LedgerTampered,
     RunChanged,
@@ -47,6 +50,16 @@ class RunSpent:
     entries: int
     answers: int
     total: Total
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What somebody remembers of a ledger: its head after so many entries, and which ledger it was, where that is known."""
+
+    who: str
+    number: int
+    head: bytes
+    ledger: bytes = b""
 
 
 class Ledger:
@@ -96,6 +109,12 @@ class Ledger:
         return self._accounts.budget
 
     @property
+    def ended(self) -> str:
+        """Where its documents' account goes on; nothing while it does so here."""
+        self._catch_up()
+        return self._accounts.ended
+
+    @property
     def identity(self) -> bytes:
         """Which ledger this is: the digest of its opening, which no other ledger has."""
         opened = self._file.head_at(1)
@@ -128,6 +147,14 @@ class Ledger:
             self._append(run, spend, about)
         self._catch_up()
 
+    def end(self, successor: str) -> None:
+        """Nothing more is entered here: the account of its documents goes on elsewhere, with all that was entered so far."""
+        with self._file.appending():
+            self._catch_up()
+            if not self.ended:
+                self._file.append({"kind": ENDED, "successor": successor, "time": _now()})
+        self._catch_up()
+
     # ---- what was spent
 
     def spent(self) -> Total:
@@ -147,6 +174,11 @@ class Ledger:
         self._catch_up()
         account = self._accounts.runs.get(run)
         return tuple(account.spends()) if account else ()
+
+    def histories(self) -> tuple[RunAccount, ...]:
+        """What each run gave, in the order they began."""
+        self._catch_up()
+        return tuple(self._accounts.runs.values())
 
     def runs(self) -> list[RunSpent]:
         """Every run in the order they began; each total is at the share of delta that a single run has."""
@@ -189,6 +221,20 @@ class Ledger:
         """How many peers countersigned the present head."""
         present = self.head
         return sum((number, head) == present for _, number, head, _ in self._file.witnesses())
+
+    def last_witnessed(self) -> tuple[int, int]:
+        """The latest entry that peers countersigned, and how many of them did."""
+        numbers = [number for _, number, _, _ in self._file.witnesses()]
+        return max(numbers, default=0), numbers.count(max(numbers, default=0))
+
+    def check_seen(self, seen: Seen) -> None:
+        """Refuses a ledger that has fewer entries than somebody saw in it, or other ones."""
+        self._catch_up()
+        if seen.ledger not in (b"", self.identity):
+            raise LedgerReplaced(self.owner, seen.who)
+        if (have := self._file.number) < seen.number:
+            raise LedgerCut(str(self._file.path), have, seen.number - have, seen.who)
+        self.check_against(seen.number, seen.head)
 
     def check_against(self, number: int, head: bytes) -> None:
         """Refuses a ledger that lacks the entries to which peers signed this head."""
@@ -245,6 +291,8 @@ class Ledger:
         raise BudgetExhausted(run, planned, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
 
     def _append(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
+        if self.ended:
+            raise LedgerEnded(str(self._file.path), self.ended)
         unit = self.budget.unit.value
         if about.get("unit", unit) != unit:
             raise UnitsDiffer(str(self._file.path), unit, str(about["unit"]))

@@ -1,0 +1,52 @@
+"""One ledger in the place of several: documents that had different ones come together, and their account goes on in one.
+
+It holds at least what each of the former ones holds, so that no document's spend is lost. It knows no document.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from securetm.accounting.ledger.accounts import RunAccount
+from securetm.accounting.ledger.ledger import Ledger
+from securetm.accounting.spends import Spend
+from securetm.contracts import Budget
+from securetm.errors import UnitsDiffer
+
+
+def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
+    """Ends the sources, and begins a ledger with the most that any of them holds of each run, under the least of their budgets.
+
+    A document was in one of them. So what is true of its answers by the new ledger is true by its own, which holds no more.
+    """
+    ended = [_ended(source, path) for source in sources]
+    budgets = [budget for budget, _ in ended]
+    for source, budget in zip(sources, budgets, strict=True):
+        if budget.unit is not budgets[0].unit:
+            raise UnitsDiffer(str(source), budget.unit.value, budgets[0].unit.value)
+    least = Budget(budgets[0].unit, min(one.epsilon for one in budgets), min(one.delta for one in budgets))
+    with Ledger.open(path, owner, least) as ledger:
+        for account in _most(ended):
+            about = {"profile": account.profile, "digest": account.digest, "unit": least.unit.value, "question": "earlier"}
+            for spend in account.spends():
+                ledger.record(account.run, spend, about)
+
+
+def _ended(source: Path, successor: Path) -> tuple[Budget, tuple[RunAccount, ...]]:
+    with Ledger.read(source) as ledger:
+        owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
+    with Ledger.open(source, owner, budget, corpus) as ledger:  # whoever still spends from it is refused from here on
+        ledger.end(str(successor))
+        return ledger.budget, ledger.histories()
+
+
+def _most(ended: Sequence[tuple[Budget, tuple[RunAccount, ...]]]) -> list[RunAccount]:
+    merged: dict[str, RunAccount] = {}
+    for _, histories in ended:
+        for account in histories:
+            before = merged.get(account.run, replace(account, answers=Counter[Spend]()))
+            merged[account.run] = replace(before, answers=before.answers | account.answers)
+    return list(merged.values())

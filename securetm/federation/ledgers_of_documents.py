@@ -1,0 +1,177 @@
+"""A folder of ledgers that belong to documents: which of them holds what was spent of each, wherever it is dealt to.
+
+Documents are known by keyed digests of what they say. Ledgers lie in numbered generations, one for each way in which documents
+lay together. Where they come together in another way, a new generation begins with the most that any of them spent.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.continuing import continue_from
+from securetm.contracts import Budget, Unit
+from securetm.corpus.contents import DIGEST, content_digests
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.errors import DamagedStore, LedgerGone, LedgersWithoutDocuments
+from securetm.private_files import check_database, private_file, private_folder
+
+INDEX, LOCK = "documents.sqlite", "lock"
+_KEY = 32
+_TABLES = """
+CREATE TABLE IF NOT EXISTS secret (value BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS documents (digest BLOB NOT NULL, generation INTEGER NOT NULL, party TEXT NOT NULL,
+  PRIMARY KEY (digest, generation, party)) WITHOUT ROWID;
+CREATE TEMP TABLE given (digest BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+_KINDS = (".ledger", ".words.ledger")
+Place = tuple[int, str]  # the generation, and the party's file in it
+Found = Mapping[str, Mapping[bytes, frozenset[Place]]]  # of each party's documents that have ledgers: where these lie
+
+
+@dataclass(frozen=True)
+class LedgersOfDocuments:
+    """One folder; all runs over the same documents, or some of them, spend from the ledgers in it."""
+
+    folder: Path
+
+    def home(self, corpora: Mapping[str, Corpus], file_of: Mapping[str, str], budget: Budget) -> Path:
+        """Where the ledgers of parties with these documents lie, once they hold all that was ever spent of them.
+
+        They are made now: a run that is begun and has not spent yet is not overlooked by the next one.
+        """
+        private_folder(self.folder)
+        if not (self.folder / INDEX).is_file() and any(self.folder.rglob("*.ledger")):
+            raise LedgersWithoutDocuments(str(self.folder))
+        with self._alone(), self._index() as index:
+            key = _secret(index)
+            held = {name: _keyed(key, corpus) for name, corpus in corpora.items()}
+            found = {name: _places(index, digests) for name, digests in held.items()}
+            self._check_there(found)
+            generation = self._unchanged(found, file_of)
+            if generation is None:
+                generation = self._begun(found, file_of)
+            for name, file in file_of.items():
+                path = ledger_in(self._at(generation), file, budget.unit)
+                Ledger.open(path, name, own_budget(path, budget)).close()
+            _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
+        return self._at(generation)
+
+    def _unchanged(self, found: Found, file_of: Mapping[str, str]) -> int | None:
+        """The generation in which every document that has a ledger lies with the party that it lies with now."""
+        generations = {generation for known in found.values() for places in known.values() for generation, _ in places}
+        if len(generations) != 1:
+            return None
+        (generation,) = generations
+        moved = any((generation, file_of[name]) not in places for name, known in found.items() for places in known.values())
+        return None if moved or any(map(_ended, self._at(generation).glob("*.ledger"))) else generation
+
+    def _begun(self, found: Found, file_of: Mapping[str, str]) -> int:
+        """A generation in which each party's ledger goes on from all that its documents had."""
+        generation = 1 + max((int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()), default=0)
+        private_folder(self._at(generation))
+        for name, known in found.items():
+            places = sorted({place for held in known.values() for place in held})
+            for kind in _KINDS:
+                sources = [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
+                if sources:
+                    continue_from(sources, self._at(generation) / f"{file_of[name]}{kind}", name)
+        return generation
+
+    def _check_there(self, found: Found) -> None:
+        """Documents that have spent from a ledger which is gone have not spent nothing."""
+        for generation, file in {place for known in found.values() for places in known.values() for place in places}:
+            if not any((self._at(generation) / f"{file}{kind}").is_file() for kind in _KINDS):
+                raise LedgerGone(str(self._at(generation) / f"{file}{_KINDS[0]}"))
+
+    def _at(self, generation: int) -> Path:
+        return self.folder / f"{generation:04d}"
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Two runs that begin at once would both find what neither has entered yet."""
+        private_file(self.folder / LOCK)
+        with (self.folder / LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _index(self) -> Iterator[sqlite3.Connection]:
+        """Everything that is entered is there afterwards, or nothing."""
+        path = self.folder / INDEX
+        private_file(path)
+        check_database(path)
+        opened = sqlite3.connect(path, isolation_level=None)
+        try:
+            opened.executescript(_TABLES)
+            opened.execute("BEGIN IMMEDIATE")
+            yield opened
+            opened.execute("COMMIT")
+        except sqlite3.Error as problem:
+            raise DamagedStore(str(path), str(problem)) from problem
+        finally:
+            opened.close()
+
+
+def ledger_in(folder: Path, file: str, unit: Unit) -> Path:
+    """A party's ledger; what single words spend has one of its own, since it adds up with no document's."""
+    return folder / f"{file}{_KINDS[unit is Unit.WORD]}"
+
+
+def own_budget(path: Path, of_the_run: Budget) -> Budget:
+    """A new ledger takes the first run's budget for its own; later plans cannot raise it, only the party can."""
+    if not path.is_file():
+        return of_the_run
+    with Ledger.read(path) as ledger:
+        own = ledger.budget
+    return replace(own, unit=of_the_run.unit)
+
+
+def _ended(path: Path) -> bool:
+    with Ledger.read(path) as ledger:
+        return bool(ledger.ended)
+
+
+def _secret(index: sqlite3.Connection) -> bytes:
+    """What keeps digests from being found by trying texts; it is as secret as the documents, and lies where the digests lie."""
+    kept = index.execute("SELECT value FROM secret").fetchone()
+    if kept is None:
+        kept = (OperatingSystem().bytes(_KEY),)
+        index.execute("INSERT INTO secret VALUES (?)", kept)
+    return bytes(kept[0])
+
+
+def _keyed(key: bytes, corpus: Corpus) -> list[bytes]:
+    plain = content_digests(corpus).tobytes()
+    each = (plain[at : at + DIGEST] for at in range(0, len(plain), DIGEST))
+    return [hashlib.blake2b(one, key=key, digest_size=DIGEST).digest() for one in each]
+
+
+def _places(index: sqlite3.Connection, digests: Sequence[bytes]) -> dict[bytes, frozenset[Place]]:
+    """Where the ledgers of these documents lie. Copies have one digest, and may have several."""
+    _give(index, digests)
+    found: dict[bytes, set[Place]] = {}
+    for digest, generation, party in index.execute("SELECT digest, generation, party FROM documents NATURAL JOIN given"):
+        found.setdefault(digest, set()).add((generation, party))
+    return {digest: frozenset(places) for digest, places in found.items()}
+
+
+def _enter(index: sqlite3.Connection, held: Mapping[str, Sequence[bytes]], generation: int) -> None:
+    """These documents have their ledgers in this generation now, and nowhere else: it holds all that the others held."""
+    _give(index, [digest for digests in held.values() for digest in digests])
+    index.execute("DELETE FROM documents WHERE generation != ? AND digest IN (SELECT digest FROM given)", (generation,))
+    for file, digests in held.items():
+        rows = ((digest, generation, file) for digest in digests)
+        index.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", rows)
+
+
+def _give(index: sqlite3.Connection, digests: Sequence[bytes]) -> None:
+    index.execute("DELETE FROM given")
+    index.executemany("INSERT OR IGNORE INTO given VALUES (?)", ((digest,) for digest in digests))

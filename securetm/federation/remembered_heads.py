@@ -1,0 +1,63 @@
+"""Which ledgers lie in a folder, of a run or of documents, and what files beside a ledger remember of it. It changes none.
+
+The parties of a simulation lie on one machine, and so does the memory of each. In a real federation others have it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.ledger import Seen
+from securetm.errors import NoLedgerThere
+from securetm.federation.folder import RESULT, RUN, reopen
+from securetm.federation.store import COMMON, Drawer, read_json
+from securetm.federation.witness import remembered
+
+
+def ledgers_at(path: Path) -> list[Path]:
+    """The ledger itself; those of a run's parties; or all in a folder of ledgers."""
+    if not path.is_dir():
+        return [path]
+    if (path / RUN).is_file():
+        folder = reopen(path)
+        found = [folder.ledger(name) for name in folder.members]
+    else:
+        found = sorted(path.rglob("*.ledger"))
+    there = [one for one in found if one.is_file()]
+    if not there:
+        raise NoLedgerThere(str(path))
+    return there
+
+
+def seen_beside(path: Path) -> tuple[Seen, ...]:
+    """What the other parties' files in the same folder and the record of the run say of that ledger."""
+    with Ledger.read(path) as ledger:
+        owner = ledger.owner
+    own = path.with_suffix(".others")
+    memories = [_of(memory, owner) for memory in sorted(path.parent.glob("*.others")) if memory != own]
+    return tuple(seen for seen in (*memories, _recorded(path, owner)) if seen is not None)
+
+
+def _of(memory: Path, owner: str) -> Seen | None:
+    with tempfile.TemporaryDirectory() as place:  # a copy: whoever opens SQLite's file writes beside it
+        copy = Path(place) / memory.name
+        for end in ("", "-wal"):
+            if (there := memory.with_name(memory.name + end)).is_file():
+                shutil.copyfile(there, copy.with_name(copy.name + end))
+                copy.with_name(copy.name + end).chmod(0o600)
+        drawer = Drawer(copy, COMMON)
+        head = remembered(drawer, owner)
+        drawer.close()
+    return Seen(memory.stem, head.count, head.last, head.ledger) if head else None
+
+
+def _recorded(path: Path, owner: str) -> Seen | None:
+    """What the run that a trial's ledger belongs to has written down at its end."""
+    result = path.parent.parent / RESULT
+    if not result.is_file():
+        return None
+    spent = [one for one in read_json(result).get("spent", ()) if one["party"] == owner and "head" in one]
+    return Seen("the run's own record", int(spent[0]["entries"]), bytes.fromhex(spent[0]["head"])) if spent else None
