@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from securetm.contracts import Documents
-from securetm.corpus.corpus import Corpus
+from securetm.corpus.contents import content_digests
+from securetm.corpus.corpus import NO_ORDER, Corpus
 from securetm.corpus.keys import document_keys, mixed
+from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadCell, BadSetting, IncompleteColumn, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
 
@@ -242,3 +245,27 @@ def test_keys_are_lasting_and_distinct() -> None:
 
 
 KNOWN = [17281447791279318202, 7748202820349940484]
+
+
+def test_a_document_is_known_by_its_text_however_it_was_read(tmp_path: Path) -> None:
+    said = ["Wings beat.  Feathers fall!", "Horses run"]
+    one = Corpus.from_strings(said, name="one")
+    other = Corpus.from_strings(["horses  RUN", said[0].lower()], name="other", tokeniser=Tokeniser(min_length=5))
+    assert content_digests(one).shape == (2, 16)
+    assert np.array_equal(content_digests(one), content_digests(other)[::-1])
+    assert not np.array_equal(content_digests(one)[0], content_digests(one)[1])
+    assert np.array_equal(content_digests(one.project(("wings",))), content_digests(one))
+    one.save(tmp_path / "one.npz")
+    assert np.array_equal(content_digests(Corpus.load(tmp_path / "one.npz")), content_digests(one))
+    both = Corpus.concat([one, other.select(np.array([0]))])
+    assert np.array_equal(content_digests(both)[2], content_digests(one)[1])
+
+
+def test_a_document_of_counts_is_known_by_its_counts() -> None:
+    one = Corpus.from_counts([[2, 0, 1], [0, 1, 0]], ("a", "b", "c"), name="one")
+    other = Corpus.from_counts([[1, 2], [0, 2]], ("c", "a"), name="other")
+    assert np.array_equal(content_digests(one)[0], content_digests(other)[0])
+    assert not np.array_equal(content_digests(one)[1], content_digests(other)[1])
+    text = dataclasses.replace(Corpus.from_strings(["wings beat"], name="text"), **NO_ORDER)
+    joined = Corpus.concat([one, text])
+    assert np.array_equal(content_digests(joined), np.concatenate([content_digests(one), content_digests(text)]))
