@@ -21,7 +21,8 @@ DIGEST = 16
 
 def text_digest(text: str) -> bytes:
     """Of the text in small letters, with any white space between its words counted as one blank."""
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    known = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    plain = " ".join(known.casefold().split())
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=DIGEST, person=b"text").digest()
 
 

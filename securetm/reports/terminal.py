@@ -185,7 +185,8 @@ def _say_stopped(result: Mapping[str, Any], to: Console) -> None:
     if result["stopped"] == "budget":
         rounds = int(result["rounds"])
         by_word = any(spent["unit"] == "word" for spent in result["spent"])
-        more = "another round would have exceeded the budget; the model so far is kept" if rounds else _NOT_ONE[by_word]
+        nothing = _NOT_ONE[by_word].replace("FILE", escape(str(result["spent"][0]["ledger"])))
+        more = "another round would have exceeded the budget; the model so far is kept" if rounds else nothing
         to.print(f"[bold yellow]Stopped after {counted(rounds, 'round')}:[/bold yellow] {more}.")
 
 
