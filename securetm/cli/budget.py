@@ -193,7 +193,7 @@ def ledger(
     """Says what a party's ledger holds, and whether it has all that files beside it remember of it."""
     from securetm.accounting.calculator import ledger as calculator
     from securetm.errors import BadSetting
-    from securetm.federation.remembered_heads import ledgers_at, seen_beside
+    from securetm.federation.remembered_heads import ledgers_at
 
     files = ledgers_at(file)
     if len(files) > 1 and (allow is not None or html is not None):
@@ -202,11 +202,17 @@ def ledger(
         )
     if allow is not None:
         calculator.allow(files[0], allow)
-    sheets = [
-        _shown(lambda progress, one=one: calculator.from_ledger(one, progress, seen_beside(one)), html, json) for one in files
-    ]
+    sheets = [_shown(_compared(one), html, json) for one in files]
     if json:
         print_json(sheets[0].record() if len(sheets) == 1 else {"ledgers": [sheet.record() for sheet in sheets]})
+
+
+def _compared(path: Path) -> Callable[[Progress], Sheet]:
+    """One ledger's sheet, beside what other files remember of it."""
+    from securetm.accounting.calculator.ledger import from_ledger
+    from securetm.federation.remembered_heads import seen_beside
+
+    return lambda progress: from_ledger(path, progress, seen_beside(path))
 
 
 def _of_shares(shares: Shares, honest: int) -> Spend:
