@@ -22,7 +22,7 @@ KEPT = "kept.json"
 VERSION = 1
 _OTHERS = (KEPT, "lock")
 _ADDED = ("audits/",)  # by whoever tries the run later
-_DATABASE, _BESIDE = ".sqlite", ("-wal", "-shm", "-journal")
+_DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-journal")
 
 
 @dataclass
@@ -44,9 +44,9 @@ def bind(folder: Path, files: Iterable[Path]) -> None:
 def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
     """Writes down every file of a run that ends now, and with them some that are about to be written."""
     found = [path for path in sorted(folder.rglob("*")) if path.is_file() and _is_kept(_place(folder, path))]
-    files = {_place(folder, path): _digest(path) for path in found if path.suffix != _DATABASE}
+    files = {_place(folder, path): _digest(path) for path in found if path.suffix not in _DATABASES}
     files |= {name: hashlib.sha256(content).hexdigest() for name, content in more.items()}
-    rows = {_place(folder, path): _rows(path) for path in found if path.suffix == _DATABASE}
+    rows = {_place(folder, path): _rows(path) for path in found if path.suffix in _DATABASES}
     _write(folder, Kept(VERSION, True, dict(sorted(files.items())), rows))
 
 

@@ -10,7 +10,8 @@ import pytest
 from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
-from securetm.federation.simulation import execute
+from securetm.federation.kept_files import check_all
+from securetm.federation.simulation import execute, make_party
 
 from ..accounting.ledger.test_tampering import behind_its_back
 from ..cli.conftest import securetm
@@ -45,6 +46,8 @@ def test_a_folder_shows_the_ledgers_in_it(finished: RunFolder, tmp_path: Path) -
     assert len(securetm("budget", "ledger", str(finished.ledgers), "--json").json["ledgers"]) == 5
     refused = securetm("budget", "ledger", str(finished.path), "--allow", "9")
     assert (refused.code, refused.out) == (2, "")
+    make_party(finished, "north").close()
+    check_all(finished.path)  # nothing of it changed what the run keeps, its ledgers among it
     empty = securetm("budget", "ledger", str(tmp_path))
     assert empty.code == 2
     assert "--ledgers" in empty.err
