@@ -45,12 +45,12 @@ class CannotWrite(Misuse):
 
 @dataclass(eq=False)
 class OpenToOthers(Misuse):
-    """others on this machine may {what} {path} (mode {mode}), and it holds what only its owner may see"""
+    """{path} is for its owner alone, and others on this machine may {what} it (mode {mode})"""
 
     path: str
     what: str
     mode: str
-    hint = "if nobody has looked into it or changed it, close it: chmod -R go= {path}"
+    hint = "close it if nobody has looked into it or changed it (chmod -R go= {path}), or take another that is not there yet"
 
 
 @dataclass(eq=False)

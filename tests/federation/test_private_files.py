@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import OpenToOthers, OwnedByAnother
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
@@ -20,6 +22,8 @@ from securetm.private_files import private_folder, writing
 
 from .conftest import small_plan
 from .private import public_words
+
+ROOT = Path(securetm.__file__).parent
 
 
 @pytest.fixture
@@ -97,7 +101,7 @@ def test_what_others_may_read_or_change_is_refused_by_name(name: str, mode: int,
         OPENED[name](run)
     assert refused.value.path == str(run.path / name)
     assert ("read" if mode & 0o044 else "change") in str(refused.value)
-    assert f"chmod -R go= {run.path / name}" in refused.value.advice()
+    assert f"chmod -R go= {run.path / name})" in refused.value.advice()
 
 
 @pytest.mark.parametrize("kept", ["north.ledger", "north.others"])
@@ -152,6 +156,20 @@ def test_a_file_that_was_open_is_closed_before_anything_is_written(tmp_path: Pat
         assert (path.stat().st_mode & 0o777, path.stat().st_size) == (0o600, 0)
         file.write(b"newer")
     assert path.read_bytes() == b"newer"
+
+
+# Results about public texts, and who makes modes.
+PUBLIC = ("experiments", "evidence.py", "kept_refusals.py", "private_files.py", "writing.py")
+OTHERWISE = re.compile(
+    r"\bopen\([^)\n]*[\"'][wax]b?[\"']|write_text\(|\.write_bytes\(|\.mkdir\(|makedirs\(|save_file\(|\.touch\(|copyfile\("
+)
+
+
+def test_nothing_that_runs_keep_is_written_in_another_way() -> None:
+    """The umask decides nothing: whoever writes a file or makes a folder does it through `private_files`."""
+    sources = [path for path in ROOT.rglob("*.py") if not set(path.relative_to(ROOT).parts) & set(PUBLIC)]
+    assert len(sources) > 200
+    assert [str(path) for path in sources if OTHERWISE.search(path.read_text("utf-8"))] == []
 
 
 @pytest.mark.usefixtures("open_umask")
