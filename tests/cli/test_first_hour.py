@@ -1,0 +1,198 @@
+"""What goes wrong in a newcomer's first hour ends in a sentence that names it, and a hint at what to type instead."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import SMALL, Said, securetm
+from .test_cli import told
+
+LONG = "a" * 1_000_000  # a path of a megabyte
+
+
+def advised(said: Said, code: int, sentence: str, hint: str) -> None:
+    told(said, code, sentence)
+    advice = next(line for line in said.err.splitlines() if line.startswith("securetm: hint: "))
+    assert hint in advice, advice
+    assert len(said.err) < 4_000
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+
+MEANT = {
+    "profile": (["explain", "maskd"], "masked"),
+    "profile of a run": (["run", "--profile", "dp-distibuted"], "dp-distributed"),
+    "profile to check": (["check", "opn"], "open"),
+    "profile of threats": (["threats", "fortres"], "fortress"),
+    "profile of a budget": (["budget", "profile", "dp-lokal"], "dp-local"),
+    "model": (["run", "--model", "prodLDA"], "prodlda"),
+    "setting": (["run", "--set", "model.topcis=3"], "n_topics"),
+    "section": (["run", "--set", "trainning.rounds=3"], "training"),
+    "partition": (["run", "--partition", "colum"], "column"),
+    "stop": (["run", "--stop", "heldout"], "held_out"),
+    "threat model": (["check", "open", "--threat-model", "curious_cordinator"], "curious_coordinator"),
+    "audit plan": (["audit", "quik"], "quick"),
+    "bench": (["bench", "federations"], "federation"),
+    "reproduction": (["reproduce", "itfm"], "iftm"),
+    "option": (["run", "--toppics", "3"], "--topics"),
+    "command": (["explian", "open"], "explain"),
+    "command of a budget": (["budget", "proflie"], "profile"),
+    "sought number": (["budget", "solve", "--for", "nois", "--epsilon", "3", "--documents", "9", "--delta", "1e-3"], "noise"),
+    "plan": (["run", "pln.toml"], "plan.toml"),
+    "corpus": (["run", "--corpus", "document.jsonl"], "documents.jsonl"),
+}
+
+
+@pytest.mark.parametrize("what", MEANT)
+def test_an_unknown_name_is_answered_with_the_one_that_was_meant(what: str, here: Path) -> None:
+    arguments, meant = MEANT[what]
+    said = securetm(*arguments)
+    assert said.code == 2, said.err
+    assert "did you mean" in said.err.lower(), said.err
+    assert meant in said.err
+
+
+def test_nothing_is_meant_by_what_is_like_nothing() -> None:
+    assert "did you mean" not in securetm("explain", "zzzzzz").err
+
+
+# ---- plans and corpora -----------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_is_not_there_is_called_so(here: Path) -> None:
+    advised(securetm("run", "nosuch.toml"), 2, "nosuch.toml does not exist", "relative to the folder")
+
+
+@pytest.mark.parametrize("name", ["documents.jsonl", "runs"])
+def test_documents_in_the_place_of_a_plan_are_told_from_one(name: str, demo: Said, here: Path) -> None:
+    advised(securetm("run", name), 2, f"{name} is no plan", f"--corpus {name}")
+
+
+def test_a_number_in_quotes_is_no_number(here: Path) -> None:
+    plan = (here / "plan.toml").read_text("utf-8").replace("rounds = 6", 'rounds = "3"')
+    (here / "quoted.toml").write_text(plan, "utf-8")
+    told(securetm("run", "quoted.toml"), 2, "rounds = '3' must be a whole number")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--corpus", "documents.jsonl", "--partition", "column", "--parties", "3"], "parties = 3"),
+        (["--corpus", "documents.jsonl", "--partition", "equal", "--set", "corpus.alpha=2"], "alpha = 2"),
+        (["--partition", "column"], "partition = column"),
+        (["--text", "body"], "text = body"),
+    ],
+)
+def test_a_setting_that_would_do_nothing_is_refused(more: list[str], sentence: str, here: Path) -> None:
+    advised(securetm("run", *more), 2, sentence, "")
+    assert "means nothing" in securetm("run", *more).err
+
+
+def test_a_budget_is_not_told_for_more_parties_than_were_asked_about() -> None:
+    advised(securetm("budget", "profile", "dp-distributed", "--parties", "2"), 2, "2 parties are fewer than the 4", "dp-local")
+
+
+# ---- paths and disks -------------------------------------------------------------------------------------------------
+
+AT_LENGTH = {
+    "plan": ["run", f"{LONG}.toml"],
+    "corpus": ["run", "--corpus", f"{LONG}.jsonl"],
+    "vocabulary": ["run", "--vocabulary", LONG],
+    "out": ["run", "plan.toml", "--out", LONG],
+    "resume": ["run", "--resume", LONG],
+    "topics": ["topics", LONG],
+    "new documents": ["transform", "runs/demo", LONG],
+    "profile": ["explain", f"{LONG}.toml"],
+    "audit plan": ["audit", f"{LONG}.toml"],
+    "page": ["report", "runs/demo", "--html", LONG],
+    "ledger": ["budget", "ledger", LONG],
+    "evidence": ["threats", "masked", "--evidence", LONG],
+    "stop words": ["run", "plan.toml", "--set", f"tokeniser.stop_words={LONG}"],
+}
+
+
+@pytest.mark.parametrize("what", AT_LENGTH)
+def test_a_path_of_a_megabyte_is_a_misuse_in_few_words(what: str, demo: Said, here: Path) -> None:
+    said = securetm(*AT_LENGTH[what])
+    told(said, 2, "")
+    assert "unexpected" not in said.err
+    assert len(said.err) < 8_000
+
+
+FULL = """
+import resource, sys
+from securetm.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))  # no file may grow beyond it: writes fail as on a full disk
+sys.argv = {arguments!r}
+main()
+"""
+
+
+def with_room_for(size: int, *arguments: str) -> Said:
+    code = FULL.format(room=size, arguments=["securetm", *arguments])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("size", [4_000, 20_000, 60_000])
+def test_a_full_disk_is_called_full_and_no_store_is_called_damaged(size: int, here: Path, tmp_path: Path) -> None:
+    said = with_room_for(size, "run", "plan.toml", *SMALL, "--profile", "open", "--out", str(tmp_path / "run"))
+    told(said, 2, "cannot be written")
+    assert "damaged" not in said.err.split("hint")[0]
+    assert "room" in said.err
+
+
+def test_results_that_cannot_be_written_are_told_so() -> None:
+    command = f"{sys.executable} -m securetm.cli.main explain open > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert "securetm: error: standard output cannot be written: No space left on device" in done.stderr
+    assert "Exception" not in done.stderr
+
+
+# ---- Ctrl-C ----------------------------------------------------------------------------------------------------------
+
+EARLY = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Pressed(MetaPathFinder):  # somebody presses Ctrl-C while this module is being loaded
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+sys.argv = ["securetm", "run", "--rounds", "1"]
+from securetm.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run"])
+def test_ctrl_c_in_the_first_seconds_says_a_sentence(module: str, tmp_path: Path) -> None:
+    code = EARLY.format(module=module)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    assert "securetm: error: interrupted" in done.stderr
+    assert "securetm: hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 3
+
+
+def test_ctrl_c_while_documents_are_read_says_a_sentence(tmp_path: Path) -> None:
+    pipe = tmp_path / "endless.jsonl"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "securetm.cli.main", "run", "--corpus", str(pipe), "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with pipe.open("w", encoding="utf-8") as feeding:  # opened by both: the run is reading
+            feeding.write('{"text": "river"}\n')
+            feeding.flush()
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=120)
+    assert "securetm: error: interrupted" in said
+    assert process.returncode == 3

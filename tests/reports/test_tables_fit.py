@@ -1,0 +1,79 @@
+"""Tables at 80, 120 and 200 columns: no word is broken, and with many parties no column stands empty."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from securetm.reports.terminal import own_topics, quality, shared_topics
+
+FIVE = ("standard library", "numpy", "scipy", "torch", "scikit-learn")
+MANY = tuple(f"party-{number:03d}" for number in range(1, 101))
+WORDS = ["implementation", "context", "callable", "calling", "thread", "func", "backend"]
+
+
+def result(parties: tuple[str, ...]) -> dict[str, Any]:
+    """A run of twenty topics, each strong at one party or at three."""
+    shares = {name: [0.02] * 20 for name in parties}
+    for topic in range(20):
+        for place in range(3 if topic % 2 else 1):
+            shares[parties[(topic + place) % len(parties)]][topic] = 0.5
+    figures = {"npmi": 0.123, "held_out": 1234.5, "held_out_everywhere": 12345.6}
+    return {
+        "parties": list(parties),
+        "topics": [[*WORDS[topic % 5 :], *WORDS[: topic % 5]] for topic in range(20)],
+        "prevalence": shares,
+        "topics_alone": {name: [WORDS] * 5 for name in parties},
+        "alone": dict.fromkeys(parties, figures),
+        "shared_at_party": dict.fromkeys(parties, figures),
+        "quality": {"npmi": 0.1, "held_out": 999.9},
+    }
+
+
+def shown(table: Any, width: int) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width).print(table)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+@pytest.mark.parametrize("parties", [FIVE, MANY, MANY[:12]], ids=["5", "100", "12"])
+def test_words_stay_whole_and_every_line_fits(width: int, parties: tuple[str, ...]) -> None:
+    run = result(parties)
+    for table in (shared_topics(run, width), own_topics(run), quality(run)):
+        text = shown(table, width)
+        assert max(map(len, text.splitlines())) <= width
+        for word in (*WORDS[:1], "everybody's" if table.title and "Quality" in str(table.title) else WORDS[1]):
+            assert word in text
+    for name in parties if len(parties) < 20 else ():
+        assert name in shown(quality(run), width)
+
+
+def test_with_many_parties_a_topic_names_those_where_it_is_strong() -> None:
+    text = shown(shared_topics(result(MANY), 80), 80)
+    assert "party-001" in text
+    assert "▁" not in text
+    assert "party-050" not in text  # nothing is strong there
+    assert len(text.splitlines()) < 90
+
+
+def test_with_few_parties_there_is_a_column_for_each() -> None:
+    text = shown(shared_topics(result(FIVE), 80), 80)
+    assert "█" in text
+    assert "1 standard library" in " ".join(text.split())
+
+
+def test_a_topic_that_is_strong_nowhere_names_nobody() -> None:
+    run = result(MANY)
+    run["prevalence"] = {name: [0.05] * 20 for name in MANY}
+    assert "party-" not in shown(shared_topics(run, 80), 80).replace("party-001 to", "")
+
+
+def test_own_topics_of_many_parties_are_not_a_hundred_rows() -> None:
+    text = shown(own_topics(result(MANY)), 80)
+    assert "party-001" in text
+    assert "more parties" in text
+    assert len(text.splitlines()) < 120
