@@ -18,6 +18,7 @@ from securetm.profiles import VOCABULARIES, formed, make_model, read_profile
 from securetm.tables import digest, into, read_toml, require
 
 T = TypeVar("T")
+_ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
 STOPS = ("rounds", "weights", "held_out")
 DEFAULT_MODEL = "lda"
 # A round's batch is all parties' batches together, so a federation steps further than one machine would.
@@ -245,7 +246,23 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
     for name in tables.get("privacy", {}):  # who asks for none of something is not given what the profile has instead
         problem = "is nothing: leave it out to keep what the profile says"
         require(name not in _NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
+    _check_of_use(tables.get("corpus", {}))
     return plan
+
+
+def _check_of_use(given: Mapping[str, Any]) -> None:
+    """Refuses what somebody asks for and nothing would come of, before it is taken for done."""
+    source, partition = given.get("source", CorpusChoice.source), given.get("partition", CorpusChoice.partition)
+    idle: dict[str, str] = {}
+    if source == CorpusChoice.source:
+        problem = "means nothing for docstrings, of which each package is a party (--corpus FILE)"
+        idle = dict.fromkeys((*_ROLES, "partition", "alpha"), problem)
+    elif partition == "column":
+        idle["parties"] = "means nothing with partition = column: each name in the column is a party (--partition equal)"
+    if partition != "dirichlet":
+        idle.setdefault("alpha", "means nothing without partition = dirichlet")
+    for name, problem in idle.items():
+        require(name not in given, "[corpus]", name, given.get(name), problem)
 
 
 def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from securetm.errors import BadSetting, UnknownSetting, UnreadableToml
+from securetm.errors import BadSetting, NoSuchPath, UnknownSetting, Unreadable, UnreadableToml
 
 T = TypeVar("T")
 _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", Mapping: "a table"}
@@ -26,8 +26,18 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, or a letter about what is wrong with it."""
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as problem:
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise NoSuchPath(str(path)) from problem
+    except OSError as problem:
+        raise Unreadable(str(path), problem.strerror or type(problem).__name__) from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise UnreadableToml(str(path), str(problem)) from problem
+
+
+class Spoken(str):
+    """A value as somebody typed it behind --set, where a number has no quotes to tell it from a text."""
+
+    __slots__ = ()
 
 
 def into(cls: type[T], table: Mapping[str, Any], where: str) -> T:
@@ -59,8 +69,8 @@ def require(condition: bool, where: str, name: str, value: object, problem: str)
 
 
 def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:
-    if isinstance(value, str) and kind in (int, float, bool):
-        value = _spoken(value, kind)
+    if isinstance(value, Spoken):
+        value = _meant_by(str(value), kind)
     if isinstance(value, Mapping) and get_origin(kind) in (Mapping, dict):
         inner = get_args(kind)[1]
         return {each: _fitting(v, inner, where, f"{name}.{each}") if inner is not Any else v for each, v in value.items()}
@@ -84,12 +94,14 @@ def _as(value: Any, kind: Any) -> Any:
     return value if fits else None
 
 
-def _spoken(text: str, kind: type) -> Any:
+def _meant_by(text: str, kind: Any) -> Any:
     """A number or truth value given as text on the command line; the text itself where it is neither."""
-    if kind is bool:
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if bool in kinds:
         return {"true": True, "false": False}.get(text.lower(), text)
+    number = int if int in kinds else float if float in kinds else str
     try:
-        return int(text) if kind is int else float(text)
+        return number(text)
     except ValueError:
         return text
 

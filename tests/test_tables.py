@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from securetm.errors import BadSetting, Misuse, UnknownSetting, UnreadableToml
-from securetm.tables import digest, into, read_toml
+from securetm.errors import BadSetting, Misuse, NoSuchPath, UnknownSetting, Unreadable, UnreadableToml
+from securetm.tables import Spoken, digest, into, read_toml
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def test_every_kind_is_read() -> None:
     ],
 )
 def test_numbers_come_as_texts_from_the_command_line(table: dict[str, object], expected: dict[str, object]) -> None:
-    read = choice(**table)
+    read = choice(**{name: Spoken(value) if isinstance(value, str) else value for name, value in table.items()})
     for name, value in expected.items():
         assert getattr(read, name) == value
         assert type(getattr(read, name)) is type(value)
@@ -64,6 +64,9 @@ def test_numbers_come_as_texts_from_the_command_line(table: dict[str, object], e
 @pytest.mark.parametrize(
     "table",
     [
+        {"many": "3"},
+        {"share": "0.5"},
+        {"loud": "true"},
         {"many": 1.0},
         {"many": True},
         {"many": "1.5"},
@@ -168,7 +171,7 @@ def test_what_is_not_toml_is_told_with_its_file(content: bytes, tmp_path: Path) 
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableToml, match=r"absent\.toml"):
+    with pytest.raises(NoSuchPath, match=r"absent\.toml"):
         read_toml(tmp_path / "absent.toml")
-    with pytest.raises(UnreadableToml):
+    with pytest.raises(Unreadable, match="Is a directory"):
         read_toml(tmp_path)

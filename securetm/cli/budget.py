@@ -168,7 +168,7 @@ def profile(
     rounds: Annotated[int, typer.Option(help="Training rounds.")] = 100,
     vocabulary_size: Annotated[int, typer.Option(help="Words in the vocabulary.")] = 2000,
     model: Annotated[str, typer.Option(help="Topic model: one that asks for batches is helped by coins.")] = "lda",
-    parties: Parties = 5,
+    parties: Annotated[int | None, typer.Option(help="How many parties; if not given, 5 or as many as it needs.")] = None,
     html: Html = None,
     json: Json = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from securetm.accounting.calculator.profile import Billed
 from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
-from securetm.errors import NothingSpent
+from securetm.errors import NothingSpent, TooFewForProfile
 from securetm.federation.paying import bill_of
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 _TOLD = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
 
 
-def billed(name: str, parties: int, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL) -> Billed:
+def billed(
+    name: str, parties: int | None, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL
+) -> Billed:
     """What a run of that model under the profile of that name spends, round by round."""
     check_count("--rounds", rounds, 10**6, "rounds")
+    parties = max(5, read_profile(name).minimum_parties) if parties is None else parties
     check_count("--parties", parties, 100_000, "parties")
     check_count("--vocabulary-size", words, 1_000_000, "words")
     if documents is not None:
@@ -30,8 +33,10 @@ def billed(name: str, parties: int, rounds: int, words: int, documents: int | No
     profile = plan.make_profile()
     if profile.budget is None:
         raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
+    if parties < profile.minimum_parties:
+        raise TooFewForProfile(parties, profile.minimum_parties, profile.name)
     bill = bill_of(plan, parties, tuple(f"word{n}" for n in range(words)))
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties))))
+    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     return Billed(
         profile.name,
         profile.budget,

@@ -1,6 +1,6 @@
-"""The door to the command line: which commands there are, and how a failure is told. What they do is on the floors below.
+"""The door to the command line: how it ends, and how a failure is told. Which commands there are is in commands.py.
 
-Nothing heavy is imported here: `securetm --help` has half a second.
+Almost nothing is imported here before somebody is ready to tell a failure: also Ctrl-C while libraries load is one.
 """
 
 from __future__ import annotations
@@ -9,44 +9,12 @@ import io
 import os
 import sys
 import traceback
-from typing import Annotated
 
-import typer
+from securetm.errors import FAILURE, MISUSE, SecuretmError, SystemRefused
+from securetm.errors.meant import did_you_mean
 
-from securetm import __version__
-from securetm.cli import audit, budget, choose, examine, measure, report, run, threats
-from securetm.errors import FAILURE, MISUSE, SecuretmError
-from securetm.reports.letters import printable
-
-# typer brings its own copy of click, or depends on it, by version: the class of all its misuses is found through one of them.
-_Misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
-
-app = typer.Typer(
-    name="securetm",
-    help="Topic models trained across organisations that may not show each other their documents.",
-    epilog="Example: securetm explain open",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for commands in (run, examine, choose, threats, measure, budget, audit, report):
-    commands.register(app)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"securetm {__version__}")
-        raise typer.Exit()
-
-
-@app.callback()
-def _everything(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
-) -> None:
-    """Topic models trained across organisations that may not show each other their documents."""
-    del debug, version
+_INTERRUPTED = 130  # what typer makes of Ctrl-C, without a word
+_LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
 
 
 def main() -> None:
@@ -55,18 +23,40 @@ def main() -> None:
     debug = len(arguments) < len(sys.argv) - 1
     _writable_in_any_alphabet()
     try:
-        code = app(arguments or ["--help"], prog_name="securetm", standalone_mode=False)
+        code = _run(arguments or ["--help"], debug)
     except SecuretmError as failure:
         code = _tell(str(failure), failure.advice(), failure.exit_code, debug)
-    except _Misused as misuse:
-        code = _tell(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
-    except (KeyboardInterrupt, typer.Abort):
-        code = _tell("interrupted", "nothing that was kept is lost", FAILURE, debug)
+    except KeyboardInterrupt:
+        code = _told_of_the_end(debug)
     except BrokenPipeError:
         code = _nobody_reads()
+    except OSError as problem:
+        refused = _of_the_system(problem)
+        code = _tell(str(refused), refused.advice(), refused.exit_code, debug)
     except Exception as fault:  # noqa: BLE001 - told in a sentence here; --debug shows all of it
         code = _tell(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
-    sys.exit(code or 0)
+    sys.exit(code)
+
+
+def _run(arguments: list[str], debug: bool) -> int:
+    """The command's own exit code; what typer calls a misuse is told here, since only here its class is known."""
+    import typer
+
+    from securetm.cli.commands import app
+
+    # typer brings its own copy of click, or depends on it, by version: the class of all misuses is found through one of them
+    misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    try:
+        code = app(arguments, prog_name="securetm", standalone_mode=False)
+    except misused as misuse:
+        return _tell(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
+    except typer.Abort:
+        return _told_of_the_end(debug)
+    return _told_of_the_end(debug) if code == _INTERRUPTED else int(code or 0)
+
+
+def _told_of_the_end(debug: bool) -> int:
+    return _tell("interrupted", "nothing that was kept is lost", FAILURE, debug)
 
 
 def _writable_in_any_alphabet() -> None:
@@ -77,10 +67,17 @@ def _writable_in_any_alphabet() -> None:
 
 def _nobody_reads() -> int:
     """Whoever read our output has closed it: there is nobody to tell, also not of what is still to be written."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    from securetm.reports.streams import to_nowhere
+
     for stream in (sys.stdout, sys.stderr):
-        os.dup2(nowhere, stream.fileno())
+        to_nowhere(stream.fileno())
     return FAILURE
+
+
+def _of_the_system(problem: OSError) -> SystemRefused:
+    """What the operating system refused and nobody below gave a name."""
+    path = os.fsdecode(problem.filename) if isinstance(problem.filename, str | bytes) else "a file"
+    return SystemRefused(path, "cannot be used", problem.strerror or type(problem).__name__)
 
 
 def _sentence(misuse: BaseException) -> str:
@@ -89,15 +86,19 @@ def _sentence(misuse: BaseException) -> str:
 
 def _help_hint(misuse: BaseException) -> str:
     context = getattr(misuse, "ctx", None)
-    return f"see {context.command_path if context else 'securetm'} --help"
+    meant = did_you_mean(getattr(misuse, "option_name", ""), getattr(misuse, "possibilities", None) or ())
+    return f"{meant}see {context.command_path if context else 'securetm'} --help"
 
 
 def _tell(sentence: str, hint: str, code: int, debug: bool) -> int:
+    from securetm.reports.letters import printable
+
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"securetm: error: {printable(sentence)}\n")  # it may quote a file, and a file may hold anything
-    if hint:
-        sys.stderr.write(f"securetm: hint: {printable(hint)}\n")
+    for kind, said in (("error", sentence), ("hint", hint)):
+        if said:  # it may quote a file, and a file may hold anything
+            short = said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]}…{said[-_LONGEST // 2 :]}"
+            sys.stderr.write(f"securetm: {kind}: {printable(short)}\n")
     return code
 
 

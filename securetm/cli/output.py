@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from securetm.reports.streams import output_named
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and the tables on stderr.")]
 
 
@@ -16,8 +18,9 @@ def print_json(content: Any) -> None:
     """One document; what is not a number is null, since JSON knows no NaN."""
     encoding = sys.stdout.encoding or "utf-8"
     spelt = not encoding.lower().startswith("utf")  # \\u00e9 is JSON wherever it is written
-    sys.stdout.write(json.dumps(_finite(content), ensure_ascii=spelt, indent=2, allow_nan=False) + "\n")
-    sys.stdout.flush()  # here, where a reader that has gone can still be told apart from a failure
+    with output_named():
+        sys.stdout.write(json.dumps(_finite(content), ensure_ascii=spelt, indent=2, allow_nan=False) + "\n")
+        sys.stdout.flush()  # here, where a reader that has gone can still be told apart from a failure
 
 
 def _finite(content: Any) -> Any:

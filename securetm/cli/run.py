@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from securetm.cli.output import Json, print_json
-from securetm.errors import BadSetting, NothingLearned
+from securetm.errors import BadSetting, NotAPlan, NothingLearned
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,11 +141,20 @@ def _settled(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> 
     from securetm.federation.soundness import check_answerable
     from securetm.plans import read_plan
 
+    _check_plan(plan)
     settled = read_plan(plan, overrides)
     path = out or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     check_free(path)
     check_answerable(settled, settled.make_profile().minimum_parties)
     return settled, path
+
+
+def _check_plan(plan: Path | None) -> None:
+    """Documents are told from a plan by their ending."""
+    from securetm.corpus.readers import is_corpus
+
+    if plan is not None and is_corpus(plan):
+        raise NotAPlan(str(plan))
 
 
 def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
@@ -195,7 +204,9 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
             raise BadSetting("--set", "section.name=value", pair, "has no such form")
-    return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}
+    from securetm.tables import Spoken
+
+    return {pair.partition("=")[0]: Spoken(pair.partition("=")[2]) for pair in pairs}
 
 
 def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:

@@ -23,7 +23,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.plain_prose import prose
 from securetm.corpus.stop_words import ENGLISH
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, TooFewPackages, Unreadable
+from securetm.errors import CannotWrite, DamagedFile, NoSuchPath, OtherVersion, TooFewPackages, Unreadable
 
 STANDARD_LIBRARY = "standard library"
 PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn"}  # distribution -> folder
@@ -92,7 +92,7 @@ def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None
     with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # whatever ails the cache, the source is still there
         return Corpus.load(kept)
     corpus = _read(party, folder, on_progress)
-    with suppress(Unreadable):  # a home that cannot be written costs the seconds again next time, nothing else
+    with suppress(CannotWrite):  # a home that cannot be written costs the seconds again next time, nothing else
         corpus.save(kept)
     return corpus
 

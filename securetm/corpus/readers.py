@@ -54,6 +54,11 @@ def read_corpus(
     return builder.finish(keep_empty=keep_empty)
 
 
+def is_corpus(path: Path) -> bool:
+    """Whether a path looks like documents: a folder, or a file with an ending that a reader takes."""
+    return path.is_dir() or Path(path.name.removesuffix(".gz")).suffix.lower() in READERS
+
+
 def _reader(path: Path) -> Reader:
     if path.is_dir():
         return folder_records

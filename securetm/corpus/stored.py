@@ -16,7 +16,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, UnlikeParts, Unreadable
+from securetm.errors import CannotWrite, DamagedFile, NoSuchPath, OtherVersion, UnlikeParts, Unreadable
 from securetm.private_files import make_folder, writing
 
 VERSION = 1
@@ -37,7 +37,7 @@ def save_corpus(corpus: Corpus, path: Path) -> None:
         make_folder(path.parent)
         _replace(path, arrays)
     except OSError as fault:
-        raise Unreadable(str(path), fault.strerror or type(fault).__name__) from fault
+        raise CannotWrite(str(path), fault.strerror or type(fault).__name__) from fault
 
 
 def _replace(path: Path, arrays: dict[str, Array]) -> None:

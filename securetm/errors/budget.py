@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from securetm.errors.meant import did_you_mean
 from securetm.errors.tree import Misuse
+
+_KNOWN = "known: "
 
 
 @dataclass(eq=False)
@@ -16,6 +19,11 @@ class NonsenseArgument(Misuse):
     problem: str
     instead: str
     hint = "{instead}"
+
+    def advice(self) -> str:
+        """With the name that was meant, where the advice lists those there are."""
+        listed = self.instead.removeprefix(_KNOWN).split(", ") if self.instead.startswith(_KNOWN) else ()
+        return did_you_mean(self.value, listed) + super().advice()
 
 
 @dataclass(eq=False)

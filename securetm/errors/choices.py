@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from securetm.errors.meant import did_you_mean
 from securetm.errors.tree import Misuse, SecuretmError, Unsound
+
+_NONE_OF = "is none of "
 
 
 @dataclass(eq=False)
@@ -15,6 +18,10 @@ class NotFound(Misuse):
     name: str
     known: tuple[str, ...] = ()
     hint = "known: {known}"
+
+    def advice(self) -> str:
+        """With the name that was meant, where one is like it."""
+        return did_you_mean(self.name, self.known) + super().advice()
 
 
 @dataclass(eq=False)
@@ -27,6 +34,11 @@ class BadSetting(Misuse):
     problem: str
     hint = "correct {name} in {where}"
 
+    def advice(self) -> str:
+        """With the value that was meant, where the problem names those there are."""
+        listed = self.problem.removeprefix(_NONE_OF).split(", ") if self.problem.startswith(_NONE_OF) else ()
+        return did_you_mean(self.value.strip("'"), listed) + super().advice()
+
 
 @dataclass(eq=False)
 class UnknownSetting(Misuse):
@@ -36,6 +48,18 @@ class UnknownSetting(Misuse):
     name: str
     known: tuple[str, ...]
     hint = "known here: {known}"
+
+    def advice(self) -> str:
+        """With the setting that was meant, where one is like it."""
+        return did_you_mean(self.name, self.known) + super().advice()
+
+
+@dataclass(eq=False)
+class NotAPlan(Misuse):
+    """{path} is no plan: it holds documents"""
+
+    path: str
+    hint = "give documents with --corpus {path}; a plan is a file of settings that ends in .toml"
 
 
 @dataclass(eq=False)

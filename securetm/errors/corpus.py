@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from securetm.errors.meant import did_you_mean
 from securetm.errors.tree import Misuse
 
 
@@ -17,6 +19,15 @@ class NoSuchPath(BadCorpus):
 
     path: str
     hint = "check the spelling; the path is relative to the folder you are in"
+
+    def advice(self) -> str:
+        """With the file beside it that was meant, where one is called like it."""
+        path = Path(self.path)
+        try:
+            beside = {one.name: str(path.with_name(one.name)) for one in path.parent.iterdir()}
+        except OSError:  # where there is no such folder either, nothing lies beside it
+            beside = {}
+        return did_you_mean(path.name, beside) + super().advice()
 
 
 @dataclass(eq=False)

@@ -40,7 +40,7 @@ class CannotWrite(Misuse):
 
     path: str
     problem: str
-    hint = "check the permissions and the disk, or choose another --out"
+    hint = "make room on the disk, check the permissions, or choose another --out; `securetm run --resume` goes on with a run"
 
 
 @dataclass(eq=False)
@@ -60,6 +60,16 @@ class OwnedByAnother(Misuse):
     path: str
     owner: int
     hint = 'run as that account; or, if it is to be yours: chown -R "$(id -u)" {path}'
+
+
+@dataclass(eq=False)
+class SystemRefused(Misuse):
+    """{path} {what}: {why}"""
+
+    path: str
+    what: str
+    why: str
+    hint = "check the path, the permissions and the room on the disk; --debug shows where it happened"
 
 
 @dataclass(eq=False)

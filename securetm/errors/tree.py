@@ -22,6 +22,14 @@ class _Sentence(Formatter):
 
 
 _SENTENCE = _Sentence()
+_LONGEST = 400  # characters of a fact that is told whole
+
+
+def _short(fact: Any) -> Any:
+    """A path or a value of a megabyte is told by its two ends."""
+    if not isinstance(fact, str) or len(fact) <= _LONGEST:
+        return fact
+    return f"{fact[: _LONGEST // 2]}…{fact[-_LONGEST // 2 :]} ({len(fact):,} characters)"
 
 
 class SecuretmError(Exception):
@@ -35,11 +43,11 @@ class SecuretmError(Exception):
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
     def __str__(self) -> str:
-        return _SENTENCE.format(type(self).__doc__ or "", **self.facts())
+        return _SENTENCE.format(type(self).__doc__ or "", **{name: _short(fact) for name, fact in self.facts().items()})
 
     def advice(self) -> str:
         """What to do about it."""
-        listed = {name: ", ".join(map(str, v)) if isinstance(v, tuple) else v for name, v in self.facts().items()}
+        listed = {name: ", ".join(map(str, v)) if isinstance(v, tuple) else _short(v) for name, v in self.facts().items()}
         return self.hint.format(**listed)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -51,6 +51,7 @@ CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 )
 
 
+_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 MOST_TIMES = 64  # that a question of one number is answered
 FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
 _LARGE = 1 << 16
@@ -150,6 +151,8 @@ class Drawer:
         try:
             yield
         except sqlite3.DatabaseError as problem:
+            if problem.sqlite_errorcode & 0xFF in _UNWRITTEN:
+                raise CannotWrite(str(self.path), str(problem)) from problem
             raise DamagedStore(str(self.path), str(problem)) from problem
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
@@ -14,11 +14,17 @@ from rich.text import Text
 from securetm.accounting.calculator.statement import counted, named
 from securetm.contracts import Unit
 from securetm.reports.letters import without_commands
+from securetm.reports.streams import StandardOutput
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
 BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
 PER_PARTY = 3  # topics shown of each party's own model
+MOST_ALONE = 10  # parties whose own topics are shown
+MOST_NAMED = 3  # parties named where a topic is strong
+STRONG = 5  # per cent of a party's documents that a topic takes at least where it is called strong
+LEAST_WORDS = 34  # columns for a topic's words
+_EDGE = 3  # columns between two columns
 
 
 class Screen(Console):
@@ -41,12 +47,12 @@ def screen() -> Console:
 
 def results(json: bool = False) -> Console:
     """What a command was asked for: standard output, or beside the notes where a JSON document is to stand alone there."""
-    return Screen(stderr=json, highlight=False)
+    return Screen(stderr=True, highlight=False) if json else Screen(file=cast(IO[str], StandardOutput()), highlight=False)
 
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     """Topics, who talks about them, and what the federation was worth to each party."""
-    to.print(shared_topics(result))
+    to.print(shared_topics(result, to.width))
     if "matched" in result:
         to.print(matched_topics(result["matched"]))
     to.print(own_topics(result))
@@ -74,43 +80,76 @@ def matched_topics(said: Mapping[str, Any]) -> str:
     return f"{why}. The model has the {asked} asked for, merged by likeness; --set model.merged=all keeps all {found}."
 
 
-def shared_topics(result: Mapping[str, Any]) -> Table:
-    """The shared topics; a bar shows how much of a party's documents a topic takes, as that party found itself."""
+def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
+    """The shared topics, with a bar for each party where there is room, else with those parties where a topic is strong."""
     shown = min(MOST_TOPICS, len(result["topics"]))
     title = f"Topics of the shared model ({shown} of {len(result['topics'])})"
     table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("", justify="right")
+    table.add_column("", justify="right", no_wrap=True)
     table.add_column("top words", overflow="fold")
-    for number in range(1, len(result["parties"]) + 1):
-        table.add_column(str(number), justify="center")
-    shares = [result["prevalence"][name] for name in result["parties"]]
-    most = max(max(row) for row in shares)
+    parties = result["parties"]
+    shares = [result["prevalence"][name] for name in parties]
     order = sorted(range(len(result["topics"])), key=lambda topic: -max(row[topic] for row in shares))[:MOST_TOPICS]
-    for number in order:
-        words = escape(" ".join(result["topics"][number][:7]))
-        table.add_row(str(number + 1), words, *(_bar(row[number], most) for row in shares))
-    legend = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(result["parties"], start=1))
-    table.caption = f"How much of its documents each party finds a topic takes, kept in its own store: {legend}."
+    each = [[row[topic] for row in shares] for topic in order]
+    cells = _bars(table, parties, each) if _has_room(width, len(parties)) else _strong(table, parties, each)
+    for number, more in zip(order, cells, strict=True):
+        table.add_row(str(number + 1), escape(" ".join(result["topics"][number][:7])), *more)
     table.caption_justify = "left"
     return table
 
 
+def _has_room(width: int, parties: int) -> bool:
+    """Whether a column for each party leaves enough columns for words."""
+    return 2 * _EDGE + LEAST_WORDS + parties * (_EDGE + max(2, len(str(parties)))) <= width
+
+
+def _bars(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]]) -> list[tuple[str, ...]]:
+    """A column for each party; a bar shows how much of its documents a topic takes, as that party found itself."""
+    for number in range(1, len(parties) + 1):
+        table.add_column(str(number), justify="center", no_wrap=True)
+    legend = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(parties, start=1))
+    table.caption = f"How much of its documents each party finds a topic takes, kept in its own store: {legend}."
+    most = max(map(max, topics))
+    return [tuple(_bar(share, most) for share in row) for row in topics]
+
+
+def _strong(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]]) -> list[tuple[str, ...]]:
+    """One column with the parties of whose documents a topic takes far more than of the others'; there may be none."""
+    table.add_column("strong at", overflow="fold", max_width=32)
+    table.caption = (
+        f"Strong at a party: the topic takes {STRONG}\N{NO-BREAK SPACE}% of its documents or more, and twice the average of "
+        f"all {len(parties)} parties, each of which found its own share. No name: it is strong at none."
+    )
+    return [(_those_where_it_is_strong(parties, row),) for row in topics]
+
+
+def _those_where_it_is_strong(parties: Sequence[str], shares: Sequence[float]) -> str:
+    least = max(STRONG / 100, 2 * sum(shares) / len(shares))
+    strong = [place for place in sorted(range(len(shares)), key=lambda place: -shares[place]) if shares[place] >= least]
+    more = f" and {len(strong) - MOST_NAMED} more" if len(strong) > MOST_NAMED else ""
+    return escape(", ".join(parties[place] for place in strong[:MOST_NAMED]) + more)
+
+
 def own_topics(result: Mapping[str, Any]) -> Table:
-    """A few topics that each party finds alone."""
+    """A few topics that each party finds alone; of very many parties those of the first."""
     table = Table(title="What each party finds alone", title_justify="left", header_style="bold")
-    table.add_column("party")
+    table.add_column("party", overflow="fold")
     table.add_column(f"{PER_PARTY} of its own topics", overflow="fold")
-    for name, topics in result["topics_alone"].items():
+    alone = list(result["topics_alone"].items())
+    for name, topics in alone[:MOST_ALONE]:
         table.add_row(escape(name), "\n".join(escape(" ".join(words[:8])) for words in topics[:PER_PARTY]), end_section=True)
+    if len(alone) > MOST_ALONE:
+        table.caption = f"and {len(alone) - MOST_ALONE} more parties: topics_alone with --json"
+        table.caption_justify = "left"
     return table
 
 
 def quality(result: Mapping[str, Any]) -> Table:
     """What the federation was worth to each party: its own model beside the shared one."""
     table = Table(title="Quality: held-out perplexity, lower is better", title_justify="left", header_style="bold")
-    columns = ("", "own documents: alone", "shared", "everybody's: alone", "shared", "NPMI alone", "shared")
+    columns = ("", "own:\nalone", "\nshared", "everybody's:\nalone", "\nshared", "NPMI:\nalone", "\nshared")
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", overflow="fold")
+        table.add_column(column, justify="right" if place else "left", overflow="fold", no_wrap=bool(place))
     whole = result["quality"]
     for name in result["parties"]:
         alone, shared = result["alone"][name], result["shared_at_party"][name]

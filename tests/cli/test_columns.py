@@ -30,7 +30,7 @@ def records(here: Path) -> Path:
 def test_every_column_can_be_named(records: Path) -> None:
     assert NAMED.keys() == set(ROLES)
     asked = [part for role, column in NAMED.items() for part in (f"--{role}", column)]
-    small = [*SMALL, "--rounds", "1", "--partition", "column", "--out", "runs/records", "--json"]
+    small = [*SMALL, "--model", "prodlda", "--rounds", "1", "--partition", "column", "--out", "runs/records", "--json"]
     said = securetm("run", "--corpus", str(records), *asked, *small)
     assert said.code == 0, said.err
     assert said.json["parties"] == ["centre", "east", "north", "south", "west"]

@@ -95,7 +95,9 @@ def test_a_setting_that_would_do_nothing_is_refused(more: list[str], sentence: s
 
 
 def test_a_budget_is_not_told_for_more_parties_than_were_asked_about() -> None:
-    advised(securetm("budget", "profile", "dp-distributed", "--parties", "2"), 2, "2 parties are fewer than the 4", "dp-local")
+    advised(
+        securetm("budget", "profile", "dp-distributed", "--parties", "2"), 2, "2 parties are fewer than the 4", "more parties"
+    )
 
 
 # ---- paths and disks -------------------------------------------------------------------------------------------------
@@ -188,11 +190,11 @@ def test_ctrl_c_while_documents_are_read_says_a_sentence(tmp_path: Path) -> None
     pipe = tmp_path / "endless.jsonl"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "securetm.cli.main", "run", "--corpus", str(pipe), "--out", str(tmp_path / "run")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        with pipe.open("w", encoding="utf-8") as feeding:  # opened by both: the run is reading
-            feeding.write('{"text": "river"}\n')
-            feeding.flush()
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=120)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with process, pipe.open("w", encoding="utf-8") as feeding:  # opened by both: the run is reading
+        feeding.write('{"text": "river"}\n')
+        feeding.flush()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
     assert "securetm: error: interrupted" in said
     assert process.returncode == 3

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DamagedFile, NoSuchPath, OtherVersion, Unreadable
+from securetm.errors import CannotWrite, DamagedFile, NoSuchPath, OtherVersion
 from tests.corpus.generated import check, corpora
 
 
@@ -98,14 +98,14 @@ def test_parts_that_do_not_fit_and_other_versions(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(Unreadable):
+    with pytest.raises(CannotWrite):
         Corpus.from_strings(["wings"]).save(tmp_path / "file" / "c.npz")
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Corpus.from_strings(["wings"]).save(tmp_path / "c.npz")
     monkeypatch.setattr("os.fsync", full_disk)
-    with pytest.raises(Unreadable, match="No space"):
+    with pytest.raises(CannotWrite, match="No space"):
         Corpus.from_strings(["horses"]).save(tmp_path / "c.npz")
     assert [p.name for p in tmp_path.iterdir()] == ["c.npz"]
     assert Corpus.load(tmp_path / "c.npz").vocabulary == ("wings",)

@@ -52,7 +52,7 @@ UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
     "parties": ({"corpus.parties": 0}, BadSetting, "parties"),
     "alpha": ({"corpus.alpha": 0}, BadSetting, "alpha"),
     "no epsilon at all": ({"profile": "dp-local", "privacy.epsilon": 0}, BadSetting, "epsilon = 0"),
-    "no noise at all": ({"profile": "dp-local", "privacy.noise": "0.0"}, BadSetting, "noise = 0"),
+    "no noise at all": ({"profile": "dp-local", "privacy.noise": 0.0}, BadSetting, "noise = 0"),
     "an epsilon without end": ({"profile": "dp-local", "privacy.epsilon": float("inf")}, BadSetting, "epsilon"),
     "a budget under no budget": ({"privacy.epsilon": 3.0}, BadSetting, "epsilon"),
     "profile": ({"profile": "magic"}, NotFound, "magic"),

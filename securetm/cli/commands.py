@@ -1,0 +1,37 @@
+"""Which commands there are, and what all of them share. How a failure is told is next door, in main.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from securetm import __version__
+from securetm.cli import audit, budget, choose, examine, measure, report, run, threats
+
+app = typer.Typer(
+    name="securetm",
+    help="Topic models trained across organisations that may not show each other their documents.",
+    epilog="Example: securetm explain open",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for commands in (run, examine, choose, threats, measure, budget, audit, report):
+    commands.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"securetm {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _everything(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Topic models trained across organisations that may not show each other their documents."""
+    del debug, version
