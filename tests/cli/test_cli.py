@@ -275,11 +275,13 @@ def test_misuse_exits_2_with_a_letter(misuse: str, demo: Said, here: Path) -> No
 def test_a_damaged_run_exits_3(demo: Said, here: Path) -> None:
     damaged = Path("runs/damaged")
     damaged.mkdir(0o700, parents=True)
+    (damaged / "run.json").touch(0o600)
     (damaged / "run.json").write_text('{"plan": ', encoding="utf-8")
     told(securetm("run", "--resume", str(damaged)), 3, "run.json is damaged")
     facts = json.loads(Path("runs/demo/run.json").read_text("utf-8"))
     del facts["digests"]  # as an earlier version wrote it
     (damaged / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    (damaged / RESULT).touch(0o600)
     (damaged / RESULT).write_text("[", encoding="utf-8")
     told(securetm("run", "--resume", str(damaged)), 3, "result.json is damaged")
     told(securetm("topics", str(damaged)), 2, "no finished model")

@@ -70,7 +70,8 @@ class Matched(Counting):
             return False
         like: dict[str, Any] = {name: ((len(table), words), np.float64) for name, table in tables.items()}
         like |= {"weights": ((len(tables["counts"]),), np.float64)}
-        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64), "found": ((1,), np.int64)}
+        like |= {"step": ((1,), np.int64), "seed": ((1,), np.uint64)}
+        like |= {"found": ((1,), np.int64)} if "found" in state else {}  # models of earlier versions do not say it
         return {name: (array.shape, array.dtype) for name, array in state.items()} == like
 
     # ---- contracts.TopicModel ----

@@ -82,7 +82,8 @@ def _loss(masses: Array, roots: Array, one: int, other: int) -> float:
     alike = 0.0
     for w in range(roots.shape[1]):
         alike += roots[one, w] * roots[other, w]
-    return max(1.0 - alike, 0.0) * (masses[one] * masses[other] / (masses[one] + masses[other]))
+    loss: float = max(1.0 - alike, 0.0) * (masses[one] * masses[other] / (masses[one] + masses[other]))
+    return loss
 
 
 @njit(cache=True, nogil=True)
