@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint fmt stubs bench-peers clean
+.PHONY: demo test suite test-slow lint fmt stubs bench-peers clean
 
 demo: $(READY)
 	$(BIN)/securetm run
 
-test: $(READY) lint
+# Both at once: checking types takes one processor half a minute.
+test: $(READY)
+	@$(MAKE) --no-print-directory --jobs=2 lint suite
+
+suite: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: $(READY)

@@ -152,7 +152,7 @@ def mutations(draw: st.DrawFn) -> tuple[int, Callable[[bytes], bytes]]:
     return draw(st.integers(0, 7)), lambda m: kinds[kind](m, int(place * len(m)))
 
 
-@settings(quick, max_examples=500)
+@settings(quick, max_examples=150)
 @given(mutations())
 def test_a_damaged_message_ends_in_a_reply(
     party: Party, corpora: Mapping[str, Corpus], mutation: tuple[int, Callable[[bytes], bytes]]

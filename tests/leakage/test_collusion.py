@@ -33,7 +33,7 @@ from .conftest import PARTIES, Recorded, write_plan
 from .tried import EYES, settings, tried
 
 BATCH = 25
-SURE = 1 - 1e-6  # noise is drawn by the operating system: intervals so wide that a test fails once in a million runs
+SURE = 1 - 1e-9  # intervals so wide that honest noise is outside once in 10^9 draws
 
 
 @pytest.fixture(scope="module")

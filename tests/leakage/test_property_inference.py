@@ -50,10 +50,10 @@ def test_noise_on_words_hardly_hides_what_a_party_writes_about(runs: Demonstrati
 
 
 def test_masked_vectors_tell_no_more_than_random_numbers(runs: Demonstrations, documents_file: Path) -> None:
-    """One random table is as good as another: the largest share is one in five, once in a million runs it is not."""
+    """One random table is as good as another: the largest share is one in five; outside this interval, once in 10^9 draws."""
     counted = _tried(runs, "masked", "lda", documents_file).told.measures[HOLDER]
     assert isinstance(counted, Counted)
-    low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-6)
+    low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-9)
     assert low <= 1 / len(PARTIES) <= high
 
 

@@ -42,10 +42,10 @@ def test_a_partys_own_topics_tell_its_documents(profile: str, model: str, runs: 
 
 
 def test_masked_vectors_tell_no_more_than_random_numbers(runs: Demonstrations, documents_file: Path) -> None:
-    """Masks are drawn by the operating system: the interval is so wide that this fails once in a million runs."""
+    """The interval is so wide that random masks are outside once in 10^9 draws."""
     counted = _tried(runs, "masked", "lda", documents_file).told.measures[SOURCE]
     assert isinstance(counted, Counted)
-    low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-6)
+    low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-9)
     assert low <= CHANCE <= high
 
 

@@ -12,7 +12,7 @@ from securetm.contracts import Array
 from securetm.mechanisms.slot_noise import SlotNoise
 
 SECRET, OTHER = bytes(range(32)), bytes(32)
-CHANCE = 1e-7  # that an honest sampler fails one test
+CHANCE = 1e-7  # that an honest sampler fails one test; its secrets are fixed, so it is the same in every run
 LAWS_TRIED = [
     SlotNoise(11, 8.0, 0.2, whole=True),
     SlotNoise(11, 1.0, 0.2, whole=True),

@@ -60,7 +60,7 @@ def test_the_total_is_noised_on_the_grid_and_then_real_again() -> None:
     assert set(sent.tolist()) == {round(0.125 / terms.grid)}  # what a party sends is exact
     opened = [profile.on_answer(Answer({"gradient": 3 * sent}), terms, desk()).total for _ in range(20)]
     noise = np.array([total["gradient"] for total in opened if total is not None]) - 0.375
-    assert abs(noise.std() / 1.0 - 1.008) < 0.05
+    assert abs(noise.std() / 1.0 - 1.008) < 0.06  # 8,000 draws, 7.6 standard errors
     steps = np.array([total["gradient"] for total in opened if total is not None]) / terms.grid
     np.testing.assert_allclose(steps, np.rint(steps), atol=1e-6)
     assert profile.parts[-1].event(terms, COHORT) == GaussianDpEvent(2.0)

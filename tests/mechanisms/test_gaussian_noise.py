@@ -72,7 +72,9 @@ def test_the_noise_comes_out_in_the_units_of_the_clip() -> None:
     profile: Any = InTurn((Clip(0.5), FixedPoint(headroom=0.05), GaussianNoise(1.0)))
     terms = profile.admit(GRADIENT, COHORT)
     drawn = np.concatenate([profile.through(np.zeros(400, np.float32), GRADIENT, desk()) for _ in range(30)]) * terms.grid
-    assert abs(drawn.std() / 0.5 - 1.008) < 0.04  # 0.8 % more than the clip asks for: what rounding may add to a row
+    assert (
+        abs(drawn.std() / 0.5 - 1.008) < 0.05
+    )  # 12,000 draws, 7.7 standard errors; 0.8 % more than the clip asks for: what rounding may add to a row
 
 
 def test_it_holds_against_everybody_else_together() -> None:

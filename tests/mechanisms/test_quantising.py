@@ -42,7 +42,7 @@ def test_stochastic_rounding_is_right_on_average() -> None:
     terms = mechanism.admit(REAL, COHORT)
     draws = mechanism.on_vector(np.full(200_000, 0.3 * terms.grid), terms, desk())
     assert set(np.unique(draws)) == {0, 1}
-    assert abs(draws.mean() - 0.3) < 0.006  # six deviations
+    assert abs(draws.mean() - 0.3) < 0.0072  # seven deviations
 
 
 def test_nearest_rounding_gives_the_same_bytes_again() -> None:

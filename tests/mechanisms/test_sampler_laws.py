@@ -76,8 +76,8 @@ def test_the_stated_deviation_is_the_ideal_law_s(law: str, parameter: float) -> 
     sampler = make(parameter)
     drawn = sampler.draw(OperatingSystem(), DRAWS).astype(np.float64)
     spread = np.sqrt(np.mean(drawn**4) - np.mean(drawn**2) ** 2) / math.sqrt(DRAWS)
-    assert abs(np.mean(drawn**2) - sampler.deviation**2) < 5 * spread
-    assert abs(drawn.mean()) < 5 * sampler.deviation / math.sqrt(DRAWS)
+    assert abs(np.mean(drawn**2) - sampler.deviation**2) < 7 * spread  # outside once in 10^11 draws
+    assert abs(drawn.mean()) < 7 * sampler.deviation / math.sqrt(DRAWS)
     assert 0 < sampler.slack < 2.0**-100
 
 

@@ -13,6 +13,7 @@ def uniforms(seed, step, keys, stream, width):
 
 
 def test_uniforms_and_normals_have_their_distribution():
+    """Seeds, steps and keys are fixed, so no limit here is passed by luck."""
     for draw, law in ((uniforms, "uniform"), (normals, "norm")):
         values = draw(7, 3, KEYS, 0, 25)
         assert stats.kstest(values.ravel(), law).pvalue > 1e-3
