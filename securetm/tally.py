@@ -21,6 +21,7 @@ from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 _ROUNDING = 2.0**-36
 _LANES = 64  # squares summed side by side
 _NUMBERS = 1 << 62  # of words that only a party knows
+_LARGEST = 2.0**52  # of a whole number in a row: beyond 2^53 a float64 skips some
 
 
 def _unchanged(rows: Any) -> Any:
@@ -28,7 +29,10 @@ def _unchanged(rows: Any) -> Any:
 
 
 class SumTally:
-    """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party."""
+    """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party.
+
+    What is not finite counts as nothing: the owner's whole row, or a coordinate of a sum that no number holds any more.
+    """
 
     def __init__(
         self,
@@ -42,7 +46,8 @@ class SumTally:
         self.radius = radius
         self._on_named = on_named
         self._persons = persons  # whose each document is, where rows are per person
-        self.loss = 0.0  # this party's own figure: mean loss of what was poured in; it goes to the party's store only
+        self.loss = 0.0  # this party's own figures, for its own store only: mean loss of what was poured in,
+        self.lost = 0  # and how many rows and coordinates were not finite
         self._on_rows = on_rows
         narrow = terms.bits == 32 and radius == INF  # what is clipped is counted on, so its sum is in 64 bits
         self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if narrow else np.float64
@@ -61,9 +66,9 @@ class SumTally:
             return
         owners = self._owners(owners)
         self._meet(owners)
-        owned = clipped(self._on_rows(joined(rows, owners)), self.radius)
+        owned = clipped(self._finite(self._on_rows(joined(rows, owners))), self.radius)
         if self.terms.domain is Domain.INTEGER:  # each row towards zero, never the sum: one row must not tip many coordinates
-            owned = owned.astype(np.int64)
+            owned = _whole(owned)
         self._vector += _sum(owned, self._vector.dtype)
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
@@ -74,6 +79,10 @@ class SumTally:
         self._meet(owners)
         weights = self._weights(losses, owners, beside)
         gradient = losses.gradient(weights)
+        if self.radius == INF and not np.isfinite(gradient).all():  # lengths take time, so they are asked for only now
+            weights = np.isfinite(self._lengths(losses, owners, beside)).astype(weights.dtype)
+            self.lost += int((weights == 0).sum())
+            gradient = losses.gradient(weights)
         if len(gradient) + beside.shape[1] != len(self._vector):
             raise BrokenPromise("gradient", len(gradient) + beside.shape[1], len(self._vector))
         self._vector[: len(gradient)] += gradient
@@ -97,10 +106,17 @@ class SumTally:
         return self._on_named(sums)
 
     def vector(self) -> Array:
-        """The flat sum of everything poured in so far, or the ragged rows as they are."""
+        """The flat sum of everything poured in so far, or the ragged rows as they are; finite, whatever was poured in."""
         if not self.terms.ragged:
-            return self._vector
-        return np.concatenate(self._ragged) if self._ragged else np.zeros((0, *self.terms.layout[0].shape[1:]), self._whole)
+            whole = self._vector
+        elif self._ragged:
+            whole = np.concatenate(self._ragged)
+        else:
+            whole = np.zeros((0, *self.terms.layout[0].shape[1:]), self._whole)
+        if whole.dtype.kind != "f" or (finite := np.isfinite(whole)).all():
+            return whole
+        self.lost += int((~finite).sum())
+        return np.where(finite, whole, whole.dtype.type(0))
 
     def blocks(self) -> Mapping[str, Array]:
         """The sum, block by block."""
@@ -135,15 +151,29 @@ class SumTally:
         dtype = self._vector.dtype
         if self.radius == INF:
             return np.ones(len(owners), dtype=dtype)
+        lengths = self._lengths(losses, owners, beside)
+        self.lost += int((~np.isfinite(lengths)).sum())
+        room = self.radius / (1.0 + _ROUNDING)
+        shrunk = np.where(np.isfinite(lengths), np.minimum(1.0, room / np.maximum(lengths, 1e-300)), 0.0)
+        # A weight too small for its type would be rounded by more than the room that is left for rounding.
+        return np.where(shrunk < np.finfo(dtype).tiny, 0.0, shrunk).astype(dtype)
+
+    def _lengths(self, losses: Losses, owners: Array, beside: Array) -> Array:
+        """For each document how long its owner's whole row is."""
         _, member = np.unique(owners, return_inverse=True)
         others = np.zeros((int(member.max()) + 1, beside.shape[1]))
         np.add.at(others, member, beside)
         with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.sqrt(losses.norms(owners) ** 2 + _squared_lengths(others))
-        room = self.radius / (1.0 + _ROUNDING)
-        shrunk = np.where(np.isfinite(lengths), np.minimum(1.0, room / np.maximum(lengths, 1e-300)), 0.0)[member]
-        # A weight too small for its type would be rounded by more than the room that is left for rounding.
-        return np.where(shrunk < np.finfo(dtype).tiny, 0.0, shrunk).astype(dtype)
+            lengths: Array = np.sqrt(losses.norms(owners) ** 2 + _squared_lengths(others))
+        return lengths[member]
+
+    def _finite(self, rows: Rows) -> Rows:
+        """The rows with every one that holds a number that is not finite emptied."""
+        if rows.dtype.kind != "f":
+            return rows
+        kept, emptied = _finite(rows)
+        self.lost += emptied
+        return kept
 
 
 def blocks_of(vector: Array, terms: Terms) -> dict[str, Array]:
@@ -220,6 +250,41 @@ def _scale(values: Array, ends: Array, weights: Array) -> None:
     for i in range(len(weights)):
         for j in range(ends[i], ends[i + 1]):
             values[j] = weights[i] * values[j] if weights[i] > 0.0 else 0.0
+
+
+def _finite(rows: Rows) -> tuple[Rows, int]:
+    """The rows with every one that holds a number that is not finite emptied: weights cannot do it, 0 x NaN is NaN.
+
+    And how many these were.
+    """
+    whole = _holds_numbers(rows)
+    if whole.all():
+        return rows, 0
+    kept = sparse.csr_array(rows, copy=True) if sparse.issparse(rows) else np.array(rows, order="C")
+    values, ends = _cells(kept)
+    _scale(values, ends, whole.astype(np.float64))
+    return kept, int((~whole).sum())
+
+
+def _holds_numbers(rows: Rows) -> Array:
+    """Of each row whether every number in it is finite; a sum of finite ones may be none, so single entries are looked at."""
+    if not sparse.issparse(rows):
+        return np.asarray(np.isfinite(rows).all(axis=1))
+    table = sparse.csr_array(rows)
+    holds = np.ones(table.shape[0], dtype=bool)
+    holds[np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))[~np.isfinite(table.data)]] = False
+    return holds
+
+
+def _whole(rows: Rows) -> Rows:
+    """Whole numbers, towards zero; as large as ever can be summed, where a row holds more."""
+    if rows.dtype.kind != "f":
+        return rows.astype(np.int64)
+    if sparse.issparse(rows):
+        bounded = sparse.csr_array(rows, copy=True)
+        bounded.data = np.clip(bounded.data, -_LARGEST, _LARGEST)
+        return bounded.astype(np.int64)
+    return np.clip(rows, -_LARGEST, _LARGEST).astype(np.int64)
 
 
 def _sum(rows: Rows, dtype: Any) -> Array:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array, Block, Terms
-from securetm.errors import BrokenPromise, NotFinite
+from securetm.errors import BrokenPromise
 from securetm.tally import blocks_of
 
 DEGREE = 2048  # coefficients of a ciphertext's polynomials, and values that one ciphertext carries
@@ -100,17 +100,20 @@ def largest_reach(modulus: Modulus, parties: int) -> int:
 
 
 def whole_numbers(vector: Mapping[str, Array], terms: Terms, reach: int) -> tuple[Array, int]:
-    """Run by a party: its vector as whole numbers within the reach, and how many values had to be clamped."""
+    """Run by a party: its vector as whole numbers within the reach, and how many values were beyond it or no numbers.
+
+    What is no finite number counts as nothing: a refusal that depended on the data would be an answer.
+    """
     for block in terms.layout:
         if vector[block.name].shape != block.shape:
             raise BrokenPromise(f"block {block.name!r}", vector[block.name].size, int(np.prod(block.shape)))
     flat = np.concatenate([np.ravel(vector[block.name]) for block in terms.layout])
-    if not np.isfinite(flat).all():
-        raise NotFinite(int((~np.isfinite(flat)).sum()))
+    numbers = np.isfinite(flat)
     if not np.issubdtype(flat.dtype, np.integer):
-        flat = np.rint(flat.astype(np.float64) / (terms.grid or 1.0))
+        with np.errstate(over="ignore"):  # what is then infinite is clamped
+            flat = np.rint(np.where(numbers, flat, 0.0).astype(np.float64) / (terms.grid or 1.0))
     clamped = int(((flat > reach) | (flat < -reach)).sum())
-    return np.clip(flat, -reach, reach).astype(np.int64), clamped
+    return np.clip(flat, -reach, reach).astype(np.int64), clamped + int((~numbers).sum())
 
 
 def to_digits(numbers: Array, fit: Fit) -> Array:

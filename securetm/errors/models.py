@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
+from securetm.errors.tree import Misuse, SecuretmError, Unsound
 
 
 @dataclass(eq=False)
@@ -88,14 +88,6 @@ class NoiseBeforeRounding(Unsound):
     """a share of noise must be added after rounding, not before"""
 
     hint = "in the profile, put the [[mechanism]] that rounds before the one that adds noise"
-
-
-@dataclass(eq=False)
-class NotFinite(Refused):
-    """{count} values of this party's vector are not finite"""
-
-    count: int
-    hint = "training diverged: lower the learning rate; nothing was sent"
 
 
 @dataclass(eq=False)

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from securetm.errors.tree import Refused
 
 
+class Failed(Refused):
+    """this party could not do what was asked of it"""
+
+    hint = "what went wrong is in that party's own log; it tells nobody else"
+
+
 @dataclass(eq=False)
 class Malformed(Refused):
     """a message from {sender} is malformed: {problem}"""

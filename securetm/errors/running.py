@@ -35,6 +35,17 @@ class PartyRefused(SecuretmError):
 
 
 @dataclass(eq=False)
+class PartyFailed(SecuretmError):
+    """{party} wrote down a failure of its own: {name}: {reason}"""
+
+    party: str
+    name: str
+    reason: str
+    what_to_do: str
+    hint = "{what_to_do}"
+
+
+@dataclass(eq=False)
 class CannotWrite(Misuse):
     """{path} cannot be written: {problem}"""
 

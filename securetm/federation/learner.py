@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
-from securetm.errors import BadState
+from securetm.errors import BadState, Diverged
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
 from securetm.models.questions import perplexity_from_answer
@@ -27,6 +27,7 @@ class Learner:
     plan: Plan
     model: TopicModel
     store: PartyStore
+    rounds: int = 0  # that it learned from, since it began
     _state: State = field(default_factory=dict)
 
     def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
@@ -40,9 +41,12 @@ class Learner:
         return self.model.for_party(self._state, "") if question in (TRAIN, HELD_OUT) else {}
 
     def learn(self, question: str, answer: Answer) -> None:
-        """Takes an opened answer: the next state, or a figure for this party's own store."""
+        """Takes an opened answer: the next state, or a figure for this party's own store. Where it diverges, it stays."""
         if question == TRAIN:
-            self._state = self.model.update(self._state, answer)
+            state = self.model.update(self._state, answer)
+            if not all(np.isfinite(array).all() for array in state.values()):
+                raise Diverged(self.rounds)
+            self._state, self.rounds = state, self.rounds + 1
         elif question == HELD_OUT:
             figure = perplexity_from_answer(answer)
             self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)

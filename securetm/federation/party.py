@@ -1,12 +1,14 @@
 """A party: it guards its documents and answers the questions it agreed to. Sans-I/O: one request in, one reply out.
 
 It assumes that the coordinator lies. Every field is checked before documents are touched; a refusal leaves with its name only.
+What goes wrong once they are touched stays here: the reply looks like any other, and the documents have no part in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from securetm.contracts import (
     Desk,
     Entropy,
     Exchange,
+    Mechanism,
     Memory,
     Noised,
     Parcel,
@@ -39,6 +42,7 @@ from securetm.errors import (
     BadState,
     CohortTooSmall,
     DeltaTooLarge,
+    Failed,
     NoLedger,
     NotInCohort,
     NotInvited,
@@ -50,13 +54,24 @@ from securetm.errors import (
     WrongSession,
 )
 from securetm.federation import wire
+from securetm.federation.documents import Documents, read_in
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.floor import check_batch, check_share, every_party_counts
 from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
+from securetm.federation.notes import LONGEST_REASON, Notes
 from securetm.federation.paying import remembered_by, spend_of
-from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.federation.round import as_opened, pour, preparation_identity, question_identity, round_identity, state_digest
+from securetm.federation.questions import HELD_OUT, TRAIN, Questions
+from securetm.federation.round import (
+    Poured,
+    as_opened,
+    pour,
+    pour_nothing,
+    preparation_identity,
+    question_identity,
+    round_identity,
+    state_digest,
+)
 from securetm.federation.store import Drawer, PartyStore
 from securetm.federation.witness import Purse
 from securetm.models.questions import merge_words
@@ -65,38 +80,7 @@ from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
 from securetm.tables import digest
 
-LONGEST_REASON = 500  # characters
 MOST_PREPARED = 1024  # rounds by one set-up
-
-
-@dataclass
-class Documents:
-    """A party's documents, as each question may see them once a vocabulary is agreed on."""
-
-    own: Corpus
-    agreed: Corpus | None = None
-    train: Corpus | None = None
-    held_out: Corpus | None = None
-
-    def adopt(self, vocabulary: tuple[str, ...], plan: Plan) -> None:
-        """Reads the documents in the agreed words and sets the held-out part aside."""
-        whole = self.own.project(vocabulary)
-        self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
-        alone = plan.unit is not Unit.PERSON and plan.make_profile().budget is not None
-        # A person's documents lie on one side, which the least of their keys decides. Where each document is protected by
-        # itself, none may move the others of its person. Keys say nothing of words, and lengths are public where words are
-        # protected one by one: then nothing here depends on which words they are.
-        drawn = replace(self.agreed, persons=None) if alone else self.agreed
-        self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
-
-    def for_question(self, name: str) -> Corpus:
-        """What that question is answered from."""
-        before = {WORDS: self.own, JOINT: self.own}
-        after = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
-        chosen = {**before, **after}
-        if (documents := chosen[name]) is None:
-            raise BadState("no vocabulary has been agreed on")
-        return documents
 
 
 @dataclass
@@ -124,7 +108,7 @@ class Party:
     def __post_init__(self) -> None:
         check_share(self.name, self.corpus, self.profile, self.members)
         self._check_delta(self.corpus)
-        self.documents = Documents(self.corpus)
+        self.documents, self.notes = Documents(self.corpus), Notes(self.store)
         self._public = self.plan.vocabulary.public_words()
         self.questions = Questions(self.plan, self.plan.make_model())
         if self.profile.budget is not None and (self.ledger is None or self.others is None):
@@ -148,18 +132,27 @@ class Party:
         return max(self._limits.of_bodies().values())
 
     def handle(self, message: bytes) -> bytes:
-        """Answers one request. What is not as agreed is refused by name; the reason stays in this party's own store."""
+        """Answers one request and never raises. What is not as agreed is refused by name; the reason stays in its own store."""
         session = b""
         try:
             session, body = wire.unpack_request(message, self._limits.of_bodies())
             parcels = self._act(session, body)
             outcome: wire.Outcome = wire.Accepted(parcels, self._purse.announce() if self._purse else b"")
         except Refused as refusal:
-            reason = str(refusal)[:LONGEST_REASON]  # it may quote the message, and must not fill the disk
-            self.store.note("refusals", {"name": type(refusal).__name__, "reason": reason})
-            self.store.keep()
-            outcome = wire.Refusal(type(refusal).__name__)
+            outcome = self._refused(refusal)
+        except Exception as failure:  # noqa: BLE001 - before documents are touched, or of this party's own disk and memory
+            with suppress(Exception):  # a full disk keeps no note either
+                self.notes.failed(failure)
+            outcome = wire.Refusal(Failed.__name__)
         return wire.pack_reply(session, outcome)
+
+    def _refused(self, refusal: Refused) -> wire.Refusal:
+        """The name travels, and the reason is written down; it may quote the message, and must not fill the disk."""
+        row = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
+        with suppress(Exception):  # a full disk keeps no reason
+            self.store.note("refusals", row)
+            self.store.keep()
+        return wire.Refusal(type(refusal).__name__)
 
     def _act(self, session: bytes, body: wire.Body) -> tuple[bytes, ...]:
         if isinstance(body, wire.Invite):
@@ -222,15 +215,15 @@ class Party:
             raise WrongAgreement("vocabulary")
         if not words or (self.questions.vocabulary and not set(words) <= set(self.questions.vocabulary)):
             raise BadState("the vocabulary is empty, or has words that were not in the one before")
-        read = Documents(self.corpus)
-        read.adopt(words, self.plan)
+        read = read_in(words, self.corpus, self.plan, self.notes)
         # Under a budget nothing may depend on how many documents use words that the coordinator chose; else a party without
         # any document may take part.
         if self.profile.budget is None and every_party_counts(self.profile, self.members):
             check_share(self.name, read.for_question(TRAIN), self.profile, self.members)
         self.questions.adopt(words)
         self.documents = read
-        self._note_lengths()
+        with self.notes.noted():
+            self._note_lengths()
         if self.learner is not None:
             self.learner.begin(words, self._memory)
         return ()
@@ -298,15 +291,25 @@ class Party:
             self.store.hold_to(ask.question, ask.number, digest(list(cohort.members)))
         self._pay(ask, query.terms, documents, desk)
         rng = np.random.default_rng([self.plan.seed, ask.serial])
-        poured = pour(query, documents, self.profile, terms, desk, self._memory, rng)
+        poured = self._poured(query, documents, terms, desk, rng)
         self._last = ask.serial
         if once:
             vector = pack_vector(poured.vector, terms)
             self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, vector)
         parcels = self._begin(cohort.round_id, self._seat.round(cohort, terms, poured.vector))
         self._awaited = (ask, terms, desk)
-        self._remember(ask, poured.documents, poured.loss, sum(map(len, parcels)))
+        with self.notes.noted():
+            self._remember(ask, poured, sum(map(len, parcels)))
         return parcels
+
+    def _poured(self, query: Query, documents: Corpus, terms: Terms, desk: Desk, rng: np.random.Generator) -> Poured:
+        """What the documents give; nothing of them where that fails, in an answer that looks like any other."""
+        memory = dict(self._memory)
+        with self.notes.noted():
+            poured = pour(query, documents, self.profile, terms, desk, memory, rng)
+            self._memory = memory
+            return poured
+        return pour_nothing(query, self.profile, terms, desk)
 
     def _check_first(self, ask: wire.Ask) -> None:
         """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
@@ -320,7 +323,9 @@ class Party:
         """
         if self._purse is None or self._drawn is None or self.profile.budget is None:
             return
-        kept = remembered_by(terms, self.profile, documents, desk)
+        kept: tuple[Mechanism, ...] = ()
+        with self.notes.noted():  # where it cannot be told what was kept, all is paid for
+            kept = remembered_by(terms, self.profile, documents, desk)
         spend = spend_of(terms, self.profile, desk.cohort, kept)
         assert spend is not None or kept  # what was admitted under a budget is noised
         self._drawn.paid = False
@@ -340,7 +345,8 @@ class Party:
             raise UnknownRound(forward.round_id.hex()[:16])
         parcels = _to_coordinator(self._open_round[1].receive(COORDINATOR, forward.parcel))
         if self.learner is not None and self._awaited is not None and self._awaited[0].round_id == forward.round_id:
-            self._learn(self.learner, *self._awaited)
+            with self.notes.noted(), np.errstate(all="ignore"):  # it learns of a total that the coordinator may not see
+                self._learn(self.learner, *self._awaited)
         return parcels
 
     def _about(self, ask: wire.Ask) -> State:
@@ -353,8 +359,9 @@ class Party:
 
     def _learn(self, learner: Learner, ask: wire.Ask, terms: Terms, desk: Desk) -> None:
         """Run by a party where the parties open the sum: it updates its own copy of the model, and sends nothing."""
-        learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, desk))
         self._awaited = None
+        with self.notes.noted():
+            learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, desk))
         if ask.keep:
             self.store.keep_memory(ask.serial, learner.remember(self._memory))
 
@@ -389,8 +396,10 @@ class Party:
         one = {"round_id": ask.round_id, "number": ask.number, "question": question_identity(ask.question, ask.number, terms)}
         return cohort_of(self.profile, ask.members, seed=self.plan.seed, **one)
 
-    def _remember(self, ask: wire.Ask, documents: int, loss: float, sent: int) -> None:
+    def _remember(self, ask: wire.Ask, poured: Poured, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
+        documents, loss = poured.documents, poured.loss
+        self.notes.lost(ask.serial, ask.question, poured.lost)
         if self._purse is not None:  # how many took part stays unknown, even here: the amplification rests on it
             documents, loss = 0, float("nan")
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)

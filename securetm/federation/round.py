@@ -40,6 +40,7 @@ class Poured:
     vector: Mapping[str, Array]
     documents: int
     loss: float
+    lost: int = 0  # rows and coordinates that were not finite, and so counted as nothing
 
 
 def round_identity(
@@ -89,11 +90,25 @@ def pour(
         documents = mechanism.on_documents(documents, known, desk)
         rows = mechanism.poured(rows)
     tally = _tally(rows, before, documents, desk)
-    query.answer(documents, tally, memory, rng)
+    with np.errstate(all="ignore"):  # what overflows counts as nothing; a warning would be one more thing to tell apart
+        query.answer(documents, tally, memory, rng)
+        return _poured(tally, before, terms, desk, len(documents))
+
+
+def pour_nothing(query: Query, profile: Profile, terms: Terms, desk: Desk) -> Poured:
+    """Run by a party: what no document gives, through the stations of a vector; its noise is that of any other answer."""
+    before = _terms_before(query.terms, profile, desk.cohort)
+    rows = query.terms
+    for mechanism, _ in before:
+        rows = mechanism.poured(rows)
+    return _poured(SumTally(rows), before, terms, desk, 0)
+
+
+def _poured(tally: SumTally, stations: Stations, terms: Terms, desk: Desk, documents: int) -> Poured:
     vector = tally.vector()
-    for mechanism, known in before:
+    for mechanism, known in stations:
         vector = mechanism.on_vector(vector, mechanism.admit(known, desk.cohort), desk)
-    return Poured(blocks_of(vector, terms), len(documents), tally.loss)
+    return Poured(blocks_of(vector, terms), documents, tally.loss, tally.lost)
 
 
 def as_opened(answer: Answer, profile: Profile, terms: Terms, desk: Desk) -> Answer:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.left_out import NOT_AGREED
 from securetm.entropy import OperatingSystem
-from securetm.errors import Interrupted, LedgerExhausted, NoBudgetLeft
+from securetm.errors import Interrupted, LedgerExhausted, NoBudgetLeft, PartyFailed
 from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
@@ -29,6 +30,7 @@ from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Un
 from securetm.federation.kept_files import bind_all, check
 from securetm.federation.learner import learned_in
 from securetm.federation.ledgers_of_documents import own_budget
+from securetm.federation.notes import failures_in, lost_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.soundness import check_floor
@@ -181,16 +183,35 @@ def train(
     stages.stage(f"training {folder.plan.model.name} with {len(folder.members)} parties", folder.plan.training.rounds)
     eyes = _Eyes(recorded, stages)
     coordinator = coordinating(folder.members, folder.plan, profile, recorded, store, OperatingSystem(), eyes, folder.keys)
-    try:
-        trained = coordinator.run()
-    finally:
-        recorded.close()
-        store.close()
+    with _told_by_name(folder):
+        try:
+            trained = coordinator.run()
+        finally:
+            recorded.close()
+            store.close()
     holder = folder.coordinator
     if profile.aggregation.opened_by == "parties":
         trained, holder = _learned_by_parties(folder, trained), folder.party(folder.members[0])
     write_model(holder / MODEL, coordinator.model, trained.state, trained.vocabulary)
     return trained
+
+
+@contextmanager
+def _told_by_name(folder: RunFolder) -> Iterator[None]:
+    """Parties tell nobody of a failure of their own. Whoever runs them all is told, from what each wrote down meanwhile."""
+    before = {name: len(failures_in(folder.party(name))) for name in folder.members}
+    try:
+        yield
+    except Exception as problem:
+        _tell(folder, before, problem)
+        raise
+    _tell(folder, before, None)
+
+
+def _tell(folder: RunFolder, before: Mapping[str, int], problem: Exception | None) -> None:
+    for name in folder.members:
+        for one in failures_in(folder.party(name))[before[name] :]:
+            raise PartyFailed(name, one.name, one.reason, one.advice) from problem
 
 
 def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
@@ -237,6 +258,7 @@ def _result(
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
         "documents": {name: dict(own[name].documents) for name in folder.members},
         **_left_out(folder, own),
+        "not_finite": {name: lost_in(folder.party(name)) for name in folder.members},  # rows and coordinates, by their notes
         "spent": [spent_by(folder, name) for name in folder.members],
         "seconds": round(worked.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
         "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption

@@ -47,6 +47,9 @@ CREATE TABLE IF NOT EXISTS asked (question TEXT NOT NULL, number INTEGER NOT NUL
   PRIMARY KEY (question, number));
 CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
+CREATE TABLE IF NOT EXISTS failures (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL,
+  advice TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS lost (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, numbers INTEGER NOT NULL);
 """
 )
 
@@ -222,6 +225,7 @@ class PartyStore(Drawer):
     def forget_after(self, serial: int) -> None:
         """Drops the record of rounds that will be run again."""
         self.now("DELETE FROM rounds WHERE serial > ?", serial)
+        self.now("DELETE FROM lost WHERE serial > ?", serial)
         for later in (s for s in self.kept_serials() if s > serial):
             self._memory(later).unlink()
 

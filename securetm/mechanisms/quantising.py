@@ -1,7 +1,7 @@
 """Real vectors on a grid of whole numbers, so that a sum can be hidden in a ring. It bounds and rounds; it adds no noise.
 
-A value beyond the promised range is clamped to it. How many were, stays with the party: a refusal that depended on the
-data would be an answer.
+A value beyond the promised range is clamped to it, and one that is no number counts as nothing. How many were, stays with the
+party: a refusal that depended on the data would be an answer.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Noised, Terms, Unit
-from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite, RangeTooSmall
+from securetm.errors import BadSetting, NoiseBeforeRounding, RangeTooSmall
 
 ROUNDINGS = ("nearest", "stochastic")
-CLAMPED = "clamped"  # in the party's own cupboard: how many values it clamped so far
+CLAMPED = "clamped"  # in the party's own cupboard: how many values it clamped so far,
+NO_NUMBERS = "no numbers"  # and how many were no finite numbers
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,10 @@ class Clamped(Mechanism):
 
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         """Run by a party; how much was clamped stays in its own cupboard."""
-        if not np.isfinite(vector).all():
-            raise NotFinite(int((~np.isfinite(vector)).sum()))
-        note_clamped(int((np.abs(vector) > terms.reach).sum()), desk)
+        numbers = np.isfinite(vector)
+        note(NO_NUMBERS, int((~numbers).sum()), desk)
+        vector = np.where(numbers, vector, vector.dtype.type(0))
+        note(CLAMPED, int((np.abs(vector) > terms.reach).sum()), desk)
         return np.clip(vector, -terms.reach, terms.reach)
 
 
@@ -108,9 +110,8 @@ class FixedPoint(Clamped):
         whole = np.empty(len(vector), dtype=np.int32 if terms.bits == 32 else np.int64)
         coins = desk.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
         clamped, broken = _to_grid(vector, 1.0 / terms.grid, terms.reach, np.frombuffer(coins, dtype="<u4"), whole)
-        if broken:
-            raise NotFinite(broken)
-        note_clamped(clamped, desk)
+        note(NO_NUMBERS, broken, desk)
+        note(CLAMPED, clamped, desk)
         return whole
 
     def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:  # noqa: ARG002
@@ -122,20 +123,21 @@ class FixedPoint(Clamped):
 
 @njit(cache=True, error_model="numpy")
 def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array) -> tuple[int, int]:
-    """One pass: scale, clamp, round. It counts what was clamped and what is not finite."""
+    """One pass: scale, clamp, round. It counts what was clamped and what is not finite, which counts as nothing."""
     clamped = broken = 0
     drawn = len(coins) > 0
     for i in range(len(values)):
-        scaled = float(values[i]) * steps
-        broken += not np.isfinite(scaled)
+        finite = np.isfinite(values[i])
+        scaled = float(values[i]) * steps if finite else 0.0
+        broken += not finite
         clamped += abs(scaled) > reach
         bounded = min(max(scaled, -reach), reach)
         out[i] = np.floor(bounded + coins[i] * 2.0**-32) if drawn else np.rint(bounded)
     return clamped, broken
 
 
-def note_clamped(count: int, desk: Desk) -> None:
-    """Run by a party: how many values it ever clamped, in its own cupboard and nowhere else."""
+def note(what: str, count: int, desk: Desk) -> None:
+    """Run by a party: how many such values it ever had, in its own cupboard and nowhere else."""
     if count:
-        before = int.from_bytes(desk.cupboard.get(CLAMPED) or b"")
-        desk.cupboard.put(CLAMPED, (before + count).to_bytes(8))
+        before = int.from_bytes(desk.cupboard.get(what) or b"")
+        desk.cupboard.put(what, (before + count).to_bytes(8))

@@ -89,7 +89,7 @@ def weights_of(value: float) -> Callable[[State, int, int], np.ndarray]:
 
 
 def everywhere(value: float) -> Callable[[State, int, int], np.ndarray]:
-    return lambda state, hidden, topics: np.full_like(state["weights"], value)  # noqa: ARG005
+    return lambda state, hidden, topics: np.full_like(state["weights"], value)
 
 
 def decoder(state: State, hidden: int, topics: int) -> np.ndarray:

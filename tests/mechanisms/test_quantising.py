@@ -10,9 +10,9 @@ import pytest
 
 from securetm.contracts import Answer, Block, Cohort, Desk, Domain, Mechanism, Noised, Terms, Unit
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting, NoiseBeforeRounding, NotFinite, RangeTooSmall
+from securetm.errors import BadSetting, NoiseBeforeRounding, RangeTooSmall
 from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.mechanisms.quantising import CLAMPED, Clamped, FixedPoint
+from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
 from tests.laws.mechanism_laws import EmptyCupboard, InTurn, MechanismLaws, integer_terms
 
 COHORT = Cohort(b"r" * 32, 0, ("a", "b", "c", "d", "e"))
@@ -64,9 +64,11 @@ def test_what_is_out_of_range_is_clamped_and_only_counted_at_the_party() -> None
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("mechanism", [FixedPoint(), Clamped()])
-def test_values_that_are_not_finite_are_an_error_before_anything_is_sent(bad: float, mechanism: Clamped) -> None:
-    with pytest.raises(NotFinite, match="1 values"):
-        mechanism.on_vector(np.array([0.0, bad]), mechanism.admit(REAL, COHORT), desk())
+def test_values_that_are_not_finite_count_as_nothing_and_only_at_the_party(bad: float, mechanism: Clamped) -> None:
+    here = desk()
+    sent = mechanism.on_vector(np.array([0.0, bad]), mechanism.admit(REAL, COHORT), here)
+    assert sent.tolist() == [0, 0]
+    assert int.from_bytes(here.cupboard.get(NO_NUMBERS) or b"") == 1
 
 
 def test_whole_numbers_stay_as_they_are_up_to_what_the_ring_can_sum() -> None:

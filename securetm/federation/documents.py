@@ -1,0 +1,58 @@
+"""A party's documents as each question may see them. It answers nothing, and what it finds in them goes nowhere.
+
+Reading never fails towards whoever sent the words: documents that cannot be read in them are none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from securetm.contracts import Unit
+from securetm.corpus.corpus import Corpus
+from securetm.errors import BadState
+from securetm.federation.notes import Notes
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS
+from securetm.plans import Plan
+
+
+@dataclass
+class Documents:
+    """A party's documents, as each question may see them once a vocabulary is agreed on."""
+
+    own: Corpus
+    agreed: Corpus | None = None
+    train: Corpus | None = None
+    held_out: Corpus | None = None
+
+    def adopt(self, vocabulary: tuple[str, ...], plan: Plan) -> None:
+        """Reads the documents in the agreed words and sets the held-out part aside."""
+        whole = self.own.project(vocabulary)
+        self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
+        alone = plan.unit is not Unit.PERSON and plan.make_profile().budget is not None
+        # A person's documents lie on one side, which the least of their keys decides. Where each document is protected by
+        # itself, none may move the others of its person. Keys say nothing of words, and lengths are public where words are
+        # protected one by one: then nothing here depends on which words they are.
+        drawn = replace(self.agreed, persons=None) if alone else self.agreed
+        self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
+
+    def for_question(self, name: str) -> Corpus:
+        """What that question is answered from."""
+        before = {WORDS: self.own, JOINT: self.own}
+        after = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        chosen = {**before, **after}
+        if (documents := chosen[name]) is None:
+            raise BadState("no vocabulary has been agreed on")
+        return documents
+
+
+def read_in(words: tuple[str, ...], own: Corpus, plan: Plan, notes: Notes) -> Documents:
+    """The documents in these words; none of them, and a note at home, where they cannot be read."""
+    with notes.noted():
+        read = Documents(own)
+        read.adopt(words, plan)
+        return read
+    nothing = Documents(own.select(np.zeros(0, dtype=np.int64)))
+    nothing.adopt(words, plan)
+    return replace(nothing, own=own)
