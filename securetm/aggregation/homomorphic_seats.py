@@ -86,6 +86,7 @@ class PartySeat:
     cupboard: Cupboard
     code: Code
     fitting: Fitting
+    unopened: tuple[bytes, Exception] | None = None  # the last sum that would not open, and why: said to its own party only
 
     @property
     def prepared(self) -> int:
@@ -110,6 +111,8 @@ class PartySeat:
 
     def answer(self, round_id: bytes) -> Answer:
         """The sum of the last round that this party opened, also after a restart."""
+        if self.unopened is not None and self.unopened[0] == round_id:
+            raise self.unopened[1]
         stored = kept(self.cupboard, self.roster, OPENED)
         if stored is None or stored[:32] != tag_of(round_id):
             raise UnknownRound(round_id.hex()[:16])
@@ -168,8 +171,12 @@ class PartyRound:
             raise BadCiphertext(sender, "one of them hides nothing")
         OneList.of(self.seat.cupboard, self.cohort).hold(survivors)
         ternary = unpack_secret(self.seat.secret(), self.seat.me)
-        total = from_digits(decrypt(self.seat.code, self.fit, ternary, first, second), self.fit, self.terms.size)
-        self.seat.remember(self.cohort.round_id, self.terms, survivors, total)
+        try:
+            total = from_digits(decrypt(self.seat.code, self.fit, ternary, first, second), self.fit, self.terms.size)
+        except Exception as failure:  # noqa: BLE001 - whether ciphertexts open would tell of the key and of what is in them
+            self.seat.unopened = self.cohort.round_id, failure
+        else:
+            self.seat.remember(self.cohort.round_id, self.terms, survivors, total)
         return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:

@@ -104,9 +104,13 @@ class Drawer:
             return self._open.execute(question, values).fetchall()
 
     def now(self, change: str, *values: Any) -> None:
-        """One change, on disk before it returns."""
+        """One change, on disk before it returns, or not made at all."""
         self.later(change, *values)
-        self.keep()
+        try:
+            self.keep()
+        except BaseException:
+            self._waiting.pop()
+            raise
 
     def later(self, change: str, *values: Any) -> None:
         """One change, on disk with the next `keep`."""
@@ -203,7 +207,7 @@ class PartyStore(Drawer):
         if before and before[0][0] != members:
             raise AnotherCohort(question, number)
         if not before:
-            self.later("INSERT INTO cohorts VALUES (?, ?, ?)", question, number, members)
+            self.later("INSERT OR REPLACE INTO cohorts VALUES (?, ?, ?)", question, number, members)
         self._count(question, number)
 
     def _count(self, question: str, number: int) -> None:

@@ -14,21 +14,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer, State
+from securetm.aggregation import homomorphic_seats
+from securetm.contracts import Answer, Desk, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import SecuretmError
+from securetm.errors import CannotWrite, CountsNotWhole, Malformed, PartyFailed, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
-from securetm.federation.folder import begin
+from securetm.federation.documents import read_in
+from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.notes import failures_in, lost_in
 from securetm.federation.parties import InProcess
-from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN
-from securetm.federation.simulation import make_party
+from securetm.federation.party import Party
+from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
+from securetm.federation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
+from securetm.models.neural.prodlda import StepQuery
 from securetm.models.neural.prodlda_losses import Shape
+from securetm.profiles import admitted, cohort_of
 
-from .conftest import SUBJECTS
-from .private import PUBLIC, private_plan
+from .conftest import SUBJECTS, small_plan
+from .private import PUBLIC, paying_parties, private_plan
+from .staged import Stage
 
 WORD = "storm"  # of the first party's documents alone
 Reply = tuple[str, str, int]  # who, how it ended, and how many bytes
@@ -172,3 +179,117 @@ def test_what_diverges_at_the_parties_changes_no_reply(profile: str, six: Mappin
         (tmp_path / place).mkdir()
     calm, wild = overheard(profile, six, tmp_path / "calm"), overheard(profile, six, tmp_path / "wild", 1e38)
     assert calm == wild
+
+
+_ANSWER = StepQuery.answer
+
+
+class Fails:
+    """A question that ends in an exception as soon as a document has the word."""
+
+    def __init__(self, failure: BaseException) -> None:
+        self.failure = failure
+
+    def __call__(self, query: StepQuery, documents: Any, *others: Any) -> None:
+        if WORD in documents.vocabulary and documents.counts[:, [documents.vocabulary.index(WORD)]].sum():
+            raise self.failure
+        _ANSWER(query, documents, *others)
+
+
+FAILURES = [RuntimeError("storm"), MemoryError(), CountsNotWhole(), ZeroDivisionError(), Malformed("nobody", "storm")]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+def test_whatever_fails_over_a_document_changes_no_reply(
+    failure: Exception, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played, party = stage.played, stage.party
+    before = played.send(party, played.ask("train", played.fresh()))
+    monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(failure)(*given))
+    after = played.send(party, played.ask("train", played.fresh(), number=1))
+    assert isinstance(before, wire.Accepted)
+    assert isinstance(after, wire.Accepted)
+    assert list(map(len, after.parcels)) == list(map(len, before.parcels))
+    assert not np.frombuffer(after.parcels[0], np.float32).any()  # no document has a part in it
+    assert [one.name for one in failures_in(party.store.folder)] == [type(failure).__name__]
+
+
+@pytest.mark.parametrize("profile", ["dp-local", "dp-distributed"])
+def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
+    profile: str, five: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    party = next(iter(paying_parties(private_plan(tmp_path, profile), five, tmp_path).values()))
+    party.questions.adopt(PUBLIC)
+    party.documents = read_in(PUBLIC, party.corpus, party.plan, party.notes)
+    query = party.questions.make(TRAIN, party.questions.model.for_party(fresh(party), ""))
+    cohort = cohort_of(party.profile, party.members, round_id=bytes(32))
+    terms, desk = admitted(query.terms, party.profile, cohort), Desk(cohort, party.entropy, party.store)
+    monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(MemoryError())(*given))
+    poured = party._poured(query, party.documents.for_question(TRAIN), terms, desk, np.random.default_rng(0))
+    assert (poured.documents, {name: block.shape for name, block in poured.vector.items()}) == (
+        0,
+        {block.name: block.shape for block in terms.layout},
+    )
+    assert np.concatenate([block.ravel() for block in poured.vector.values()]).any()  # noise
+    party.close()
+
+
+def fresh(party: Party) -> State:
+    return party.questions.model.start(PUBLIC, np.random.default_rng(0))
+
+
+def test_what_fails_before_documents_are_touched_is_one_refusal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    asked = stage.played.ask("train", stage.played.fresh())
+    monkeypatch.setattr(Questions, "numbers", broken)
+    assert stage.says(asked) == wire.Refusal("Failed")
+    monkeypatch.undo()
+    stage.answers(asked)
+
+
+def test_a_full_disk_ends_in_the_same_refusal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise CannotWrite("own.sqlite", "no space left")
+
+    monkeypatch.setattr(type(stage.party.store), "now", full)
+    assert stage.says(stage.played.ask("train", stage.played.fresh())) == wire.Refusal("Failed")
+    assert stage.says(wire.Forward(bytes(32), b"")) == wire.Refusal("UnknownRound")
+    monkeypatch.undo()
+    stage.answers(stage.played.ask("train", stage.played.fresh()))
+
+
+def test_whoever_runs_all_roles_is_told_by_name(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(ZeroDivisionError("by a storm"))(*given))
+    folder = begin(tmp_path / "run", small_plan(training__rounds=1), corpora)
+    with pytest.raises(PartyFailed, match="north wrote down a failure of its own: ZeroDivisionError: by a storm"):
+        train(folder, Unwatched())
+
+
+def test_what_was_not_finite_is_counted_at_home(six: Mapping[str, Corpus], tmp_path: Path) -> None:
+    overheard("masked", six, tmp_path)
+    lost = {name: lost_in(folder) for name, folder in _folders(tmp_path / "run").items()}
+    assert lost["north"] > 0
+
+
+def _folders(run: Path) -> Mapping[str, Path]:
+    opened = reopen(run)
+    return {name: opened.party(name) for name in opened.members}
+
+
+def test_a_sum_that_will_not_open_changes_no_reply(
+    six: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether ciphertexts of a coordinator's own open would tell of the key."""
+
+    def broken(*_: object) -> None:
+        raise ValueError("no plaintext")
+
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+    before = overheard("bfv", six, tmp_path / "one")
+    monkeypatch.setattr(homomorphic_seats, "decrypt", broken)
+    assert overheard("bfv", six, tmp_path / "two") == before
