@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, State, Terms, TopicModel
 from securetm.entropy import OperatingSystem
-from securetm.federation.party import Documents
+from securetm.federation.documents import Documents
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import ShuffledBatches

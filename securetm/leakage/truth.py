@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
+from securetm.federation.documents import Documents
 from securetm.federation.folder import RunFolder
-from securetm.federation.party import Documents
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
 from securetm.leakage.attack import Canaries, Truth
