@@ -119,8 +119,23 @@ class AnotherCohort(Refused):
 
 
 @dataclass(eq=False)
+class AskedOtherwise(Refused):
+    """question {question!r} number {number} was answered before, about something else"""
+
+    question: str
+    number: int
+    hint = "a number is answered again only for the very same question, state, words and memory: go on with the next number"
+
+
+class AnotherList(Refused):
+    """this run has another list of words already"""
+
+    hint = "a run has one list: which documents have the words of several would tell of words one by one; begin a new run"
+
+
+@dataclass(eq=False)
 class AskedTooOften(Refused):
-    """question {question!r} number {number} is more than the plan has, or was answered too often"""
+    """question {question!r} number {number} is more than the plan has"""
 
     question: str
     number: int

@@ -23,8 +23,9 @@ from securetm.federation.round import as_opened, preparation_identity, question_
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties
+from securetm.federation.words import Said, chosen, message_of
 from securetm.models.quality import diversity, top_words
-from securetm.models.questions import choose_vocabulary, merge_words, npmi_from_answer, perplexity_from_answer
+from securetm.models.questions import merge_words, npmi_from_answer, perplexity_from_answer
 from securetm.models.word_sketch import words_in
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
@@ -34,6 +35,7 @@ SECONDS_BETWEEN_KEEPS = 2.0
 LONGEST_REASON = 500  # characters: it may quote the message
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 CHECKPOINT, BEST = "checkpoint", "best"
+SAID = "what parties were told about words"  # and how far the questions were by then
 
 
 class Watch(Protocol):
@@ -97,7 +99,7 @@ class Coordinator:
         kept = self.store.kept_state(CHECKPOINT)
         self._go_back_to(kept[1] if kept else {"serial": 0, "numbers": {}})
         self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, self._serial))
-        vocabulary = self._agreed_words(kept[1]) if kept else self._agree_on_words()
+        vocabulary = self._agreed_words() or self._agree_on_words()
         self._adopt(vocabulary)
         state, facts = kept or self._start(vocabulary)
         state, rounds = self._train(state, Stopping(self.plan.training, list(facts["history"])), int(facts["rounds"]))
@@ -109,18 +111,17 @@ class Coordinator:
     # ---- words -----------------------------------------------------------------------------------------------------
 
     def _agree_on_words(self) -> tuple[str, ...]:
-        """A public file's words, or the union of the parties' words, thinned by summed document frequencies."""
+        """A public file's words, or those that the plan's rule takes of what was opened about the parties' words."""
         words = self.plan.vocabulary.public_words()
         if words is None:
-            choice = self.plan.vocabulary
             candidates, found, held = self._candidates()
-            share = (
-                choice.max_share if found else held.sum()
-            )  # where a budget is spent, nobody is told how many documents there are
-            words = choose_vocabulary(candidates, found, held, choice.max_words, choice.min_documents, share)
+            words = chosen(self.plan, candidates, found, held)
+            least = self.plan.vocabulary.min_documents
             problem = f"and max_share leave a single one of {len(candidates)} words"
-            require(len(words) >= 2, "[vocabulary]", "min_documents", choice.min_documents, problem)
+            require(len(words) >= 2, "[vocabulary]", "min_documents", least, problem)
         write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
+        # On disk before a party hears of it: it takes no other list, so that after a new start it has to be the same again.
+        self.store.put(SAID, Said(words, self._serial, self._numbers).pack())
         return words
 
     def _candidates(self) -> tuple[tuple[str, ...], int, Array]:
@@ -128,22 +129,27 @@ class Coordinator:
         if self.plan.vocabulary.source == JOINT:
             return words_in(self.ask(JOINT, {}, keep=True))
         candidates = merge_words(self.ask(WORDS, {}))
-        self._adopt(candidates)
+        self._adopt(candidates, candidates=True)
         total = self.ask(FREQUENCIES, {}, keep=True).total
         assert total is not None
         return candidates, int(total["documents"][0]), total["frequencies"]
 
-    def _agreed_words(self, facts: Mapping[str, Any]) -> tuple[str, ...]:
-        """The list that was agreed on, if it is still the one that the checkpoint was trained over."""
-        path = self.store.folder / "vocabulary.txt"
-        content = path.read_bytes() if path.is_file() else b""
-        if facts.get("words", _digest(content)) != _digest(content):  # an earlier version wrote no digest down
+    def _agreed_words(self) -> tuple[str, ...]:
+        """What was agreed on before this start; nothing where nothing was."""
+        stored = self.store.get(SAID)
+        if stored is None:
+            return ()
+        said = Said.unpack(stored)
+        path, content = self.store.folder / "vocabulary.txt", "\n".join(said.words).encode()
+        if not path.is_file() or path.read_bytes() != content:
             raise ChangedFile(str(path), "its SHA-256 is not the one in the checkpoint")
-        return tuple(content.decode().split("\n"))
+        if self._serial < said.serial:  # killed before it kept its first state: what was opened is not asked again
+            self._serial, self._numbers = said.serial, dict(said.numbers)
+        return said.words
 
-    def _adopt(self, words: tuple[str, ...]) -> None:
-        self.questions.adopt(words)
-        self._tell(wire.Adopt("\n".join(words).encode()))
+    def _adopt(self, words: tuple[str, ...], *, candidates: bool = False) -> None:
+        self.questions.adopt(words, candidates=candidates)
+        self._tell(message_of(words, candidates=candidates))
 
     # ---- training --------------------------------------------------------------------------------------------------
 
@@ -161,6 +167,7 @@ class Coordinator:
         while done < total and not stopping.settled():
             judged = stopping.due(done + 1)
             keep = self._keep_is_due() or done + 1 == total or judged
+            state = self._settled(TRAIN, state)
             # Parties hold two kept rounds, so a step keeps once: after its last question.
             answer = self._afforded(state, keep=keep and not (judged and self._by_loss))
             if answer is None:  # every round before was kept when it was answered, and parties kept nothing of this one
@@ -168,12 +175,27 @@ class Coordinator:
             state, done = self.model.update(state, answer), done + 1
             if not all(np.isfinite(array).all() for array in state.values()):
                 raise Diverged(done)
+            if judged and self._by_loss:
+                state = self._settled(HELD_OUT, state)
             if judged:
                 mark = self._judge(state, mark, stopping)
             if keep:
                 self._keep(state, done, stopping.history)
             self.watch.trained(done, total)
         return self._best_or(state), done
+
+    def _settled(self, question: str, state: State) -> State:
+        """What the next question of that name is about: what it was about before this start, if it was asked; else this.
+
+        A party answers a number again about the very same bits only, and arithmetic may move a last digit. So they are on
+        disk before anybody is asked, until a checkpoint holds what came of it.
+        """
+        number = self._numbers.get(question, 0)
+        if (kept := self.store.kept_asked(question, number)) is not None:
+            return {**state, **kept}
+        each = hasattr(self.model, "whole")  # where parties train models of their own, each is asked about another
+        self.store.keep_asked(question, number, state if each else self.model.for_party(state, ""))
+        return state
 
     def _afforded(self, state: State, *, keep: bool) -> Answer | None:
         """The next answer, or nothing more where a party's budget does not reach any further: the model so far is kept."""
@@ -250,8 +272,8 @@ class Coordinator:
         about = shown[self.members[0]]
         unnamed = self._cohort(question, query.terms)
         terms = admitted(query.terms, self.profile, unnamed)
-        marks = (self.session, question, unnamed, self._serial, terms, self.profile.digest, state_digest(about, terms))
-        cohort = replace(unnamed, round_id=round_identity(*marks))
+        meant = (self.profile.digest, state_digest(about, terms), self.questions.words(question))
+        cohort = replace(unnamed, round_id=round_identity(self.session, question, unnamed, self._serial, terms, *meant))
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._ledgers.gather() if self.questions.paid else {})
         opened, traffic = self._exchange(cohort, terms, requests)
@@ -371,6 +393,7 @@ class Coordinator:
         facts = {"serial": self._serial, "numbers": self._numbers, "rounds": rounds, "history": list(history)}
         facts["words"] = _digest("\n".join(self.questions.vocabulary).encode())
         self.store.keep_state(CHECKPOINT, state, facts)
+        self.store.forget_asked()
         self._kept_at = time.monotonic()
 
     def _go_back_to(self, facts: Mapping[str, Any]) -> None:

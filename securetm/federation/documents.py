@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.contracts import Unit
+from securetm.contracts import Profile, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadState
 from securetm.federation.notes import Notes
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS
+from securetm.federation.store import PartyStore
 from securetm.plans import Plan
 
 
@@ -56,3 +57,12 @@ def read_in(words: tuple[str, ...], own: Corpus, plan: Plan, notes: Notes) -> Do
     nothing = Documents(own.select(np.zeros(0, dtype=np.int64)))
     nothing.adopt(words, plan)
     return replace(nothing, own=own)
+
+
+def note_lengths(documents: Corpus, profile: Profile, store: PartyStore) -> None:
+    """How long documents are, for their party's own store: what noise on single words means for a whole one goes by that."""
+    lengths = documents.lengths()
+    if profile.budget is not None and profile.budget.unit is Unit.WORD and len(lengths):
+        at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
+        for name, words in zip(("document median_words", "document p95_words"), at, strict=True):
+            store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", name, float(words))

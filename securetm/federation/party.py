@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from securetm.aggregation.identities import identity_of
 from securetm.aggregation.plain import COORDINATOR
 from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import (
-    Answer,
     Array,
     Cohort,
     Desk,
@@ -33,7 +32,6 @@ from securetm.contracts import (
     Seat,
     State,
     Terms,
-    Unit,
 )
 from securetm.corpus.corpus import Corpus
 from securetm.errors import (
@@ -41,7 +39,6 @@ from securetm.errors import (
     AskedTooOften,
     BadState,
     CohortTooSmall,
-    DeltaTooLarge,
     Failed,
     NoLedger,
     NotInCohort,
@@ -54,9 +51,9 @@ from securetm.errors import (
     WrongSession,
 )
 from securetm.federation import wire
-from securetm.federation.documents import Documents, read_in
+from securetm.federation.documents import Documents, note_lengths, read_in
 from securetm.federation.drawn import DrawnOnce
-from securetm.federation.floor import check_batch, check_share, every_party_counts
+from securetm.federation.floor import check_batch, check_delta, check_share
 from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
 from securetm.federation.notes import LONGEST_REASON, Notes
@@ -65,6 +62,7 @@ from securetm.federation.questions import HELD_OUT, TRAIN, Questions
 from securetm.federation.round import (
     Poured,
     as_opened,
+    digest_of_arrays,
     pour,
     pour_nothing,
     preparation_identity,
@@ -74,7 +72,7 @@ from securetm.federation.round import (
 )
 from securetm.federation.store import Drawer, PartyStore
 from securetm.federation.witness import Purse
-from securetm.models.questions import merge_words
+from securetm.federation.words import agreed
 from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
@@ -102,14 +100,15 @@ class Party:
     _last: int = 0
     _preparations: int = 0
     _memory: Memory = field(default_factory=dict)
+    _lineage: bytes = b""  # names the questions that the memory came from
     _open_round: tuple[bytes, Exchange] | None = None
     _awaited: tuple[wire.Ask, Terms, Desk] | None = None
 
     def __post_init__(self) -> None:
         check_share(self.name, self.corpus, self.profile, self.members)
-        self._check_delta(self.corpus)
+        check_delta(self.name, self.corpus, self.profile, self.ledger)
         self.documents, self.notes = Documents(self.corpus), Notes(self.store)
-        self._public = self.plan.vocabulary.public_words()
+        self.plan.vocabulary.public_words()  # a public file that is gone is told to this party's own user
         self.questions = Questions(self.plan, self.plan.make_model())
         if self.profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, self.profile.name)
@@ -207,24 +206,19 @@ class Party:
             raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
         self.store.forget_after(serial)
         self._memory, self._last = dict(memory), serial
+        self._lineage = self.store.kept_lineage(serial) if serial else b""
 
     def _adopt(self, adopt: wire.Adopt) -> tuple[bytes, ...]:
-        """Takes the agreed vocabulary: a public file's exactly, a union's as long as it only shrinks."""
-        words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
-        if self._public is not None and words != self._public:
-            raise WrongAgreement("vocabulary")
-        if not words or (self.questions.vocabulary and not set(words) <= set(self.questions.vocabulary)):
-            raise BadState("the vocabulary is empty, or has words that were not in the one before")
-        read = read_in(words, self.corpus, self.plan, self.notes)
-        # Under a budget nothing may depend on how many documents use words that the coordinator chose; else a party without
-        # any document may take part.
-        if self.profile.budget is None and every_party_counts(self.profile, self.members):
-            check_share(self.name, read.for_question(TRAIN), self.profile, self.members)
-        self.questions.adopt(words)
-        self.documents = read
+        """Takes the run's one list of words, or the candidates for it.
+
+        Whether this party takes part was decided before by the documents it holds: how they meet the words changes nothing.
+        """
+        words = agreed(adopt, self.plan, self.questions, self.store)
+        self.questions.adopt(words, candidates=adopt.candidates)
+        self.documents = read_in(words, self.corpus, self.plan, self.notes)
         with self.notes.noted():
-            self._note_lengths()
-        if self.learner is not None:
+            note_lengths(self.documents.for_question(TRAIN), self.profile, self.store)
+        if self.learner is not None and not adopt.candidates:
             self.learner.begin(words, self._memory)
         return ()
 
@@ -254,7 +248,8 @@ class Party:
         cohort = self._cohort(ask, query.terms)
         terms = admitted(query.terms, self.profile, cohort)
         about = state_digest(ask.state, terms)  # of what came with it
-        if ask.round_id != round_identity(self._session, ask.question, cohort, ask.serial, terms, self.profile.digest, about):
+        meant = (ask.question, cohort, ask.serial, terms, self.profile.digest, about, self.questions.words(ask.question))
+        if ask.round_id != round_identity(self._session, *meant):
             raise WrongRound()
         if ask.number >= self.questions.numbers(ask.question):
             raise AskedTooOften(ask.question, ask.number)
@@ -276,7 +271,7 @@ class Party:
             self._check_first(ask)
             return self._answer_now(ask, query, cohort, terms, once=asked)
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
-            self.store.keep_memory(ask.serial, self._memory)
+            self.store.keep_memory(ask.serial, self._memory, self._lineage)
         self._last = max(self._last, ask.serial)
         vector = unpack_vector(bytes(stored[0][1]), terms, self.name)
         return self._begin(cohort.round_id, self._seat.round(cohort, terms, vector))
@@ -287,12 +282,19 @@ class Party:
             raise OutOfTurn(ask.serial, self._last)
         documents = self.documents.for_question(ask.question)
         desk = Desk(cohort, self.entropy, self.store, self._drawn)
+        asked = (ask.question, ask.number, digest(list(cohort.members)), self._meant(ask))
         if not terms.data_only:
-            self.store.hold_to(ask.question, ask.number, digest(list(cohort.members)))
+            self.store.check_asked(*asked)  # before anything is paid for it, and what was not paid for binds nothing
         self._pay(ask, query.terms, documents, desk)
+        if not terms.data_only:
+            self.store.note_asked(*asked)
         rng = np.random.default_rng([self.plan.seed, ask.serial])
         poured = self._poured(query, documents, terms, desk, rng)
         self._last = ask.serial
+        if self._memory:  # a function of the documents and of the questions that it came from
+            self._lineage = self._meant(ask)
+        if self.learner is not None and not terms.data_only:  # all parties learn by it, and by the same bytes when asked again
+            poured = self._as_before(ask, poured, terms)
         if once:
             vector = pack_vector(poured.vector, terms)
             self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, vector)
@@ -310,6 +312,17 @@ class Party:
             self._memory = memory
             return poured
         return pour_nothing(query, self.profile, terms, desk)
+
+    def _meant(self, ask: wire.Ask) -> bytes:
+        """All that an answer to this question depends on beside the documents, but for the coins of noise."""
+        state = {} if self.learner is not None and ask.question in (TRAIN, HELD_OUT) else ask.state
+        about = [digest_of_arrays(state).hex(), self.questions.words(ask.question).hex(), self._lineage.hex()]
+        return digest([ask.question, ask.number, ask.serial, *about])
+
+    def _as_before(self, ask: wire.Ask, poured: Poured, terms: Terms) -> Poured:
+        """The vector that this number was answered with first: a last digit that moved would be another model everywhere."""
+        vector = self.store.hold_answer(ask.question, ask.number, pack_vector(poured.vector, terms))
+        return replace(poured, vector=unpack_vector(vector, terms, self.name))
 
     def _check_first(self, ask: wire.Ask) -> None:
         """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
@@ -363,27 +376,7 @@ class Party:
         with self.notes.noted():
             learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, desk))
         if ask.keep:
-            self.store.keep_memory(ask.serial, learner.remember(self._memory))
-
-    def _check_delta(self, documents: Corpus) -> None:
-        """A delta of 1 / n would allow to publish one of n documents whole; said to this party's own user only."""
-        budget = self.profile.budget
-        if budget is None or len(documents) == 0:
-            return
-        by_person = documents.persons if budget.unit is Unit.PERSON else None
-        units = len(documents) if by_person is None else len(np.unique(by_person))
-        units = int(documents.lengths().sum()) if budget.unit is Unit.WORD else units
-        delta = max(budget.delta, self.ledger.budget.delta if self.ledger else 0.0)
-        if delta * units >= 1:
-            raise DeltaTooLarge(self.name, delta, units, budget.unit.value)
-
-    def _note_lengths(self) -> None:
-        """How long its documents are, for its own store: what noise on single words means for a whole one goes by that."""
-        budget, lengths = self.profile.budget, self.documents.for_question(TRAIN).lengths()
-        if budget is not None and budget.unit is Unit.WORD and len(lengths):
-            at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
-            for name, words in zip(("document median_words", "document p95_words"), at, strict=True):
-                self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", name, float(words))
+            self.store.keep_memory(ask.serial, learner.remember(self._memory), self._lineage)
 
     def _check_cohort(self, members: Sequence[str]) -> None:
         strangers = [m for m in members if m not in self.members]
@@ -405,7 +398,7 @@ class Party:
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
         if ask.keep and self.learner is None:
-            self.store.keep_memory(ask.serial, self._memory)
+            self.store.keep_memory(ask.serial, self._memory, self._lineage)
 
 
 def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[bytes, ...]:

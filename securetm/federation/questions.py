@@ -17,6 +17,7 @@ from securetm.errors import BadState, NotPaidFor, OtherUnit, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.plans import Plan
+from securetm.tables import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
 MOST_WORD_BYTES = 1 << 26
@@ -32,11 +33,21 @@ class Questions:
     plan: Plan
     model: TopicModel
     vocabulary: tuple[str, ...] = ()
+    candidates: bool = False  # whether the vocabulary holds words that are yet to be chosen from; then it is only counted
     _template: State = field(default_factory=dict)
+    _digest: bytes = b""
 
-    def adopt(self, vocabulary: tuple[str, ...]) -> None:
+    def __post_init__(self) -> None:
+        self.adopt(self.vocabulary, candidates=self.candidates)
+
+    def adopt(self, vocabulary: tuple[str, ...], *, candidates: bool = False) -> None:
         """From now on questions are about these words."""
-        self.vocabulary, self._template = vocabulary, {}
+        self.vocabulary, self.candidates, self._template = vocabulary, candidates, {}
+        self._digest = digest([list(vocabulary), candidates])
+
+    def words(self, name: str) -> bytes:
+        """The digest of the list that a question is about. It is in the round's identity: unlike lists give no sum."""
+        return b"" if name in (WORDS, JOINT) else self._digest
 
     def make(self, name: str, state: State) -> Query:
         """The question of that name about that state, or a refusal; its rows are per person where persons are protected.
@@ -74,7 +85,7 @@ class Questions:
             return WordSketch(self.plan.vocabulary.most_candidates, counted=not self.paid)
         if name == WORDS:
             return WordList(MOST_WORD_BYTES)
-        if not self.vocabulary:
+        if not self.vocabulary or (self.candidates and name != FREQUENCIES):
             raise BadState("no vocabulary has been agreed on")
         if name == FREQUENCIES:
             return DocumentFrequencies(len(self.vocabulary))

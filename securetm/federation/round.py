@@ -44,12 +44,12 @@ class Poured:
 
 
 def round_identity(
-    session: bytes, question: str, cohort: Cohort, serial: int, terms: Terms, under: bytes, about: bytes
+    session: bytes, question: str, cohort: Cohort, serial: int, terms: Terms, under: bytes, about: bytes, words: bytes
 ) -> bytes:
-    """The round id: equal only if both sides mean the same question, terms, cohort, profile (`under`) and state (`about`)."""
+    """The round id: equal only if both sides mean the same question, cohort, profile (`under`), state (`about`) and words."""
     promised = {name: _plain(value) for name, value in asdict(terms).items()}
     who = [list(cohort.members), cohort.threshold, cohort.colluding, cohort.seed]
-    return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex()])
+    return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex(), words.hex()])
 
 
 def question_identity(question: str, number: int, terms: Terms) -> bytes:
@@ -70,8 +70,11 @@ def _plain(value: Any) -> Any:
 def state_digest(state: State, terms: Terms) -> bytes:
     """The hash of what a question is about. Where a sum is asked for, a coordinator that shows two parties different
     states gets two round ids and no sum; where each answer stands alone, states may differ."""
-    if terms.needs is Needs.EACH:
-        return b""
+    return b"" if terms.needs is Needs.EACH else digest_of_arrays(state)
+
+
+def digest_of_arrays(state: State) -> bytes:
+    """The hash of named arrays, with their types and shapes."""
     whole = hashlib.sha256()
     for name in sorted(state):
         array = np.ascontiguousarray(state[name])

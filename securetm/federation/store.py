@@ -17,7 +17,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from securetm.contracts import Array, State
-from securetm.errors import AnotherCohort, AskedTooOften, CannotWrite, DamagedStore
+from securetm.errors import AnotherCohort, AnotherList, AskedOtherwise, CannotWrite, DamagedStore
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
@@ -41,10 +41,9 @@ _PARTY = (
 CREATE TABLE IF NOT EXISTS rounds (serial INTEGER PRIMARY KEY, question TEXT NOT NULL, number INTEGER NOT NULL,
   documents INTEGER NOT NULL, loss REAL, bytes_out INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answered (question TEXT PRIMARY KEY, asked BLOB NOT NULL, vector BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS cohorts (question TEXT NOT NULL, number INTEGER NOT NULL, members BLOB NOT NULL,
-  PRIMARY KEY (question, number));
-CREATE TABLE IF NOT EXISTS asked (question TEXT NOT NULL, number INTEGER NOT NULL, times INTEGER NOT NULL,
-  PRIMARY KEY (question, number));
+CREATE TABLE IF NOT EXISTS asked (question TEXT NOT NULL, number INTEGER NOT NULL, members BLOB NOT NULL,
+  about BLOB NOT NULL, answer BLOB, PRIMARY KEY (question, number));
+CREATE TABLE IF NOT EXISTS words (what TEXT PRIMARY KEY, digest BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS refusals (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS figures (name TEXT PRIMARY KEY, value REAL);
 CREATE TABLE IF NOT EXISTS failures (at INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, reason TEXT NOT NULL,
@@ -55,7 +54,6 @@ CREATE TABLE IF NOT EXISTS lost (serial INTEGER PRIMARY KEY, question TEXT NOT N
 
 
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-MOST_TIMES = 64  # that a question of one number is answered
 FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
 _LARGE = 1 << 16
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
@@ -180,6 +178,25 @@ class CoordinatorStore(Drawer):
         path = self.folder / f"{name}.safetensors"
         return read_arrays(path) if path.is_file() else None
 
+    def keep_asked(self, question: str, number: int, state: State) -> None:
+        """What a question is about, before it is asked. It survives a killed process; after a loss of power it is worked out
+        again, which gives the same unless arithmetic differs in a last digit.
+        """
+        write_bytes(self._asked(question, number), packed(state, {"facts": "{}"}), synced=False)
+
+    def kept_asked(self, question: str, number: int) -> State | None:
+        """What that question was about when it was asked before."""
+        path = self._asked(question, number)
+        return read_arrays(path)[0] if path.is_file() else None
+
+    def forget_asked(self) -> None:
+        """Everything that was asked so far stands in a checkpoint."""
+        for path in self.folder.glob("asked-*.safetensors"):
+            path.unlink()
+
+    def _asked(self, question: str, number: int) -> Path:
+        return self.folder / f"asked-{question}-{number}.safetensors"
+
     def forget_after(self, serial: int) -> None:
         """Drops the record of rounds that will be run again."""
         self.now("DELETE FROM rounds WHERE serial > ?", serial)
@@ -194,28 +211,40 @@ class PartyStore(Drawer):
         super().__init__(folder / "own.sqlite", _PARTY, synced=synced)
         self.folder = folder
 
-    def keep_memory(self, serial: int, memory: State) -> None:
-        """Keeps the memory as it is after this round, and the one kept before it."""
+    def keep_memory(self, serial: int, memory: State, lineage: bytes = b"") -> None:
+        """Keeps the memory as it is after this round, and the one kept before it; `lineage` names what was asked until then."""
         self.keep()
-        write_arrays(self._memory(serial), memory, {"serial": serial})
+        write_arrays(self._memory(serial), memory, {"serial": serial, "lineage": lineage.hex()})
         for old in self.kept_serials()[:-2]:
             self._memory(old).unlink()
 
-    def hold_to(self, question: str, number: int, members: bytes) -> None:
-        """A question of that number is answered to one cohort for ever, a session begun again included; refused to another."""
-        before = self.rows("SELECT members FROM cohorts WHERE question = ? AND number = ?", question, number)
+    def check_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
+        """A question of that number is answered to one cohort and about one thing for ever, a session begun again included."""
+        before = self.rows("SELECT members, about FROM asked WHERE question = ? AND number = ?", question, number)
         if before and before[0][0] != members:
             raise AnotherCohort(question, number)
-        if not before:
-            self.later("INSERT OR REPLACE INTO cohorts VALUES (?, ?, ?)", question, number, members)
-        self._count(question, number)
+        if before and before[0][1] != about:
+            raise AskedOtherwise(question, number)
 
-    def _count(self, question: str, number: int) -> None:
-        """Honest coordinators ask again when they begin a session again; one that asks for ever asks about something else."""
-        asked = self.rows("SELECT times FROM asked WHERE question = ? AND number = ?", question, number)
-        if asked and asked[0][0] >= MOST_TIMES:
-            raise AskedTooOften(question, number)
-        self.now("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", question, number, asked[0][0] + 1 if asked else 1)
+    def note_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
+        """What the question was, on disk before it is answered; what stands there already, `check_asked` found the same."""
+        self.now("INSERT OR IGNORE INTO asked VALUES (?, ?, ?, ?, NULL)", question, number, members, about)
+
+    def hold_answer(self, question: str, number: int, answer: bytes) -> bytes:
+        """What was answered to that number first: these bytes, if there are none before them."""
+        before = self.rows("SELECT answer FROM asked WHERE question = ? AND number = ?", question, number)
+        if before and before[0][0] is not None:
+            return bytes(before[0][0])
+        self.now("UPDATE asked SET answer = ? WHERE question = ? AND number = ?", answer, question, number)
+        return answer
+
+    def hold_list(self, what: str, digest: bytes) -> None:
+        """One list of words for ever: the same again is taken, any other refused by name."""
+        before = self.rows("SELECT digest FROM words WHERE what = ?", what)
+        if before and before[0][0] != digest:
+            raise AnotherList()
+        if not before:
+            self.now("INSERT INTO words VALUES (?, ?)", what, digest)
 
     def kept_serials(self) -> list[int]:
         """The rounds after which a memory is kept."""
@@ -225,6 +254,10 @@ class PartyStore(Drawer):
         """The memory as it was after that round."""
         path = self._memory(serial)
         return read_arrays(path)[0] if path.is_file() else None
+
+    def kept_lineage(self, serial: int) -> bytes:
+        """The name of the questions that the memory after that round came from."""
+        return bytes.fromhex(read_arrays(self._memory(serial))[1]["lineage"])
 
     def forget_after(self, serial: int) -> None:
         """Drops the record of rounds that will be run again."""

@@ -41,9 +41,10 @@ class Invite:
 
 @dataclass(frozen=True)
 class Adopt:
-    """The vocabulary that all parties use from now on, one word a line."""
+    """The vocabulary that all parties use from now on, one word a line, or the candidates for it."""
 
     words: bytes
+    candidates: bool = False  # these are only counted, and the vocabulary will be some of them
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def pack_request(session: bytes, body: Body) -> bytes:
     match body:
         case Invite(agreement, profile, members, resume_from):
             request.invite.MergeFrom(pb.Invite(agreement=agreement, profile=profile, members=members, resume_from=resume_from))
-        case Adopt(words):
-            request.adopt.words = words
+        case Adopt(words, candidates):
+            request.adopt.MergeFrom(pb.Adopt(words=words, candidates=candidates))
         case Ask():
             _fill(request.ask, body)
         case Prepare(exchange, number, rounds):
@@ -152,7 +153,7 @@ def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> t
         invite = request.invite
         return request.session, Invite(invite.agreement, invite.profile, _members(invite.members), invite.resume_from)
     if kind == "adopt":
-        return request.session, Adopt(request.adopt.words)
+        return request.session, Adopt(request.adopt.words, request.adopt.candidates)
     if kind == "ask":
         return request.session, _unpacked_ask(request.ask)
     if kind == "prepare":

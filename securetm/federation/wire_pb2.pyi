@@ -31,10 +31,12 @@ class Invite(_message.Message):
     def __init__(self, agreement: _Optional[bytes] = ..., profile: _Optional[bytes] = ..., members: _Optional[_Iterable[str]] = ..., resume_from: _Optional[int] = ...) -> None: ...
 
 class Adopt(_message.Message):
-    __slots__ = ("words",)
+    __slots__ = ("words", "candidates")
     WORDS_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     words: bytes
-    def __init__(self, words: _Optional[bytes] = ...) -> None: ...
+    candidates: bool
+    def __init__(self, words: _Optional[bytes] = ..., candidates: bool = ...) -> None: ...
 
 class Ask(_message.Message):
     __slots__ = ("question", "number", "serial", "members", "round_id", "state", "keep", "witnesses")

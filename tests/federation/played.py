@@ -50,9 +50,9 @@ class Played:
     def invite(self, resume_from: int = 0) -> wire.Invite:
         return wire.Invite(self.plan.agreement(), self.profile.digest, self.members, resume_from)
 
-    def adopt(self, words: Sequence[str]) -> wire.Adopt:
-        self.questions.adopt(tuple(words))
-        return wire.Adopt("\n".join(words).encode())
+    def adopt(self, words: Sequence[str], *, candidates: bool = False) -> wire.Adopt:
+        self.questions.adopt(tuple(words), candidates=candidates)
+        return wire.Adopt("\n".join(words).encode(), candidates)
 
     def fresh(self) -> State:
         """A model that nobody has trained."""
@@ -70,7 +70,8 @@ class Played:
         cohort = self._cohort(number, members or self.members)
         terms = admitted(self.questions.make(question, state).terms, self.profile, cohort)
         about = state_digest(state, terms)
-        identity = round_identity(self.session, question, cohort, self.serial, terms, self.profile.digest, about)
+        meant = (question, cohort, self.serial, terms, self.profile.digest, about, self.questions.words(question))
+        identity = round_identity(self.session, *meant)
         return wire.Ask(question, number, self.serial, cohort.members, identity, state, keep)
 
     def altered(self, ask: wire.Ask, **changes: object) -> wire.Ask:

@@ -90,7 +90,7 @@ def check_reply(coordinator: Played, message: Message, request: wire.Body, corpo
     outcome = wire.unpack_reply(message.content, message.sender)[1]
     assert isinstance(outcome, wire.Accepted)
     if isinstance(request, wire.Adopt):
-        coordinator.questions.adopt(tuple(request.words.decode().split("\n")))
+        coordinator.questions.adopt(tuple(request.words.decode().split("\n")), candidates=request.candidates)
     if not isinstance(request, wire.Ask):
         assert outcome.parcels == ()
         return 0

@@ -15,7 +15,7 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.errors import LedgerReplaced, LedgerRolledBack
+from securetm.errors import LedgerReplaced, LedgerRolledBack, PartyFailed
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.folder import RunFolder, Unwatched, begin
@@ -36,6 +36,7 @@ class Session:
         self.parties = paying_parties(plan, corpora, folder)
         self.played = Played(plan, tuple(corpora))
         self.countersigning = Countersigning(tuple(corpora), self.carried)
+        self.answered = 0  # questions; each has the next number
         for name in self.parties:
             self.accepted(name, self.played.invite())
             self.accepted(name, self.played.adopt(PUBLIC))
@@ -62,10 +63,10 @@ class Session:
         return self.played.send(self.parties[witness], wire.Witness((self.heads[owner],), links))
 
     def ask(self, name: str, witnesses: tuple[bytes, ...]) -> wire.Outcome:
-        question = replace(self.played.ask("train", self.played.fresh()), witnesses=witnesses)
-        outcome = self.played.send(self.parties[name], question)
+        asked = self.played.ask("train", self.played.fresh(), number=self.answered)
+        outcome = self.played.send(self.parties[name], replace(asked, witnesses=witnesses))
         if isinstance(outcome, wire.Accepted):
-            self.heads[name] = outcome.head
+            self.heads[name], self.answered = outcome.head, self.answered + 1
         return outcome
 
     def party(self, name: str) -> Party:
@@ -235,7 +236,7 @@ def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
         budget = plan.make_profile().budget
         assert budget is not None
         Ledger.open(ledger, "north", budget).close()
-    with pytest.raises(error):
+    with pytest.raises(PartyFailed, match=f"north wrote down a failure of its own: {error.__name__}"):
         finished(tmp_path / "three", plan, five)
 
 
