@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -15,10 +16,11 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.errors import LedgerReplaced, LedgerRolledBack, PartyFailed
+from securetm.errors import LedgerReplaced, LedgerRolledBack, PartyFailed, PartyRefused
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.notes import failures_in
 from securetm.federation.party import Party
 from securetm.federation.simulation import execute
 from securetm.federation.witness import standing_of
@@ -43,7 +45,8 @@ class Session:
 
     def accepted(self, name: str, body: wire.Body) -> wire.Accepted:
         outcome = self.played.send(self.parties[name], body)
-        assert isinstance(outcome, wire.Accepted)
+        if isinstance(outcome, wire.Refusal):
+            raise PartyRefused(name, outcome.name)
         self.heads[name] = outcome.head
         return outcome
 
@@ -185,8 +188,11 @@ def test_a_ledger_that_was_put_back_and_spent_from_elsewhere_is_not_countersigne
 ) -> None:
     """It is longer than what the others saw, and no continuation of it."""
     session = put_back_and_longer(five, tmp_path)
-    with pytest.raises(LedgerRolledBack, match=r"north.ledger holds 5 entries and not the history .* when it held 3"):
+    with pytest.raises(PartyRefused, match="Failed"):  # and no details leave it
         session.ask("north", session.signed_of("north"))
+    (found,) = failures_in(session.party("north").store.folder)
+    assert found.name == LedgerRolledBack.__name__
+    assert re.search(r"north.ledger holds 5 entries and not the history .* when it held 3", found.reason)
     session.close()
 
 
@@ -206,8 +212,9 @@ def test_no_links_make_a_fork_a_continuation(five: Mapping[str, Corpus], tmp_pat
     )
     told = session.shown("south", "north")
     assert count(told) == 3
-    with pytest.raises(LedgerRolledBack):  # an honest owner finds it out by what they can sign
-        session.ask("north", told.parcels)  # type: ignore[union-attr]
+    refused = session.ask("north", told.parcels)  # type: ignore[union-attr]
+    assert refused == wire.Refusal("Failed")  # an honest owner finds it out by what they can sign
+    assert failures_in(session.party("north").store.folder)[-1].name == LedgerRolledBack.__name__
     session.close()
 
 
