@@ -75,6 +75,9 @@ class Finding:
     remark: str = ""
 
 
+EVERY_PARTY = "every party"  # in place of a party that refused: all answered, and alike
+
+
 @dataclass(frozen=True)
 class Refusal:
     """A run that was really begun below a profile's minimum, or a lie that was really told in one, and what became of it."""

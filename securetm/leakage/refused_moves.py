@@ -8,6 +8,7 @@ and attacks no document; what parties refuse here is what the claims about an ac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -28,17 +29,19 @@ from securetm.aggregation.masked_messages import (
     read_outcome,
 )
 from securetm.aggregation.plain import COORDINATOR
-from securetm.contracts import Exchange, Parcel, Roster, State
+from securetm.contracts import Answer, Exchange, Parcel, Roster, State
 from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused, Refused, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
-from securetm.federation.questions import TRAIN
+from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.transcript import Parties
 from securetm.federation.witness import head_of
+from securetm.federation.words import message_of
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.findings import Refusal
+from securetm.leakage.findings import EVERY_PARTY, Refusal
 from securetm.leakage.forked_ledger import ForkedLedger
+from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import claims_of, cohort_of
 
 _ROUNDS = 2  # the second can be mixed up with the first
@@ -52,6 +55,8 @@ _RUN: Mapping[str, Any] = {
     "vocabulary.max_words": 500,
 }
 _BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # which lasts for these rounds and no longer
+_ALIKE = "weights of 3e38 for one word: a reply that tells whose documents have it"
+_BEYOND = 3e38  # near the end of what 32 bits hold
 _APART = "another list of survivors for one party than for the others"
 _OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
@@ -100,6 +105,7 @@ class MovingCoordinator(Coordinator):
     moves: Moves = field(default_factory=Moves)
     forked: ForkedLedger | None = None
     _swapped: bool = False
+    _state: State = field(default_factory=dict)  # that the last question was about
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,14 +115,42 @@ class MovingCoordinator(Coordinator):
         """Instead of judging its model it asks once more what may be asked no more."""
         if self._blind:  # the parties then learn how good their model is
             return super()._assess(state)
+        asked = self._state
+        self._begin_again()
+        self._asked("a question that was answered, about other weights after another invitation", _shifted(asked))
         if self.questions.paid:
-            self._numbers[TRAIN] = 0  # the plan has no next one, which would be refused whatever is left of the budget
-            self._asked("one question more than the budget reaches", state)
+            self._begin_again()
+            self._asked("one question more than the budget reaches", asked)  # the very same again: the plan has no next one
         else:
+            self._look_at_replies(state)
             self._asked_again(state)
         self._numbers[TRAIN] = self.plan.training.rounds
         self._asked("one round more than the plan has", state)
         return {}
+
+    def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
+        """As every coordinator does."""
+        self._state = state
+        return super().ask(question, state, keep=keep)
+
+    def _begin_again(self) -> None:
+        """Back to before the last question, as one that was started anew goes; the first party is told of other words."""
+        words, victim = self.questions.vocabulary, self.members[0]
+        self._serial, self._numbers[TRAIN] = self._serial - 1, self.plan.training.rounds - 1
+        self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, 0))
+        other = wire.pack_request(self.session, message_of(words[:-1]))
+        self._post.try_once("another list of words, after another invitation", victim, other)
+        self._adopt(words)
+
+    def _look_at_replies(self, state: State) -> None:
+        """Weights beyond all numbers for one word: whose reply is unlike the others' would be whose documents have it."""
+        word, weights = len(self.questions.vocabulary) // 2, np.array(state["weights"])
+        layers = Shape.of(weights, int(self.plan.model.settings["hidden"]), self.model.topics(state).shape[0]).views(weights)
+        layers["words"][word] = _BEYOND
+        with suppress(PartyRefused):
+            self.ask(HELD_OUT, {**state, "weights": weights})
+        alike = len(set(self._post.answers.values())) == 1
+        self.noted(_ALIKE, *((EVERY_PARTY, "an answer like all others") if alike else ()))
 
     def _asked_again(self, state: State) -> None:
         """The last question a second time, of fewer parties: whom it leaves out is what two exact sums would show."""
@@ -176,6 +210,7 @@ class _Post:
     _asked: wire.Ask | None = None  # the round before, which was answered
     _rounds: int = 0  # of the training
     silent: str = ""  # a party of which nothing is heard any more
+    answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the last question: how, and in how many bytes
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """What was to be sent is sent; before and after it what a liar would send."""
@@ -183,12 +218,14 @@ class _Post:
         victim = next(iter(requests))
         session, body = wire.unpack_request(requests[victim])
         for attempt, lie in self._before(body, victim):
-            self._try(attempt, victim, wire.pack_request(session, lie))
+            self.try_once(attempt, victim, wire.pack_request(session, lie))
         if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
         replies = self.parties.ask(requests)
         for attempt, lie in self._after(body):
-            self._try(attempt, victim, wire.pack_request(session, lie))
+            self.try_once(attempt, victim, wire.pack_request(session, lie))
+        if isinstance(body, wire.Ask):
+            self.answers = {member: (_how(reply, member), len(reply)) for member, reply in replies.items()}
         if isinstance(body, wire.Ask) and body.question == TRAIN:
             self._asked, self._rounds = body, self._rounds + 1
         return replies
@@ -197,7 +234,8 @@ class _Post:
         """Ends what was started for the parties."""
         self.parties.close()
 
-    def _try(self, attempt: str, victim: str, message: bytes) -> None:
+    def try_once(self, attempt: str, victim: str, message: bytes) -> None:
+        """One lie to one party, once in a run."""
         if attempt in self._seen:
             return
         self._seen.add(attempt)
@@ -233,7 +271,7 @@ class _Post:
             lie = wire.pack_request(session, replace(forward, parcel=other.body(say) + signed))
             if say == Kind.SURVIVORS:
                 return {**requests, last: lie}
-            self._try(_APART, last, lie)
+            self.try_once(_APART, last, lie)
         return {member: request for member, request in requests.items() if member != last}
 
 
@@ -339,3 +377,12 @@ def _outcome_in(forward: wire.Forward) -> Iterator[tuple[Outcome, bytes, Kind]]:
     if reader.kind in (Kind.SURVIVORS, Kind.UNMASK):
         outcome = read_outcome(reader, MOST_PARTIES)
         yield outcome, bytes(reader.rest()), Kind(reader.kind)
+
+
+def _shifted(state: State) -> State:
+    return {**state, "weights": state["weights"] * 2}
+
+
+def _how(reply: bytes, party: str) -> str:
+    outcome = wire.unpack_reply(reply, party)[1]
+    return outcome.name if isinstance(outcome, wire.Refusal) else "answered"

@@ -13,9 +13,10 @@ import numpy as np
 
 from securetm.contracts import Array, Desk, State
 from securetm.entropy import OperatingSystem
-from securetm.federation.documents import Documents, Party
+from securetm.federation.documents import Documents
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder
+from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
 from securetm.leakage.attack import Tables

@@ -10,7 +10,7 @@ from typing import Any
 from securetm.accounting.calculator.statement import counted, upward
 from securetm.aggregation.plain import COORDINATOR
 from securetm.leakage.attack import Example
-from securetm.leakage.findings import DOCUMENT, Audit, Finding, Measured, Refusal
+from securetm.leakage.findings import DOCUMENT, EVERY_PARTY, Audit, Finding, Measured, Refusal
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
@@ -307,6 +307,8 @@ def _became(refusal: Refusal) -> str:
         return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
     if not refusal.minimum:
         who = "the coordinator" if refusal.by == COORDINATOR else f"the party “{refusal.by}”"
+        if refusal.by == EVERY_PARTY:
+            return f"told nothing: every party sent {refusal.reason}"
         return f"refused by {who} ({refusal.reason})"
     if not refusal.refused:
         return "went on: the minimum does not hold here"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ import pytest
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation import masked_opening
 from securetm.aggregation.masked_round import PartyRound
+from securetm.errors import BadState
 from securetm.federation.folder import Unwatched
+from securetm.federation.notes import Notes
+from securetm.federation.store import PartyStore
 from securetm.federation.witness import Purse
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
@@ -22,6 +26,7 @@ from securetm.leakage.refused_moves import tried_moves
 from securetm.reports.findings import refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
+from securetm.tally import SumTally
 
 from .conftest import PARTIES
 
@@ -54,13 +59,21 @@ SIGNED = {
     "the real list with nobody's signature": "TooFewSignatures",
 }
 SWAPPED = {"another vector behind what a party signed, put there on the way": "AnotherVector"}
+AGAIN = {
+    "another list of words, after another invitation": "WrongAgreement",  # the list is a public file's
+    "a question that was answered, about other weights after another invitation": "AskedOtherwise",
+}
+ALIKE = {"weights of 3e38 for one word: a reply that tells whose documents have it": "an answer like all others"}
 ONCE = {
+    **AGAIN,
+    **ALIKE,
     "one round more than the plan has": "AskedTooOften",
     "the same question for a cohort without one party": "AnotherCohort",
-    "the same question once more, over the others alone as if one party had dropped out": "SurvivorsChanged",
+    "the same question once more, over the others alone as if one party had dropped out": "AskedOtherwise",
 }
 PUT_BACK = "a ledger that was put back and spent from elsewhere until it is longer"
 PAID = {
+    **AGAIN,
     "one round more than the plan has": "AskedTooOften",
     "a question without the others' signatures under the ledger": "NotWitnessed",
     "one question more than the budget reaches": "OutOfBudget",
@@ -105,7 +118,8 @@ def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
     answered = {attempt for attempt, one in found.items() if not one.refused}
     assert answered == ({APART} if REASONS[profile].get(APART) == UNCLAIMED else set())
     by = {attempt: one.by for attempt, one in found.items() if one.refused}
-    assert all(one in (("coordinator",) if attempt in SWAPPED else PARTIES) for attempt, one in by.items())
+    others = {**dict.fromkeys(SWAPPED, ("coordinator",)), **dict.fromkeys(ALIKE, ("every party",))}
+    assert all(one in others.get(attempt, PARTIES) for attempt, one in by.items())
 
 
 OTHER = "other weights for one party than for the others in the same round"
@@ -138,6 +152,32 @@ def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
 ) -> None:
     monkeypatch.setattr(masked_opening, "vector_hash", lambda _: ANY)
     (attempt,) = SWAPPED
+    assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
+def test_parties_that_answer_a_number_about_anything_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PartyStore, "check_asked", lambda *_: None)
+    (_, attempt) = AGAIN
+    assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
+def test_parties_that_refuse_what_is_not_finite_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they did once: whose documents had the word was then told by a name."""
+    vector = SumTally.vector
+
+    def refusing(tally: SumTally) -> Any:
+        whole = vector(tally)
+        if tally.lost:
+            raise BadState("it is not finite")
+        return whole
+
+    monkeypatch.setattr(SumTally, "vector", refusing)
+    monkeypatch.setattr(Notes, "noted", lambda _: nullcontext())
+    (attempt,) = ALIKE
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 
 
