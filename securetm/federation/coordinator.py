@@ -5,7 +5,6 @@ It knows what answers tell it and nothing else; what it keeps is in its own stor
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -142,7 +141,7 @@ class Coordinator:
         said = Said.unpack(stored)
         path, content = self.store.folder / "vocabulary.txt", "\n".join(said.words).encode()
         if not path.is_file() or path.read_bytes() != content:
-            raise ChangedFile(str(path), "its SHA-256 is not the one in the checkpoint")
+            raise ChangedFile(str(path), "it is not the list that the parties were told")
         if self._serial < said.serial:  # killed before it kept its first state: what was opened is not asked again
             self._serial, self._numbers = said.serial, dict(said.numbers)
         return said.words
@@ -391,7 +390,6 @@ class Coordinator:
 
     def _keep(self, state: State, rounds: int, history: Sequence[float]) -> None:
         facts = {"serial": self._serial, "numbers": self._numbers, "rounds": rounds, "history": list(history)}
-        facts["words"] = _digest("\n".join(self.questions.vocabulary).encode())
         self.store.keep_state(CHECKPOINT, state, facts)
         self.store.forget_asked()
         self._kept_at = time.monotonic()
@@ -399,10 +397,6 @@ class Coordinator:
     def _go_back_to(self, facts: Mapping[str, Any]) -> None:
         self._serial, self._numbers = int(facts["serial"]), dict(facts["numbers"])
         self.store.forget_after(self._serial)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def before_own_noise(profile: Profile) -> Profile:
