@@ -25,7 +25,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
 
 
 def shares(runs: Demonstrations, source: Path, name: str, batch: int) -> dict[str, float]:
-    folder = runs.run("open", {"corpus.source": str(source), "model.batch": batch, "training.rounds": 8})
+    folder = runs.run(
+        "open", {"corpus.source": str(source), "model.name": "prodlda", "model.batch": batch, "training.rounds": 8}
+    )
     attack = attack_called(name)
     view = view_of(folder, adversary(), attack, 8)
     truth = truth_of(folder, questions_of(folder, attack.questions, 8).values())

@@ -80,6 +80,7 @@ def settings(documents: Path, **more: Any) -> dict[str, Any]:
         "corpus.source": str(documents),
         "corpus.party": "party",
         "corpus.partition": "column",
+        "model.name": "prodlda",
         "model.n_topics": 5,
         "vocabulary.source": "file",
         "vocabulary.min_documents": 1,
