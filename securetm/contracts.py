@@ -116,6 +116,7 @@ class Answer:
     total: Mapping[str, Array] | None
     each: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     survivors: tuple[str, ...] = ()
+    deviation: float = 0.0  # standard deviation of the noise in every coordinate of the total, from what added it
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import INF, Answer, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
 from securetm.errors import NoiseNeedsSum
-from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled
+from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class CentralNoise(Mechanism):
             return answer
         noise = self._noise(terms)
         opened = {name: np.asarray(block) for name, block in answer.total.items()}
-        return replace(answer, total={n: b + noise.draw(desk.entropy, b.size).reshape(b.shape) for n, b in opened.items()})
+        found = replace(answer, total={n: b + noise.draw(desk.entropy, b.size).reshape(b.shape) for n, b in opened.items()})
+        return with_noise(found, noise.deviation)
 
     def _noise(self, terms: Terms) -> Sampler:
         return rounded_gaussian(self.noise_multiplier * terms.l2)

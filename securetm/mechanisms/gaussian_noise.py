@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_alone, noised, sampled
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_alone, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ class GaussianNoise(Mechanism):
     def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
         """Run by a party, on whole numbers. Cutting the sum to its reach afterwards only takes from what it shows."""
         return noised(vector, self._noise(terms), terms, desk.entropy) if _adds(terms) else vector
+
+    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        """Run by whoever opens the total: every party's noise is in it."""
+        if not _adds(terms):
+            return answer
+        return with_noise(answer, self._noise(terms).deviation, adding(answer, desk.cohort))
 
     def _noise(self, terms: Terms) -> Sampler:
         return rounded_gaussian(self.noise_multiplier * terms.l2)

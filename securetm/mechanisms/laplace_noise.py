@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from math import expm1, log1p
 from typing import TYPE_CHECKING
 
-from securetm.contracts import INF, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
 from securetm.errors import BadSetting
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_alone
+from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_alone, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_laplace
 
 if TYPE_CHECKING:
@@ -69,6 +69,12 @@ class DiscreteLaplaceNoise(Mechanism):
             return vector
         noised: Array = vector + self._noise(terms).draw(desk.entropy, len(vector))
         return noised
+
+    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        """Run by whoever opens the total: every party's noise is in it."""
+        if not _adds(terms):
+            return answer
+        return with_noise(answer, self._noise(terms).deviation, adding(answer, desk.cohort))
 
     def _noise(self, terms: Terms) -> Sampler:
         return discrete_laplace(terms.l1 / self.epsilon)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
-from securetm.contracts import Array, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
+from securetm.contracts import Answer, Array, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
 from securetm.errors import BadSetting, NoiseNeedsSum, TooFewShares
-from securetm.mechanisms.noising import CUT, check_bounded, check_positive, claims_against, noised, sampled
+from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_against, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 
 if TYPE_CHECKING:
@@ -77,6 +77,12 @@ class NoiseShares(Mechanism):
         if terms.noised is not Noised.SHARE:
             return vector
         return noised(vector, self._share(terms, desk.cohort), terms, desk.entropy)
+
+    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+        """Run by whoever opens the total: every party's noise is in it."""
+        if terms.noised is not Noised.SHARE:
+            return answer
+        return with_noise(answer, self._share(terms, desk.cohort).deviation, adding(answer, desk.cohort))
 
     def _check_share(self, terms: Terms, cohort: Cohort) -> None:
         """Sums of discrete Gaussians have a proved bound for shares of a deviation of one half or more; far below it fails."""

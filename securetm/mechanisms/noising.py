@@ -5,11 +5,13 @@ The samplers draw; the mechanisms decide who adds what. Events count one documen
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import hypot, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Cohort, Domain, Entropy, Noised, Terms, Unit
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Noised, Terms, Unit
 from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 
 if TYPE_CHECKING:
@@ -36,6 +38,16 @@ def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
         raise NoiseWithoutClip(name, terms.unit.value)
     if terms.domain is not Domain.INTEGER:
         raise NoiseNeedsIntegers(name)
+
+
+def with_noise(answer: Answer, deviation: float, parties: int = 1) -> Answer:
+    """The answer, saying that so many parties' noise of that deviation is in each coordinate of its total, beside what was."""
+    return replace(answer, deviation=hypot(answer.deviation, deviation * sqrt(parties))) if answer.total is not None else answer
+
+
+def adding(answer: Answer, cohort: Cohort) -> int:
+    """How many parties' vectors, and so how many parties' noises, are in an opened total."""
+    return len(answer.survivors or cohort.members)
 
 
 def claims_against(helpers: dict[str, int]) -> frozenset[Claim]:

@@ -118,7 +118,8 @@ class FixedPoint(Clamped):
         """Back to real numbers, for whoever opened the sum."""
         if terms.grid == 0 or answer.total is None:
             return answer
-        return replace(answer, total={name: block * terms.grid for name, block in answer.total.items()})
+        real = {name: block * terms.grid for name, block in answer.total.items()}
+        return replace(answer, total=real, deviation=answer.deviation * terms.grid)
 
 
 @njit(cache=True, error_model="numpy")

@@ -1,5 +1,4 @@
-"""A model behind noise predicts no worse than a guess: how large the noise is comes from what adds it, and topics that are noise
-say what all words say."""
+"""A model behind noise predicts no worse than a guess: what adds noise says how much, and topics shrink by it."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ WORDS = 1500
 @pytest.fixture(scope="module")
 def parties() -> Mapping[str, Corpus]:
     nodes = lda_nodes(
-        LdaNodes(nodes=1, topics=20, shared_topics=20, words=WORDS, documents=500, shortest=15, longest=30), seed=0
+        LdaNodes(nodes=1, topics=20, shared_topics=20, alpha=0.1, words=WORDS, documents=500, shortest=15, longest=30), seed=0
     )
     return equal(next(iter(nodes.train.values())), 5, seed=0)
 

@@ -276,6 +276,18 @@ class MechanismLaws:
         total: Array = np.sum(drawn, axis=0).astype(float)
         return total
 
+    def test_an_opened_total_says_how_much_noise_is_in_it(self, mechanism: Mechanism, before: Terms) -> None:
+        """Of as many parties as add to it; whoever reads a model out of it need not guess."""
+        admitted = mechanism.admit(before, COHORT)
+        opened = mechanism.on_answer(Answer(blocks_of(SumTally(admitted).vector(), admitted)), admitted, desk())
+        in_words = admitted.unit is Unit.WORD  # then it is in what documents hold, and no total has noise of its own
+        if not adds_noise(mechanism, admitted) or before.noised is admitted.noised is not Noised.NOT or in_words:
+            assert opened.deviation == 0
+            return
+        honest = COHORT.threshold - COHORT.colluding if admitted.noised is Noised.SHARE else 1
+        added = 1 if noises_total(mechanism) else len(COHORT.members)
+        assert opened.deviation == pytest.approx(stated_deviation(mechanism, admitted) * np.sqrt(added / honest))
+
     def test_noise_is_fresh(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(many(before), COHORT)
         if adds_noise(mechanism, admitted):

@@ -18,7 +18,7 @@ from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.gibbs.lda_documents import Bags
-from securetm.models.noisy_counts import above_noise
+from securetm.models.noisy_counts import NoisedCounts, above_noise, told_to_parties
 
 MOST_COUNTED = 1e12  # what is larger came from no corpus, and products of such numbers would not be finite
 _PASSES = 100  # of folding in, where a document's topics do not settle earlier
@@ -79,20 +79,23 @@ class Counting(Estimator):
         return CountsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """The total is the next state's table, as far as it is no noise."""
+        """The total is the next state's table, as far as it is no noise; a noised total is kept as it came as well."""
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
-        return {**after, "counts": above_noise(answer.total["counts"], self.deviations).astype(np.float64)}
+        counts = np.asarray(answer.total["counts"], dtype=np.float64)
+        noised = NoisedCounts.after(state, counts, answer.deviation)
+        kept = noised.arrays() if noised else {}
+        return {**after, **kept, "counts": above_noise(counts, self.deviations, answer.deviation)}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """Everything travels: the table of counts, the priors, the step and the seed."""
-        return dict(state)
+        """The table of counts, the priors, the step and the seed; not what is kept of noised answers for the end."""
+        return told_to_parties(state)
 
     def topics(self, state: State) -> Array:
-        """Each topic's words: its counts, smoothed by eta."""
-        table = self.table(state)
-        smooth = table.counts + table.eta
+        """Each topic's words: its counts, smoothed by eta; behind noise, the counts that are likely."""
+        table, noised = self.table(state), NoisedCounts.kept_in(state)
+        smooth = noised.likely() if noised else table.counts + table.eta
         shares: Array = smooth / smooth.sum(axis=1, keepdims=True)
         return shares
 

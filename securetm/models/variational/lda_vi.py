@@ -20,7 +20,7 @@ from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, on_ranges
 from securetm.models.gibbs.lda_documents import Bags
-from securetm.models.noisy_counts import above_noise
+from securetm.models.noisy_counts import NoisedCounts, above_noise, told_to_parties
 from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
 
 _START = 100.0  # shape of the random counts that set topics apart at first: about 1 each, give or take a tenth
@@ -45,7 +45,7 @@ class VariationalLDA(Estimator):
     batch_size: int = 0  # documents that each party is asked to draw; 0: all of them
     forgetting: float = 1.0  # what share of the counts of earlier rounds a round forgets
     repeats: int = 0  # a word counts at most so often in a document as it learns; 0: as often as it stands there
-    deviations: float = 2.0  # of noise, if there is any: counts below stand for no more than their mean
+    deviations: float = 2.0  # of noise, if a total has any: counts below stand for no more than their mean
     threads: int = 1  # changes nothing but the time it takes
     name: ClassVar[str] = "lda-vi"
 
@@ -77,20 +77,25 @@ class VariationalLDA(Estimator):
         return ExpectedCounts(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """What was counted before fades, and the total is added as it came: noise is told from counts where they are read."""
+        """What was counted before fades, and the total is added; noised totals are kept as they came as well."""
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
         kept = 1.0 - self.forgetting if state["step"][0] else 0.0
-        return {**after, "counts": kept * state["counts"] + answer.total["counts"]}
+        noised = NoisedCounts.after(state, answer.total["counts"], answer.deviation, kept)
+        if noised is None:
+            return {**after, "counts": kept * state["counts"] + answer.total["counts"]}
+        counts = above_noise(noised.counts, self.deviations, float(np.sqrt(noised.variance)))
+        return {**after, **noised.arrays(), "counts": counts}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """Everything travels: the counts and the step."""
-        return dict(state)
+        """The counts and the step; not what is kept of noised answers for the end."""
+        return told_to_parties(state)
 
     def topics(self, state: State) -> Array:
         """Each topic's words: their mean under the topic's Dirichlet distribution."""
-        counts = self.dirichlet(state)
+        noised = NoisedCounts.kept_in(state)
+        counts = noised.likely() if noised else self.dirichlet(state)
         shares: Array = counts / counts.sum(axis=1, keepdims=True)
         return shares
 
@@ -108,11 +113,10 @@ class VariationalLDA(Estimator):
     # ---- what the query shares ----
 
     def dirichlet(self, state: State) -> Array:
-        """The parameters of the topics' Dirichlet distributions: counts as far as they are no noise, and eta."""
+        """The parameters of the topics' Dirichlet distributions: counts and eta."""
         if state["counts"].shape[0] != self.n_topics:
             raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
-        bounded = np.clip(state["counts"], -_MOST, _MOST)  # a coordinator may send anything
-        found: Array = above_noise(bounded, self.deviations) + self.eta
+        found: Array = np.clip(state["counts"], 0, _MOST) + self.eta  # a coordinator may send anything
         return found
 
     def counted(self, documents: Any, words: int) -> Bags:

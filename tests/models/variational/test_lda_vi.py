@@ -200,28 +200,28 @@ def test_a_round_without_an_answer_leaves_the_counts() -> None:
 
 def test_without_noise_no_count_changes() -> None:
     counts = np.array([[0.0, 1e-9, 3.0], [5.0, 0.0, 0.0]])
-    np.testing.assert_array_equal(above_noise(counts, 2.0), counts)
+    np.testing.assert_array_equal(above_noise(counts, 2.0, 0.0), counts)
 
 
 def test_what_noise_may_have_made_says_no_more_than_its_mean() -> None:
     counts = np.array([[-1.0, 9.0], [1.0, 8.0], [1.5, -1.0], [30.0, 1.9]])
-    np.testing.assert_allclose(above_noise(counts, 2.0), [[0.5, 9.0], [0.5, 8.0], [0.5, 0.45], [30.0, 0.45]])
-    np.testing.assert_array_equal(above_noise(counts, 0.0), np.maximum(counts, 0))
+    np.testing.assert_allclose(above_noise(counts, 2.0, 1.0), [[0.5, 9.0], [0.5, 8.0], [0.5, 0.45], [30.0, 0.45]])
+    np.testing.assert_array_equal(above_noise(counts, 0.0, 1.0), np.maximum(counts, 0))
 
 
 def test_a_word_that_is_all_noise_is_never_negative() -> None:
-    assert above_noise(np.array([[-3.0, 2.0], [-1.0, 1.0]]), 2.0).min() == 0.0
+    assert above_noise(np.array([[-3.0, 2.0], [-1.0, 1.0]]), 2.0, 2.2).min() == 0.0
 
 
 @pytest.mark.parametrize("deviation", [0.5, 10.0])
-def test_it_tells_how_large_the_noise_is(deviation: float) -> None:
+def test_what_stands_clear_of_the_noise_stays(deviation: float) -> None:
     rng = np.random.default_rng(0)
     truth = np.zeros((20, 500))
     truth[:, :5] = 100 * deviation
-    found = above_noise(truth + rng.normal(0, deviation, truth.shape), 4.0)
+    found = above_noise(truth + rng.normal(0, deviation, truth.shape), 4.0, deviation)
     assert (found[:, :5] > 90 * deviation).all()
     assert found[:, 5:].max() < deviation  # means of twenty, where single ones would reach four deviations
-    kept = above_noise(truth + rng.normal(0, deviation, truth.shape), 1.0)
+    kept = above_noise(truth + rng.normal(0, deviation, truth.shape), 1.0, deviation)
     assert 0.14 < (kept[:, 5:] > deviation).mean() < 0.18  # a normal is above one deviation with chance 0.159
 
 
@@ -231,7 +231,7 @@ def test_topics_survive_noise() -> None:
     state = model.start(VOCABULARY, rng)
     for _ in range(15):
         total = total_of(model, state, documents, radius=3.0)
-        state = model.update(state, Answer({"counts": total + rng.normal(0, 12.0, total.shape)}))
+        state = model.update(state, Answer({"counts": total + rng.normal(0, 12.0, total.shape)}, deviation=12.0))
     assert {frozenset(row // 20) for row in top_words(model.topics(state), 12)} == {frozenset([t]) for t in range(3)}
 
 
