@@ -1,0 +1,93 @@
+"""Every run says whether its model is of use: beside word frequencies alone and a uniform guess, on held-out words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from securetm.corpus.corpus import Corpus
+from securetm.federation.folder import Unwatched, begin
+from securetm.federation.simulation import execute, federate
+
+from .conftest import small_plan
+
+LDA = {"profile": "open", "model.name": "lda", "model.n_topics": 3, "vocabulary.min_documents": 2, "vocabulary.max_share": 1.0}
+
+
+def test_a_model_that_learned_is_of_use(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 20, "training.held_out": 0.2})
+    told = result["baseline"]
+    assert result["useful"] is True
+    assert result["quality"]["held_out"] == pytest.approx(told["model"], rel=1e-6)
+    assert told["model"] < told["word_frequencies"] < told["uniform"] == 40
+    assert 0 < told["gain"]["low"] < told["gain"]["value"] < told["gain"]["high"]
+    assert told["worse_than_uniform"] is False
+
+
+def test_a_model_that_predicts_worse_is_of_no_use(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    """Steps that are too long make a network sure of the wrong words."""
+    plan = small_plan(model__learning_rate=3.0, training__rounds=12, training__held_out=0.4)
+    result = execute(begin(tmp_path / "run", plan, corpora), Unwatched())
+    assert result["useful"] is False
+    assert result["baseline"]["model"] > result["baseline"]["word_frequencies"]
+    assert result["baseline"]["gain"]["high"] < 0
+
+
+def test_what_too_few_documents_show_is_not_told(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 1, "training.held_out": 0.01})
+    told = result["baseline"]
+    assert told["documents"] < 10
+    assert result["useful"] is None
+
+
+# ---- the comparison with each party alone ----------------------------------------------------------------------------
+
+
+def test_a_small_run_is_compared_with_all_its_documents(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 3})
+    told = result["comparison"]
+    assert told["made"]
+    assert not told["sampled"]
+    assert told["seconds"] > 0
+    for figures in (*result["alone"].values(), *result["shared_at_party"].values()):
+        assert figures["held_out_low"] < figures["held_out"] < figures["held_out_high"]
+
+
+def test_a_large_run_is_compared_by_a_sample(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from securetm.federation import comparison, sampled
+
+    monkeypatch.setattr(sampled, "MOST_TRAINED", 30)
+    monkeypatch.setattr(sampled, "MOST_JUDGED", 24)
+    trained: list[int] = []
+    before = comparison.train_alone
+
+    def counted(plan: Any, name: str, documents: Any, *rest: Any) -> Any:
+        trained.append(len(documents))
+        return before(plan, name, documents, *rest)
+
+    monkeypatch.setattr(comparison, "train_alone", counted)
+    results = [federate(corpora, tmp_path / name, {**LDA, "training.rounds": 2, "training.held_out": 0.3}) for name in "ab"]
+    assert trained == [30] * 6
+    told = results[0]["comparison"]
+    assert (told["sampled"], told["training_documents"], told["judged_documents"]) == (True, 30, 8)
+    assert results[0]["alone"] == results[1]["alone"]  # the sample's seed is fixed
+    assert results[0]["baseline"]["documents"] <= 24
+
+
+def test_a_run_without_the_comparison_trains_nobody_alone(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from securetm.federation import comparison
+
+    monkeypatch.setattr(comparison, "train_alone", lambda *_: pytest.fail("a party trained alone"))
+    result = federate(corpora, tmp_path / "run", {**LDA, "training.rounds": 3}, comparison=False)
+    assert result["comparison"]["made"] is False
+    assert result["alone"] == result["topics_alone"] == {}
+    assert set(result["shared_at_party"]) == set(corpora)
+    assert np.isfinite(result["quality"]["held_out"])
