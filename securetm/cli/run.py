@@ -63,6 +63,9 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Worker processes for the parties.")] = 1,
     record: Annotated[bool, typer.Option("--record", help="Keep the content of every message, for an audit.")] = False,
+    comparison: Annotated[
+        bool, typer.Option("--comparison/--no-comparison", help="Also train each party alone, to compare.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
@@ -89,11 +92,13 @@ def run(
     }
     overrides = {name: value for name, value in chosen.items() if value is not None} | _settings(set_ or [])
     _check_resume(resume, plan, overrides, out or ledgers, record)
-    result = _run(resume, plan, overrides, (out, ledgers), workers, record, json)
+    result = _run(resume, plan, overrides, (out, ledgers), workers, (record, comparison), json)
     if json:
         print_json(result)
     if not result["rounds"]:
         raise NothingLearned(result["directory"])
+    if _paid_for_less_than_a_guess(result):
+        raise typer.Exit(1)
 
 
 def _run(
@@ -102,7 +107,7 @@ def _run(
     overrides: dict[str, Any],
     places: tuple[Path | None, Path | None],
     workers: int,
-    record: bool,
+    choices: tuple[bool, bool],
     json: bool,
 ) -> dict[str, Any]:
     from securetm.reports.terminal import results, screen, show_run
@@ -123,11 +128,17 @@ def _run(
             _say_what_is_left_out(settled, corpora, to)
             _warn_of_long_sentences(settled, corpora, to)
             check_floor(settled, len(corpora))
-            folder = begin(path, settled, corpora, with_content=record, ledgers=places[1])
-        result = execute(folder, bars, workers=workers)
+            folder = begin(path, settled, corpora, with_content=choices[0], ledgers=places[1])
+        result = execute(folder, bars, workers=workers, comparison=choices[1])
     show_run(result, settled.make_profile().danger, results(json))
     _say_who_took_no_part(result, to)
     return result
+
+
+def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
+    """A budget that is spent does not come back. Without one, a model that is not trained enough yet is only a first trial."""
+    paid = any(spent["epsilon"] is not None for spent in result["spent"])
+    return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
 
 def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:

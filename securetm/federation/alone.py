@@ -16,7 +16,7 @@ from securetm.federation.documents import Documents
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import ShuffledBatches
-from securetm.models.quality import diversity, document_npmi, perplexity, top_words
+from securetm.models.quality import diversity, document_npmi, perplexity_with_interval, top_words
 from securetm.plans import Plan
 from securetm.tally import SumTally
 
@@ -46,15 +46,15 @@ def judge(model: TopicModel, state: State, documents: Documents, seed: int) -> d
     return {
         "npmi": float(np.mean(document_npmi(top_words(topics, TOP_WORDS), documents.agreed.counts))),
         "diversity": float(diversity(top_words(topics, 25))),
-        "held_out": perplexity(*held_out_likelihood(model, state, documents, seed)),
+        **perplexity_with_interval(*held_out_likelihood(model, state, documents, seed)),
     }
 
 
-def held_out_likelihood(model: TopicModel, state: State, documents: Documents, seed: int) -> tuple[float, int]:
-    """Run by a party for itself: log-likelihood of the unseen halves of its held-out documents, and their words."""
+def held_out_likelihood(model: TopicModel, state: State, documents: Documents, seed: int) -> tuple[Array, Array]:
+    """Run by a party for itself: log-likelihoods of the unseen halves of its held-out documents, and their words."""
     assert documents.held_out is not None
     seen, unseen = documents.held_out.halves(seed)
-    return float(model.log_likelihood(state, seen, unseen).sum()), int(unseen.counts.sum())
+    return np.asarray(model.log_likelihood(state, seen, unseen)), np.asarray(unseen.counts.sum(axis=1)).ravel()
 
 
 def prevalence(model: TopicModel, state: State, documents: Documents) -> Array:

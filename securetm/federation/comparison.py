@@ -1,90 +1,163 @@
 """What taking part is worth: each party's own model beside the shared one, on its own documents and on everybody's.
 
 Only the simulation can hold the last: it plays all roles. A party's other figures are computed by it and kept in its own store.
+Of large corpora it looks at a sample.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from securetm.contracts import State, TopicModel
+from securetm.federation import sampled
 from securetm.federation.alone import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.coordinator import Trained
 from securetm.federation.folder import RunFolder, Stages
-from securetm.federation.party import Party
+from securetm.federation.party import Documents, Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
+from securetm.federation.sampled import Sampled, judged_each, sample_of
 from securetm.federation.store import read_arrays, write_arrays
-from securetm.models.quality import document_npmi, perplexity, top_words
+from securetm.federation.usefulness import Predicted, frequencies, judged
+from securetm.models.quality import document_npmi, mean_per_word, top_words
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one party found, and what only the simulation knows of it."""
+    """What one party found, and what only the simulation knows of it. Of a party that did not train alone, less."""
 
-    alone: Mapping[str, float]
     shared: Mapping[str, float]
-    topics: Any  # of its own model, those first that take most of its documents
     prevalence: Any  # of the shared topics in its documents
     documents: Mapping[str, int]  # how many it has, and how many of them have a word that was agreed on
+    alone: Mapping[str, float] = field(default_factory=dict)
+    topics: Any = None  # of its own model, those first that take most of its documents
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What all parties found, what only the simulation knows of all documents, and how it was found out."""
+
+    own: Mapping[str, Found]
+    everywhere: Mapping[str, float]
+    useful: Mapping[str, Any]
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One party with the documents that the comparison looks at."""
+
+    party: Party
+    sample: Sampled
+
+    @property
+    def documents(self) -> Documents:
+        return self.sample.documents
 
 
 def compare(
-    folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages
-) -> tuple[dict[str, Found], dict[str, float]]:
-    """Every party trains alone, and every such model is tried on everybody's held-out documents; the shared one too."""
-    stages.stage("each party alone, for comparison", len(folder.members) * trained.rounds)
+    folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages, alone: bool = True
+) -> Compared:
+    """The shared model on everybody's held-out documents; with `alone`, beside the model that each party trains by itself."""
     parties = {name: make(folder, name) for name in folder.members}
-    states = {}
-    for place, (name, party) in enumerate(parties.items()):
+    for party in parties.values():
         party.documents.adopt(trained.vocabulary, folder.plan)
-        states[name] = _alone(folder, party, trained, _after(place * trained.rounds, stages))
+    sides = {name: _Side(p, sample_of(p.documents, len(parties), folder.plan.seed)) for name, p in parties.items()}
+    alone = alone and trained.rounds > 0
+    begun = time.perf_counter()
+    states = _all_alone(folder, sides, trained, stages) if alone else {}
+    seconds = time.perf_counter() - begun
     model = folder.plan.make_model()
-    found = {name: _found(folder, party, model, _everywhere(model, states[name], parties)) for name, party in parties.items()}
-    whole = _shared_everywhere(model, trained.state, parties)
+    stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sides))
+    own = {}
+    for place, (name, side) in enumerate(sides.items(), start=1):
+        begun = time.perf_counter()
+        own[name] = _found(folder, side, model, trained.state, _everywhere(model, states[name], sides) if alone else None)
+        seconds += time.perf_counter() - begun
+        stages.step(place)
+    shared, useful = _shared_everywhere(model, trained, sides)
     for party in parties.values():
         party.close()
-    return found, whole
+    return Compared(own, shared, useful, _facts(sides, alone, seconds))
 
 
-def _shared_everywhere(model: TopicModel, state: State, parties: Mapping[str, Party]) -> dict[str, float]:
-    """The shared model on all documents, which only the simulation holds: for figures that nobody may ask of the parties."""
-    top = top_words(model.topics(state), TOP_WORDS)
-    counts = sparse.vstack([party.documents.for_question(COHERENCE).counts for party in parties.values()], format="csr")
-    return {"npmi": float(np.mean(document_npmi(top, counts))), "held_out": _everywhere(model, state, parties)}
+def _facts(sides: Mapping[str, _Side], alone: bool, seconds: float) -> dict[str, Any]:
+    drawn = any(side.sample.drawn for side in sides.values())
+    limits = {"training_documents": sampled.MOST_TRAINED, "judged_documents": judged_each(len(sides))}  # at most, of each party
+    return {"made": alone, "sampled": drawn, **limits, "seconds": round(seconds, 2)}
 
 
-def _alone(folder: RunFolder, party: Party, trained: Trained, on_round: Callable[[int, int], None]) -> State:
+def _all_alone(folder: RunFolder, sides: Mapping[str, _Side], trained: Trained, stages: Stages) -> dict[str, State]:
+    """Every party trains alone."""
+    fewer = f", on samples of at most {sampled.MOST_TRAINED:,} documents" if any(s.sample.drawn for s in sides.values()) else ""
+    stages.stage(f"each party alone, for comparison{fewer}", len(sides) * trained.rounds)
+    return {
+        name: _alone(folder, side, trained, _after(place * trained.rounds, stages))
+        for place, (name, side) in enumerate(sides.items())
+    }
+
+
+def _alone(folder: RunFolder, side: _Side, trained: Trained, on_round: Callable[[int, int], None]) -> State:
     """Run by a party for itself; once done, it is read from the party's own folder."""
-    kept, plan, documents = folder.party(party.name) / "alone.safetensors", folder.plan, party.documents
+    party, plan = side.party, folder.plan
+    kept = folder.party(party.name) / "alone.safetensors"
     if not kept.is_file():
         model = plan.make_model()
-        state = train_alone(plan, party.name, documents.train, trained.rounds, party.store, on_round)
-        keep_figures(party.store, "alone", judge(model, state, documents, plan.seed))
-        keep_figures(party.store, "shared", judge(model, trained.state, documents, plan.seed))
-        shares = {"prevalence": prevalence(model, trained.state, documents)}
-        write_arrays(folder.party(party.name) / "prevalence.safetensors", shares, {})
+        state = train_alone(plan, party.name, side.documents.train, trained.rounds, party.store, on_round)
+        keep_figures(party.store, "alone", judge(model, state, side.documents, plan.seed))
         write_arrays(kept, model.for_party(state, party.name), {})
     return read_arrays(kept)[0]
 
 
-def _everywhere(model: TopicModel, state: State, parties: Mapping[str, Party]) -> float:
-    """One party's own model on everybody's held-out documents: no party could find this out alone."""
-    sums = [held_out_likelihood(model, state, party.documents, party.plan.seed) for party in parties.values()]
-    return perplexity(np.array([likelihood for likelihood, _ in sums]), np.array([words for _, words in sums]))
-
-
-def _found(folder: RunFolder, party: Party, model: TopicModel, everywhere: float) -> Found:
-    here = folder.party(party.name)
+def _found(folder: RunFolder, side: _Side, model: TopicModel, shared: State, everywhere: Mapping[str, float] | None) -> Found:
+    """Run by a party for itself, but for what its own model does everywhere."""
+    store, here = side.party.store, folder.party(side.party.name)
+    keep_figures(store, "shared", judge(model, shared, side.documents, folder.plan.seed))
+    shares = prevalence(model, shared, side.documents)
+    write_arrays(here / "prevalence.safetensors", {"prevalence": shares}, {})
+    found = Found(kept_figures(store, "shared"), shares, _read(side.party))
+    if everywhere is None:
+        return found
     own = read_arrays(here / "alone.safetensors")[0]
-    topics = model.topics(own)[np.argsort(-prevalence(model, own, party.documents), kind="stable")]
-    alone = {**kept_figures(party.store, "alone"), "held_out_everywhere": everywhere}
-    shares = read_arrays(here / "prevalence.safetensors")[0]["prevalence"]
-    return Found(alone, kept_figures(party.store, "shared"), topics, shares, _read(party))
+    topics = model.topics(own)[np.argsort(-prevalence(model, own, side.documents), kind="stable")]
+    return Found(found.shared, shares, found.documents, {**kept_figures(store, "alone"), **everywhere}, topics)
+
+
+def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _Side]) -> dict[str, float]:
+    """One party's own model on everybody's held-out documents: no party could find this out alone."""
+    said = [held_out_likelihood(model, state, side.documents, side.party.plan.seed) for side in sides.values()]
+    weights = [np.full(len(words), side.sample.judged) for (_, words), side in zip(said, sides.values(), strict=True)]
+    found, words = (np.concatenate(part) for part in zip(*said, strict=True))
+    mean, low, high = (float(np.exp(-value)) for value in mean_per_word(found, words, np.concatenate(weights)))
+    return {"held_out_everywhere": mean, "held_out_everywhere_low": high, "held_out_everywhere_high": low}
+
+
+def _shared_everywhere(
+    model: TopicModel, trained: Trained, sides: Mapping[str, _Side]
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """The shared model on all documents, which only the simulation holds: for figures that nobody may ask of the parties."""
+    top = top_words(model.topics(trained.state), TOP_WORDS)
+    counts = sparse.vstack([side.party.documents.for_question(COHERENCE).counts for side in sides.values()], format="csr")
+    alone = np.log(frequencies([side.party.documents.for_question("train").counts for side in sides.values()]))
+    said = [_predicted(model, trained.state, side, alone) for side in sides.values()]
+    useful = judged(said, len(trained.vocabulary))
+    if not trained.rounds:
+        useful = {**useful, "useful": False}
+    held_out = (useful["baseline"] or {}).get("model")
+    npmi = float(np.mean(document_npmi(top, counts)))
+    return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
+
+
+def _predicted(model: TopicModel, state: State, side: _Side, alone: Any) -> Predicted:
+    found, words = held_out_likelihood(model, state, side.documents, side.party.plan.seed)
+    assert side.documents.held_out is not None
+    unseen = side.documents.held_out.halves(side.party.plan.seed)[1]
+    return Predicted(found, np.asarray(unseen.counts @ alone), words, side.sample.judged)
 
 
 def _read(party: Party) -> dict[str, int]:

@@ -24,7 +24,7 @@ from securetm.corpus.left_out import NOT_AGREED
 from securetm.entropy import OperatingSystem
 from securetm.errors import Interrupted, LedgerExhausted, NoBudgetLeft, PartyFailed
 from securetm.federation.alone import kept_figures
-from securetm.federation.comparison import Found, compare
+from securetm.federation.comparison import Compared, Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
 from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, is_bound, result_of
 from securetm.federation.kept_files import bind_all, check
@@ -59,21 +59,23 @@ def federate(
     *,
     workers: int = 1,
     ledgers: str | Path | None = None,
+    comparison: bool = True,
 ) -> dict[str, Any]:
     """Trains a federation of these parties in a new folder and says how it ended, as `securetm run --json` does.
 
     `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
     the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
     added up over its parts, and bytes are all that was sent, also for rounds that were run again; `rounds` led to the model.
+    `comparison=False` leaves out what each party learns alone, which takes about as long as the training.
     A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     """
     plan = read_plan(None, settings or {})
     check_floor(plan, len(corpora))
     home = None if ledgers is None else Path(ledgers)
-    return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers)
+    return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers, comparison=comparison)
 
 
-def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str, Any]:
+def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: bool = True) -> dict[str, Any]:
     """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
     _one_thread(folder.plan)
     if (folder.path / RESULT).is_file():
@@ -84,12 +86,12 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0) -> dict[str,
         with Worked(Transcript(folder.path / "transcript"), stages) as worked:
             try:
                 trained = train(folder, worked, workers)
-                own, everywhere = compare(folder, trained, make_party, worked)
+                compared = compare(folder, trained, make_party, worked, comparison)
             except KeyboardInterrupt as stop:
                 raise Interrupted(str(folder.path), _rounds_kept(folder)) from stop
             except NoBudgetLeft as limit:
                 raise _exhausted(folder, limit.party) from limit
-            result = _result(folder, trained, own, everywhere, worked)
+            result = _result(folder, trained, compared, worked)
         _end(folder, result)
     return result
 
@@ -192,7 +194,8 @@ def train(
     holder = folder.coordinator
     if profile.aggregation.opened_by == "parties":
         trained, holder = _learned_by_parties(folder, trained), folder.party(folder.members[0])
-    write_model(holder / MODEL, coordinator.model, trained.state, trained.vocabulary)
+    if trained.rounds:
+        write_model(holder / MODEL, coordinator.model, trained.state, trained.vocabulary)
     return trained
 
 
@@ -235,10 +238,8 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
 # ---- what the user of the simulation gets --------------------------------------------------------------------------
 
 
-def _result(
-    folder: RunFolder, trained: Trained, own: Mapping[str, Found], everywhere: Mapping[str, float], worked: Worked
-) -> dict[str, Any]:
-    model = folder.plan.make_model()
+def _result(folder: RunFolder, trained: Trained, compared: Compared, worked: Worked) -> dict[str, Any]:
+    model, own, everywhere = folder.plan.make_model(), compared.own, compared.everywhere
     up, down = worked.transcript.traffic()
     return {
         "run": folder.path.resolve().name,
@@ -247,14 +248,16 @@ def _result(
         "profile": folder.plan.profile,
         "parties": list(folder.members),
         "rounds": trained.rounds,
-        "topics": named_topics(model.topics(trained.state), trained.vocabulary),
+        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
+        **compared.useful,
         **({"matched": model.matching(trained.state)} if hasattr(model, "matching") else {}),
         "quality": {**everywhere, **_known(trained.quality)},
         "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
         "stopped": trained.stopped,
-        "alone": {name: dict(own[name].alone) for name in folder.members},
+        "alone": {name: dict(own[name].alone) for name in folder.members if own[name].alone},
         "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
-        "topics_alone": {name: named_topics(own[name].topics, trained.vocabulary) for name in folder.members},
+        "topics_alone": {n: named_topics(one.topics, trained.vocabulary) for n, one in own.items() if one.topics is not None},
+        "comparison": dict(compared.facts),
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
         "documents": {name: dict(own[name].documents) for name in folder.members},
         **_left_out(folder, own),

@@ -15,6 +15,7 @@ from securetm.accounting.calculator.statement import counted, named
 from securetm.contracts import Unit
 from securetm.reports.letters import without_commands
 from securetm.reports.streams import StandardOutput
+from securetm.reports.usefulness import comparison_said, of_use
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
@@ -51,12 +52,10 @@ def results(json: bool = False) -> Console:
 
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
-    """Topics, who talks about them, and what the federation was worth to each party."""
-    to.print(shared_topics(result, to.width))
-    if "matched" in result:
-        to.print(matched_topics(result["matched"]))
-    to.print(own_topics(result))
-    to.print(quality(result))
+    """Whether the model is of use, topics, who talks about them, and what the federation was worth to each party."""
+    if result["rounds"]:
+        to.print(Text(of_use(result), style="bold" if result.get("useful") is not False else "bold yellow"))
+        _show_topics(result, to)
     if any(spent["epsilon"] is not None for spent in result["spent"]):
         to.print(spending(result))
         _say_stopped(result, to)
@@ -65,7 +64,20 @@ def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
     rounds = counted(result["rounds"], "round")
     to.print(f"{rounds} in {result['seconds']:.0f} s; {_sent(up)} from the parties, {_sent(down)} to them.")
-    to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]; next: securetm topics {escape(result['directory'])}")
+    if compared := comparison_said(result):
+        to.print(compared)
+    if result["rounds"]:
+        invited = "" if result.get("useful") is False else f"; next: securetm topics {escape(result['directory'])}"
+        to.print(f"Kept in [bold]{escape(result['directory'])}[/bold]{invited}")
+
+
+def _show_topics(result: Mapping[str, Any], to: Console) -> None:
+    to.print(shared_topics(result, to.width))
+    if "matched" in result:
+        to.print(matched_topics(result["matched"]))
+    if result["topics_alone"]:
+        to.print(own_topics(result))
+    to.print(quality(result))
 
 
 def matched_topics(said: Mapping[str, Any]) -> str:
@@ -152,9 +164,10 @@ def quality(result: Mapping[str, Any]) -> Table:
         table.add_column(column, justify="right" if place else "left", overflow="fold", no_wrap=bool(place))
     whole = result["quality"]
     for name in result["parties"]:
-        alone, shared = result["alone"][name], result["shared_at_party"][name]
-        own, all_ = _pair(alone["held_out"], shared["held_out"]), _pair(alone["held_out_everywhere"], whole["held_out"])
-        table.add_row(escape(name), *own, *all_, _figure(alone["npmi"], ".2f"), "")
+        alone, shared = result["alone"].get(name, {}), result["shared_at_party"][name]
+        own = _pair(alone.get("held_out"), shared["held_out"])
+        all_ = _pair(alone.get("held_out_everywhere"), whole["held_out"])
+        table.add_row(escape(name), *own, *all_, _figure(alone.get("npmi"), ".2f"), "")
     table.add_section()
     table.add_row("all parties", "", "", "", _figure(whole["held_out"], ",.0f"), "", _figure(whole["npmi"], ".2f"))
     alone = "Own documents: each party's own figures. Alone on everybody's: only a simulation can know."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ..federation.conftest import FIVE, SHARED
 from .conftest import Said, securetm
 
@@ -14,6 +16,11 @@ ALL = ["--set", "vocabulary.min_documents=2", "--set", "vocabulary.max_share=1.0
 
 def flat(said: Said) -> str:
     return " ".join((said.out + said.err).split())
+
+
+def listed(here: Path) -> None:
+    words = {*SHARED, *(word for words in FIVE.values() for word in words)}
+    (here / "listed.txt").write_text("\n".join(sorted(words)), "utf-8")
 
 
 def test_a_useful_model_is_called_so_before_its_topics(here: Path) -> None:
@@ -26,12 +33,15 @@ def test_a_useful_model_is_called_so_before_its_topics(here: Path) -> None:
     assert (kept["useful"], kept["comparison"]["made"]) == (True, False)
 
 
-def test_a_model_that_is_worse_than_a_guess_ends_as_a_gap(here: Path) -> None:
-    """Nobody is invited to use it."""
+@pytest.mark.parametrize(("profile", "code"), [("dp-local", 1), ("open", 0)])
+def test_a_budget_spent_on_less_than_a_guess_ends_as_a_gap(profile: str, code: int, here: Path) -> None:
+    """Nobody is invited to use such a model; without a budget, nothing was lost by a trial."""
+    listed(here)
     long = ["--set", "model.learning_rate=30", "--set", "model.hidden=8", "--set", "training.held_out=0.4"]
-    plan = ["run", "plan.toml", *ALL, "--topics", "3", "--rounds", "8", *long, "--no-comparison"]
-    said = securetm(*plan, "--profile", "open", "--out", "runs/worse", "--json")
-    assert said.code == 1, said.err
+    plan = ["run", "plan.toml", "--topics", "3", "--rounds", "8", *long, "--no-comparison", "--vocabulary", "listed.txt"]
+    budget = ["--epsilon", "1"] if code else []
+    said = securetm(*plan, *budget, "--profile", profile, "--out", f"runs/worse-{profile}", "--json")
+    assert said.code == code, said.err
     assert said.json["useful"] is False
     assert said.json["baseline"]["worse_than_uniform"] is True
     assert "The model is of no use: it predicts" in flat(said)
@@ -40,8 +50,7 @@ def test_a_model_that_is_worse_than_a_guess_ends_as_a_gap(here: Path) -> None:
 
 
 def test_a_run_without_a_round_shows_no_topics_and_keeps_no_model(here: Path) -> None:
-    words = {*SHARED, *(word for words in FIVE.values() for word in words)}
-    (here / "listed.txt").write_text("\n".join(sorted(words)), "utf-8")
+    listed(here)
     settings = [*LDA, "--vocabulary", "listed.txt", "--rounds", "1", "--profile", "iftm", "--ledgers", "nothing"]
     assert securetm("run", *settings, "--epsilon", "8", "--out", "runs/paid").code in (0, 1)
     said = securetm("run", *settings, "--epsilon", "7", "--out", "runs/unpaid", "--json")

@@ -1,0 +1,72 @@
+"""Whether a model is of use: what it predicts of held-out words, beside word frequencies alone and a uniform guess.
+
+Only the simulation can say it, since it plays all roles: the frequencies are those of all parties' training documents. No party
+sends them, and none of these figures is an answer to anybody's question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.models.quality import mean_per_word
+
+_ALIKE = 0.005  # nats per word: half a percent of perplexity is nothing that a topic model would be made for
+
+
+_FEW = 10  # documents: no interval of fewer holds what it promises
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Of each held-out document of one party: the log-likelihoods of its unseen words, and how many these are."""
+
+    model: Array
+    frequencies: Array
+    words: Array
+    each: float  # how many documents each stands for
+
+
+def frequencies(counts: Sequence[Any]) -> Array:
+    """The shares of words in all these documents together, each word once more than it was seen, so that none is impossible."""
+    totals = 1.0 + np.sum([np.asarray(part.sum(axis=0)).ravel() for part in counts], axis=0)
+    shares: Array = totals / totals.sum()
+    return shares
+
+
+def judged(said: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
+    """`useful`: true if it surely predicts better than word frequencies alone, false if it surely does not, else nothing."""
+    model, alone, words = (np.concatenate([getattr(part, name) for part in said]) for name in ("model", "frequencies", "words"))
+    weights = np.concatenate([np.full(len(part.words), part.each) for part in said])
+    if not words.sum():
+        return {"useful": None, "baseline": None}
+    uniform = -np.log(vocabulary) * words
+    gain, guess = (mean_per_word(model - other, words, weights) for other in (alone, uniform))
+    perplexities = {
+        name: _finite(float(np.exp(-mean_per_word(found, words, weights)[0])))
+        for name, found in (("model", model), ("word_frequencies", alone))
+    }
+    facts = {**perplexities, "uniform": float(vocabulary), "documents": int((words > 0).sum()), "words": int(words.sum())}
+    interval = {name: _finite(value) for name, value in zip(("value", "low", "high"), gain, strict=True)}
+    told = {**facts, "gain": {**interval, "unit": "nats per word"}, "worse_than_uniform": not guess[2] >= 0}
+    return {"useful": _verdict(gain, int((words > 0).sum())), "baseline": told}
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _verdict(gain: tuple[float, float, float], documents: int) -> bool | None:
+    """What can be told of so few documents; a model that gives no finite chance to words is of no use."""
+    value, low, high = gain
+    if not np.isfinite(value):
+        return False
+    if documents < _FEW:
+        return None
+    if low > 0:
+        return True
+    return False if high < 0 or max(-low, high) < _ALIKE else None
