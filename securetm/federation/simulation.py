@@ -79,9 +79,10 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: 
     """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
     _one_thread(folder.plan)
     if (folder.path / RESULT).is_file():
+        ended = result_of(folder.path)
         if is_bound(folder.path):
-            check(folder.path, folder.model, folder.words)
-        return result_of(folder.path)
+            check(folder.path, *([folder.model] if ended["rounds"] else []), folder.words)
+        return ended
     with alone_in(folder.path):
         with Worked(Transcript(folder.path / "transcript"), stages) as worked:
             try:
