@@ -7,6 +7,7 @@ knows whether they did.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -60,6 +61,12 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     path.unlink(missing_ok=True)  # a mode that is changed does not close the file to whoever has it open
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE), "wb") as stream:
         yield stream
+
+
+def copy_private(source: Path, to: Path) -> None:
+    """A copy for its owner alone, whoever may read the source."""
+    with source.open("rb") as kept, writing(to) as copy:
+        shutil.copyfileobj(kept, copy)
 
 
 def check_private(path: Path) -> None:

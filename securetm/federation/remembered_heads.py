@@ -5,7 +5,6 @@ The parties of a simulation lie on one machine, and so does the memory of each. 
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from securetm.errors import NoLedgerThere
 from securetm.federation.folder import RESULT, RUN, reopen
 from securetm.federation.store import COMMON, Drawer, read_json
 from securetm.federation.witness import remembered
+from securetm.private_files import copy_private
 
 
 def ledgers_at(path: Path) -> list[Path]:
@@ -46,8 +46,7 @@ def _of(memory: Path, owner: str) -> Seen | None:
         copy = Path(place) / memory.name
         for end in ("", "-wal"):
             if (there := memory.with_name(memory.name + end)).is_file():
-                shutil.copyfile(there, copy.with_name(copy.name + end))
-                copy.with_name(copy.name + end).chmod(0o600)
+                copy_private(there, copy.with_name(copy.name + end))
         drawer = Drawer(copy, COMMON)
         head = remembered(drawer, owner)
         drawer.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,7 @@ from securetm.errors import (
     LedgerUnwritten,
     SecuretmError,
 )
-from securetm.private_files import check_database, make_folder, private_file, writing
+from securetm.private_files import check_database, copy_private, make_folder, private_file
 
 VERSION = 1
 WAIT = 60.0  # seconds for another process to finish its entry
@@ -262,8 +261,7 @@ class _Copy(LedgerFile):
     def __init__(self, path: Path) -> None:
         self._folder = tempfile.TemporaryDirectory()
         for name in (path.name, path.name + "-wal"):
-            with writing(Path(self._folder.name) / name) as copy, path.with_name(name).open("rb") as kept:
-                shutil.copyfileobj(kept, copy)
+            copy_private(path.with_name(name), Path(self._folder.name) / name)
         super().__init__(path, _connect(Path(self._folder.name) / path.name, "mode=rw"), writable=False)
 
     def close(self) -> None:
