@@ -210,4 +210,7 @@ class NothingLearned(SecuretmError):
     """no round was trained, so the model in {path} knows nothing: the budget for these documents is spent or too small"""
 
     path: str
-    hint = "`securetm budget ledger {path}` shows what was spent, `securetm budget profile NAME` what one round costs"
+    hint = (
+        "`securetm budget ledger {path}` shows what was spent (with --ledgers, by all runs), `securetm budget profile NAME` "
+        "what one round costs"
+    )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.accounting.calculator.ledger import allow
+from securetm.accounting.calculator.ledger import allow, from_ledger
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
@@ -140,6 +140,8 @@ def test_a_run_that_was_begun_first_spends_no_more_once_its_documents_have_anoth
     second = begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
     with pytest.raises(LedgerEnded):
         spend(first, each=1)
+    sheet = from_ledger(first.ledger("party-1"), Unwatched())
+    assert str(second.ledgers) in sheet.notes[-1]
     spend(second, each=1)
 
 

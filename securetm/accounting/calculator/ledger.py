@@ -57,6 +57,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sh
     with Ledger.read(path) as ledger:
         for one in seen:
             ledger.check_seen(one)
+        ended = ledger.ended
         compared = _compared(seen, *ledger.last_witnessed(), ledger.head[0])
         entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
         budget, number, head, witnessed = ledger.budget, *ledger.head, ledger.witnessed()
@@ -68,6 +69,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sh
         "entries": number,
         "head": head.hex(),
         "countersigned": witnessed,
+        "ended": ended,
         "compared_with": [one.who for one in seen],
         "budget": budget.epsilon,
         "left": budget.epsilon - spent.epsilon,
@@ -86,7 +88,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sh
         warnings=tuple(
             filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)))
         ),
-        notes=(replaced(spent.epsilon, spent.delta, unit), compared),
+        notes=(replaced(spent.epsilon, spent.delta, unit), compared, *_went_on(ended)),
         tables=(_state(spent, budget.epsilon, unit), _runs(runs, unit)) if runs else (_state(spent, budget.epsilon, unit),),
         plots=_by_answer(entries, unit, progress),
         found={"ledger": told, "runs": [_told(run) for run in runs]},
@@ -95,17 +97,16 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sh
 
 def _compared(seen: Sequence[Seen], latest: int, signers: int, number: int) -> str:
     """What was checked, and what was not: a chain alone cannot show that its end is gone."""
-    chain = (
-        "The chain shows a ledger that was changed. That its last entries were cut off, only who has seen more of it can show: "
-    )
-    beside = (
-        f"it has all that {listed(tuple(one.who for one in seen))} saw of it."
-        if seen
-        else "nobody's memory of it lies beside it."
-    )
+    chain = "The chain shows a ledger that was changed; it cannot show that its own end was cut off."
+    whose = f"This one has all that {listed(tuple(one.who for one in seen))} saw of it." if seen else ""
+    beside = whose or "Whether it was is not known here: nobody's memory of it lies beside it."
     signed = f"Peers who countersigned the present head: {signers if latest == number else 0}."
     behind = f" Entries since the latest head that peers countersigned: {number - latest}." if 0 < latest < number else ""
-    return f"{chain}{beside} {signed}{behind}"
+    return f"{chain} {beside} {signed}{behind}"
+
+
+def _went_on(successor: str) -> tuple[str, ...]:
+    return (f"Nothing more is entered here: the account of its documents went on in {successor}.",) if successor else ()
 
 
 def _promise(unit: str, whose: str) -> Promise:
