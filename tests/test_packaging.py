@@ -39,7 +39,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ran(*command: str, cwd: Path, **environment: str) -> str:
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(command, cwd=cwd, env=outside | environment, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=cwd, env=outside | environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -23,7 +23,7 @@ def test_only_reasons_on_the_list_are_allowed() -> None:
 def ran(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.skips", "-p", "no:cacheprovider", "-q", *options, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.mark.parametrize("where", [["-n", "0"], ["-n", "1"]])

@@ -138,7 +138,7 @@ main()
 
 def with_room_for(size: int, *arguments: str) -> Said:
     code = FULL.format(room=size, arguments=["securetm", *arguments])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600)
     return Said(done.returncode, done.stdout, done.stderr)
 
 
@@ -152,7 +152,7 @@ def test_a_full_disk_is_called_full_and_no_store_is_called_damaged(size: int, he
 
 def test_results_that_cannot_be_written_are_told_so() -> None:
     command = f"{sys.executable} -m securetm.cli.main explain open > /dev/full"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2, done.stderr
     assert "securetm: error: standard output cannot be written: No space left on device" in done.stderr
     assert "Exception" not in done.stderr
@@ -179,7 +179,7 @@ main()
 @pytest.mark.parametrize("module", ["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run"])
 def test_ctrl_c_in_the_first_seconds_says_a_sentence(module: str, tmp_path: Path) -> None:
     code = EARLY.format(module=module)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path)
     assert "securetm: error: interrupted" in done.stderr
     assert "securetm: hint: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -195,6 +195,6 @@ def test_ctrl_c_while_documents_are_read_says_a_sentence(tmp_path: Path) -> None
         feeding.write('{"text": "river"}\n')
         feeding.flush()
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
     assert "securetm: error: interrupted" in said
     assert process.returncode == 3

@@ -62,7 +62,7 @@ def test_a_run_shows_its_result_and_keeps_progress_apart(here: Path) -> None:
 
 def piped(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     shell = ["bash", "-c", f"set -o pipefail; {shlex.quote(sys.executable)} -m securetm.cli.main {command}"]
-    return subprocess.run(shell, capture_output=True, check=False, timeout=60, env={**os.environ, **environment})
+    return subprocess.run(shell, capture_output=True, check=False, timeout=600, env={**os.environ, **environment})
 
 
 @pytest.mark.parametrize("more", ["", " --json"])

@@ -95,5 +95,5 @@ def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: 
     with path.open("r+") as opened:
         fcntl.lockf(opened, fcntl.LOCK_EX)
         private_file(path)
-        again = subprocess.run([sys.executable, "-c", ask], check=False, capture_output=True, timeout=60)
+        again = subprocess.run([sys.executable, "-c", ask], check=False, capture_output=True, timeout=600)
     assert b"BlockingIOError" in again.stderr

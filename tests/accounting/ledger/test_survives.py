@@ -24,7 +24,7 @@ def charged(what: str, folder: Path, *numbers: int) -> list[int]:
     """How many answers each child sent."""
     command = [sys.executable, "-m", "tests.accounting.ledger.charging", what, str(folder), *map(str, numbers)]
     root = SCRIPT.parents[3]
-    done = subprocess.run(command, capture_output=True, timeout=120, cwd=root)
+    done = subprocess.run(command, capture_output=True, timeout=600, cwd=root)
     assert done.returncode == 0, done.stderr.decode()
     return list(json.loads(done.stdout))
 
