@@ -1,0 +1,61 @@
+"""How many documents a word needs behind noise is said beforehand; what cannot succeed is refused before it is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.cli.budget_profile import billed
+from securetm.corpus.corpus import Corpus
+from securetm.errors import NoWordCanBeFound, TooFewWordsFound
+from securetm.federation.simulation import federate
+from securetm.federation.word_floor import needed_by
+from securetm.mechanisms.word_selection import WordSelection
+from securetm.plans import read_plan
+from securetm.reports.explanation import explain
+
+DP = {"profile": "dp-local", "privacy.epsilon": 8.0, "model.n_topics": 3, "training.rounds": 2}
+
+
+def of_sizes(documents: int, alike: int) -> Mapping[str, Corpus]:
+    """Five parties; the first so many documents of each share three words, all others have words of their own."""
+    texts = [" ".join(f"{word}{n if n >= alike else ''}" for word in ("river", "lake", "boat")) for n in range(documents)]
+    return {name: Corpus.from_strings([text.replace("0", "zero") for text in texts], name=name) for name in "abcde"}
+
+
+@pytest.mark.parametrize("noise", [0.5, 2.0, 5.0])
+def test_a_word_of_so_many_documents_is_found_and_one_of_far_fewer_is_not(noise: float) -> None:
+    selection = WordSelection(words_per_document=30, noise_multiplier=noise, miss=1e-12)
+    drawn = np.random.default_rng(0).normal(0, noise * np.sqrt(30), 200_000).round()
+    assert (
+        0.98 < (selection.found_from + drawn > selection.threshold).mean() < 0.999
+    )  # 99 of 100, rounded up to whole documents
+    assert (selection.threshold // 2 + drawn > selection.threshold).mean() < 0.001
+
+
+def test_corpora_in_which_no_word_can_be_found_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    with pytest.raises(NoWordCanBeFound, match=r"no party has more than 30 documents") as refusal:
+        federate(of_sizes(30, 30), tmp_path / "run", DP)
+    assert str(needed_by(read_plan(None, DP)).found_from) in str(refusal.value)  # type: ignore[union-attr]
+    assert "--vocabulary" in refusal.value.advice()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_selection_that_found_nothing_names_the_noise(tmp_path: Path) -> None:
+    """Each party has documents enough, and no word is in enough of them."""
+    with pytest.raises(TooFewWordsFound) as failure:
+        federate(of_sizes(200, 5), tmp_path / "run", DP)
+    assert str(needed_by(read_plan(None, DP)).found_from) in str(failure.value)  # type: ignore[union-attr]
+    assert "min_documents" not in str(failure.value) + failure.value.advice()
+
+
+def test_it_is_said_before_a_run() -> None:
+    needed = needed_by(read_plan(None, {"profile": "dp-distributed"}))
+    assert needed is not None
+    assert "documents of one party" in explain("dp-distributed", 5)["spent"]
+    assert "documents of one party" not in explain("masked", 5)["spent"]
+    assert billed("dp-distributed", 5, 2, 500, None).found_from == needed.found_from
+    assert needed_by(read_plan(None, {"profile": "masked"})) is None
