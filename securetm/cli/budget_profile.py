@@ -9,6 +9,7 @@ from securetm.accounting.calculator.profile import Billed
 from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
 from securetm.errors import NothingSpent, TooFewForProfile
 from securetm.federation.paying import bill_of
+from securetm.federation.word_floor import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import cohort_of, read_profile
@@ -48,6 +49,7 @@ def billed(
         {"model": model, "parties": len(cohort.members), "vocabulary_size": words},
         documents,
         bill.once,
+        needed.found_from if (needed := needed_by(plan)) is not None else 0,
     )
 
 

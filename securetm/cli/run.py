@@ -128,6 +128,7 @@ def _run(
             _say_what_is_left_out(settled, corpora, to)
             _warn_of_long_sentences(settled, corpora, to)
             check_floor(settled, len(corpora))
+            _say_what_a_word_needs(settled, corpora, to)
             folder = begin(path, settled, corpora, with_content=choices[0], ledgers=places[1])
         result = execute(folder, bars, workers=workers, comparison=choices[1])
     show_run(result, settled.make_profile().danger, results(json))
@@ -139,6 +140,14 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     """A budget that is spent does not come back. Without one, a model that is not trained enough yet is only a first trial."""
     paid = any(spent["epsilon"] is not None for spent in result["spent"])
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
+
+
+def _say_what_a_word_needs(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
+    """Before anything is spent; a selection that cannot find a word is refused."""
+    from securetm.federation.word_floor import check_words, told
+
+    if (needed := check_words(plan, corpora)) is not None:
+        to.print(f"Note: {told(needed)}.")
 
 
 def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import SecuretmError, Unsound
+from securetm.errors.tree import Misuse, SecuretmError, Unsound
 
 
 @dataclass(eq=False)
@@ -27,3 +27,27 @@ class DrawnUnpaid(SecuretmError):
     """noise was about to be drawn that nothing had been charged for"""
 
     hint = "a mechanism that draws once must remember what it drew, for the documents that reach it"
+
+
+_MORE = (
+    "name a public list of words, which costs nothing (--vocabulary FILE), bring together parties with more documents, or let "
+    "words cost more: --set privacy.words= with a number below the profile's"
+)
+
+
+@dataclass(eq=False)
+class NoWordCanBeFound(Misuse):
+    """no word can be found: no party has more than {most:document|documents}, and behind its noise a word needs {need}"""
+
+    most: int
+    need: int  # documents of one party
+    hint = _MORE
+
+
+@dataclass(eq=False)
+class TooFewWordsFound(SecuretmError):
+    """the selection of words found {found:word|words}: behind its noise a word needs about {need} documents of one party"""
+
+    found: int
+    need: int
+    hint = _MORE + "; what the selection cost is spent"

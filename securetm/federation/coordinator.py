@@ -13,7 +13,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
-from securetm.errors import ChangedFile, Diverged, NoBudgetLeft, OutOfBudget, PartyRefused, Refused, TooFewParties
+from securetm.errors import (
+    ChangedFile,
+    Diverged,
+    NoBudgetLeft,
+    OutOfBudget,
+    PartyRefused,
+    Refused,
+    TooFewParties,
+    TooFewWordsFound,
+)
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
@@ -22,6 +31,7 @@ from securetm.federation.round import as_opened, preparation_identity, question_
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties
+from securetm.federation.word_floor import needed_by
 from securetm.federation.words import Said, chosen, message_of
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions import merge_words, npmi_from_answer, perplexity_from_answer
@@ -114,6 +124,7 @@ class Coordinator:
         words = self.plan.vocabulary.public_words()
         if words is None:
             candidates, found, held = self._candidates()
+            self._check_found(len(candidates))
             words = chosen(self.plan, candidates, found, held)
             least = self.plan.vocabulary.min_documents
             problem = f"and max_share leave a single one of {len(candidates)} words"
@@ -122,6 +133,12 @@ class Coordinator:
         # On disk before a party hears of it: it takes no other list, so that after a new start it has to be the same again.
         self.store.put(SAID, Said(words, self._serial, self._numbers).pack())
         return words
+
+    def _check_found(self, words: int) -> None:
+        """Behind noise it is the noise that decides which words are found, whatever else the plan asks of them."""
+        needed = needed_by(self.plan)
+        if needed is not None and words < 2:
+            raise TooFewWordsFound(words, needed.found_from)
 
     def _candidates(self) -> tuple[tuple[str, ...], int, Array]:
         """All words, the number of documents, and in how many of them each occurs."""

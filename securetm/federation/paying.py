@@ -107,12 +107,18 @@ def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
     check_additive(plan.make_model())
     if unit is not None and not plan.privacy.unit:
         plan = replace(plan, privacy=replace(plan.privacy, unit=unit.value))
-    if plan.privacy.epsilon and plan.vocabulary.source == JOINT and not plan.privacy.words:
-        plan = replace(plan, privacy=replace(plan.privacy, words=_words_noise(plan)))
+    plan = with_words_noise(plan)
     if plan.privacy.epsilon and not plan.privacy.noise:
         plan = replace(plan, privacy=replace(plan.privacy, noise=_least_noise(plan, parties)))
     bill_of(plan, parties)  # what cannot be billed is refused now, not after the first answer was paid for
     return plan
+
+
+def with_words_noise(plan: Plan) -> Plan:
+    """The plan with the noise of its selection of words, where its epsilon decides that."""
+    if not plan.privacy.epsilon or plan.vocabulary.source != JOINT or plan.privacy.words:
+        return plan
+    return replace(plan, privacy=replace(plan.privacy, words=_words_noise(plan)))
 
 
 def _words_noise(plan: Plan) -> float:

@@ -45,6 +45,7 @@ from securetm.federation.store import (
     write_bytes,
 )
 from securetm.federation.transcript import Parties, Recorded, Transcript
+from securetm.federation.word_floor import check_words
 from securetm.federation.worked import Worked
 from securetm.models.quality import diversity, named_topics, top_words
 from securetm.models.stored_model import write_model
@@ -71,6 +72,7 @@ def federate(
     """
     plan = read_plan(None, settings or {})
     check_floor(plan, len(corpora))
+    check_words(plan, corpora)
     home = None if ledgers is None else Path(ledgers)
     return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers, comparison=comparison)
 

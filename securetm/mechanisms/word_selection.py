@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 
+_FOUND = 0.99
 WORDS_PRIVATE = "the named words are differentially private"
 
 
@@ -55,6 +56,11 @@ class WordSelection(Mechanism):
         while self.words_per_document * erfc((least - 0.5) / (sigma * sqrt(2))) / 2 > self.miss:  # P(1 + noise > least)
             least += 1
         return least
+
+    @property
+    def found_from(self) -> int:
+        """In so many documents of one party a word must be, to be named in 99 of 100 selections."""
+        return ceil(self.threshold + 0.5 + NormalDist().inv_cdf(_FOUND) * self._sigma)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party selects by itself
         """What is named afterwards is public as far as this mechanism's event goes; other questions pass."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from securetm.accounting.calculator.statement import listed, named, upward
 from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.federation.word_floor import told
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms.sampling import PoissonSample
+from securetm.mechanisms.word_selection import WordSelection
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
 
@@ -183,8 +185,15 @@ def _spent(profile: Profile) -> str:
     return (
         f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
         f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "
-        "it is exceeded"
+        "it is exceeded" + _of_words(profile)
     )
+
+
+def _of_words(profile: Profile) -> str:
+    """Where words are the parties' own: how many documents one needs."""
+    selections = (part for part in profile.mechanisms if isinstance(part, WordSelection))
+    needed = next(selections, None) if "joint" in profile.vocabularies else None
+    return "" if needed is None else f". Without a public list, {told(needed)}; with --epsilon the run says its own figure"
 
 
 def _spent_by_word(budget: Budget) -> str:

@@ -39,11 +39,20 @@ class Billed:
     settings: Mapping[str, Any]
     documents: int | None = None
     once: Spend | None = None  # of noise that is drawn once per corpus
+    found_from: int = 0  # documents of one party that a word needs to be found, where words are selected behind noise
 
     def spends(self, rounds: float) -> Spends:
         """The words and the noise that is drawn once, and so many rounds."""
         each = replace(self.round, count=round(rounds)) if self.round and rounds else None
         return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
+
+
+def _of_words(billed: Billed) -> tuple[str, ...]:
+    """What the noise on words means for them."""
+    if not billed.found_from:
+        return ()
+    need = f"A word that is in {billed.found_from:,} documents of one party is found in 99 of 100 selections; rare ones are not"
+    return (f"{need}. A public list of words costs nothing and needs none.",)
 
 
 def from_bill(asked: Billed, progress: Progress) -> Sheet:
@@ -69,7 +78,7 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
         sheet,
         warnings=(*filter(None, warnings), *sheet.warnings),
         tables=(_parts(billed, sheet, lasts),),
-        notes=(_SHARE, replaced(sheet.epsilon, sheet.delta, unit), *(_ALL_ASKED if _drawn(billed) else ())),
+        notes=(*_of_words(billed), _SHARE, replaced(sheet.epsilon, sheet.delta, unit), *(_ALL_ASKED if _drawn(billed) else ())),
         plots=(_by_round(billed, sheet, progress),),
         found={
             "rounds": billed.rounds,

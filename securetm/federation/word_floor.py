@@ -1,0 +1,50 @@
+"""How many documents a word needs to be found, where words are selected behind noise; and a refusal where no word can be.
+
+It reads how many documents there are and nothing else, and serves whoever holds all corpora: a simulation, before anything is
+asked or charged. A party tells nobody how many documents it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from securetm.corpus.corpus import Corpus
+from securetm.errors import NoWordCanBeFound
+from securetm.federation.paying import with_words_noise
+from securetm.federation.questions import JOINT
+from securetm.mechanisms.word_selection import WordSelection
+from securetm.plans import Plan
+
+
+def needed_by(plan: Plan) -> WordSelection | None:
+    """The selection that a run of this plan makes, with the noise that its budget asks for; None where there is none."""
+    if plan.vocabulary.source != JOINT or plan.make_profile().budget is None:
+        return None
+    mechanisms = with_words_noise(plan).make_profile().mechanisms
+    return next((part for part in mechanisms if isinstance(part, WordSelection)), None)
+
+
+def check_words(plan: Plan, corpora: Mapping[str, Corpus]) -> WordSelection | None:
+    """Refuses corpora so small that a word of all documents of a party would be named by luck only."""
+    needed = needed_by(plan)
+    if needed is None:
+        return None
+    most = max((_units(corpus) for corpus in corpora.values()), default=0)
+    if most <= needed.threshold:
+        raise NoWordCanBeFound(most, needed.found_from)
+    return needed
+
+
+def told(needed: WordSelection) -> str:
+    """Said before anything is spent."""
+    return (
+        f"words are chosen behind noise: one that is in {needed.found_from:,} documents of one party is found in 99 of 100 "
+        f"selections, one in fewer than {needed.threshold:,} by luck only"
+    )
+
+
+def _units(corpus: Corpus) -> int:
+    """Documents, or persons where they are whose documents count together."""
+    return len(corpus) if corpus.persons is None else len(np.unique(corpus.persons))
