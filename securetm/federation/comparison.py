@@ -18,8 +18,9 @@ from securetm.contracts import State, TopicModel
 from securetm.federation import sampled
 from securetm.federation.alone import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.coordinator import Trained
+from securetm.federation.documents import Documents
 from securetm.federation.folder import RunFolder, Stages
-from securetm.federation.party import Documents, Party
+from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
 from securetm.federation.sampled import Sampled, judged_each, sample_of
 from securetm.federation.store import read_arrays, write_arrays
