@@ -41,6 +41,13 @@ PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary
 PARTITIONS = ("column", "equal", "dirichlet")
 
 
+def _unread(problem: OSError | UnicodeDecodeError) -> str:
+    """What is wrong with a list of words, without quoting what is in it."""
+    if isinstance(problem, OSError):
+        return f"cannot be read: {problem.strerror or type(problem).__name__}"
+    return "is not UTF-8 (convert it: iconv -f latin1 -t utf-8 OLD > NEW)"
+
+
 @dataclass(frozen=True)
 class CorpusChoice:
     """Where the documents of a simulation come from, and who holds which."""
@@ -82,7 +89,7 @@ class TokeniserChoice:
         try:
             return sorted(set(Path(self.stop_words).read_text("utf-8").split()))
         except (OSError, UnicodeDecodeError) as problem:
-            raise BadSetting("[tokeniser]", "stop_words", self.stop_words, f"cannot be read: {problem}") from problem
+            raise BadSetting("[tokeniser]", "stop_words", self.stop_words, _unread(problem)) from problem
 
     def make(self) -> Tokeniser:
         """The tokeniser of this plan; `stop_words` is english, none, or a file with one word a line."""
@@ -124,7 +131,7 @@ class VocabularyChoice:
         try:
             lines = Path(self.file).read_text("utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as problem:
-            raise BadSetting("[vocabulary]", "file", self.file, f"cannot be read: {problem}") from problem
+            raise BadSetting("[vocabulary]", "file", self.file, _unread(problem)) from problem
         words = tuple(sorted({line.strip() for line in lines} - {""}))  # also of an editor that ends lines in two characters
         require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")
         return words
@@ -296,6 +303,8 @@ def _model_choice(table: Any) -> ModelChoice:
     nested = table.get("settings", {})
     require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
     flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
+    given = table.get("name", "")
+    require(isinstance(given, str), "[model]", "name", given, "must be a text")
     name = str(table.get("name", DEFAULT_MODEL))
     return ModelChoice(name, {**FEDERATED.get(formed(name, {**nested, **flat}), {}), **nested, **flat})
 
@@ -314,6 +323,7 @@ def _checked(plan: Plan, where: str) -> Plan:
     plan.tokeniser.listed()
     plan.vocabulary.public_words()
     plan = dataclasses.replace(plan, privacy=_who_is_protected(plan))
+    _check_has_budget(plan)
     profile = plan.make_profile()
     _check_budgeted(plan, profile, where)
     source = plan.vocabulary.source or profile.vocabularies[0]
@@ -338,6 +348,14 @@ def _who_is_protected(plan: Plan) -> PrivacyChoice:
     require(by_word or asked != "word", "[privacy]", "unit", asked, problem)
     named = "person" if plan.corpus.person and budget is not None else ""
     return dataclasses.replace(plan.privacy, unit="word" if by_word else asked or named)
+
+
+def _check_has_budget(plan: Plan) -> None:
+    """Numbers of a budget mean nothing where nothing is spent."""
+    paid = read_profile(plan.profile).budget is not None
+    problem = f"means nothing: profile {Path(plan.profile).stem} has no privacy budget (--profile dp-distributed has one)"
+    for name in _NUMBERS:
+        require(paid or not getattr(plan.privacy, name), "[privacy]", name, getattr(plan.privacy, name), problem)
 
 
 def _check_budgeted(plan: Plan, profile: Profile, where: str) -> None:

@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     profile: Profile,
-    parties: Annotated[int, typer.Option(min=1, max=100_000, help="How many parties take part.")] = 5,
+    parties: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="How many parties; if not given, 5 or as many as it needs.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Says who sees what under a profile, what protects it, and what is spent."""

@@ -29,6 +29,9 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Reproduces a table or figure, ours beside theirs, in one run."""
+    from securetm.cli.report import check_places
+
+    check_places(html)
     result = _measured("reproduction", name, json, data)
     if html is not None:
         from securetm.reports.measured import write_measured

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from securetm.cli.output import Json, print_json
-from securetm.errors import BadSetting, NotAPlan, NothingLearned
+from securetm.errors import BadSetting, NotAPlan, NotASetting, NothingLearned
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -223,7 +223,7 @@ def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Conso
 def _settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
-            raise BadSetting("--set", "section.name=value", pair, "has no such form")
+            raise NotASetting(pair)
     from securetm.tables import Spoken
 
     return {pair.partition("=")[0]: Spoken(pair.partition("=")[2]) for pair in pairs}

@@ -8,6 +8,19 @@ from securetm.errors.meant import did_you_mean
 from securetm.errors.tree import Misuse, SecuretmError, Unsound
 
 _NONE_OF = "is none of "
+_OPTIONS = {  # of the command line, that set what a plan calls otherwise
+    "n_topics": "--topics",
+    "name": "--model",
+    "file": "--vocabulary",
+    "source": "--corpus",
+    "rounds": "--rounds",
+    "stop": "--stop",
+    "partition": "--partition",
+    "parties": "--parties",
+    "epsilon": "--epsilon",
+    "seed": "--seed",
+    "local_epochs": "--local-epochs",
+}
 
 
 @dataclass(eq=False)
@@ -37,7 +50,8 @@ class BadSetting(Misuse):
     def advice(self) -> str:
         """With the value that was meant, where the problem names those there are."""
         listed = self.problem.removeprefix(_NONE_OF).split(", ") if self.problem.startswith(_NONE_OF) else ()
-        return did_you_mean(self.value.strip("'"), listed) + super().advice()
+        typed = f", or what you gave with {_OPTIONS[self.name]}" if self.name in _OPTIONS else ""
+        return did_you_mean(self.value.strip("'"), listed) + super().advice() + typed
 
 
 @dataclass(eq=False)
@@ -52,6 +66,14 @@ class UnknownSetting(Misuse):
     def advice(self) -> str:
         """With the setting that was meant, where one is like it."""
         return did_you_mean(self.name, self.known) + super().advice()
+
+
+@dataclass(eq=False)
+class NotASetting(Misuse):
+    """--set {given} names no setting and its value"""
+
+    given: str
+    hint = "write section.name=value, such as --set training.rounds=20"
 
 
 @dataclass(eq=False)

@@ -102,6 +102,8 @@ def check_free(path: Path) -> None:
     """Refuses a folder that holds a run, or that cannot be made, before documents are read for nothing."""
     if (path / RUN).exists():
         raise RunExists(str(path))
+    if path.is_file():
+        raise CannotWrite(str(path), "it is a file, and a folder is wanted")
     try:
         private_folder(path)
     except OSError as problem:

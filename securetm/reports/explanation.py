@@ -8,6 +8,7 @@ from typing import Any
 
 from securetm.accounting.calculator.statement import listed, named, upward
 from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.errors import TooFewForProfile
 from securetm.federation.word_floor import told
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms.sampling import PoissonSample
@@ -59,6 +60,8 @@ _UNBOUNDED = (
     "nothing here is differentially private: who gets the model, or a total, may find out whether a document was in it",
 )
 
+_USUAL = 5  # parties that are spoken of where nobody says how many
+
 
 @dataclass(frozen=True)
 class View:
@@ -69,9 +72,12 @@ class View:
     protected_by: tuple[str, ...]
 
 
-def explain(name: str, parties: int = 5) -> dict[str, Any]:
-    """A profile in the words of its parts, its threat model and the audits that try it."""
+def explain(name: str, parties: int | None = None) -> dict[str, Any]:
+    """A profile in the words of its parts, its threat model and its audits; for five parties, or as many as it needs."""
     profile = read_profile(name)
+    parties = max(_USUAL, profile.minimum_parties) if parties is None else parties
+    if parties < profile.minimum_parties:
+        raise TooFewForProfile(parties, profile.minimum_parties, profile.name)
     threats = read_threat_model(profile.threat_model)
     members = tuple(f"party {n}" for n in range(parties))
     claims = claims_of(profile, cohort_of(profile, members))

@@ -252,7 +252,7 @@ MISUSES = {
     "an unknown reproduction": (["reproduce", "magic"], "no reproduction called 'magic'"),
     "no topic": (["run", "--topics", "0"], "n_topics = 0"),
     "an unknown setting": (["run", "--set", "training.speed=1"], "'speed'"),
-    "a setting without a value": (["run", "--set", "training.rounds"], "no such form"),
+    "a setting without a value": (["run", "--set", "training.rounds"], "names no setting"),
     "a plan that is not there": (["run", "absent.toml"], "absent.toml"),
     "a corpus that is not there": (["run", "--corpus", "absent.jsonl"], "absent.jsonl"),
     "a vocabulary that is not there": (["run", "--vocabulary", "absent.txt"], "absent.txt"),

@@ -198,3 +198,36 @@ def test_ctrl_c_while_documents_are_read_says_a_sentence(tmp_path: Path) -> None
         _, said = process.communicate(timeout=600)
     assert "securetm: error: interrupted" in said
     assert process.returncode == 3
+
+
+# ---- more that was typed by mistake ------------------------------------------------------------------------------------
+
+AWKWARD = {
+    "a budget without one": (["--epsilon", "8"], "profile masked has no privacy budget (--profile dp-distributed", "--epsilon"),
+    "no form": (["--set", "=3"], "--set =3 names no setting and its value", "--set training.rounds=20"),
+    "no topics": (["--topics", "0"], "n_topics = 0 must be", "--topics"),
+    "a model of many names": (["--set", "model.name.x=lda"], "name = {'x': 'lda'} must be a text", "--model"),
+    "words in latin1": (["--vocabulary", "latin.txt"], "file = latin.txt is not UTF-8", "--vocabulary"),
+    "a folder of words": (["--vocabulary", "runs"], "file = runs cannot be read: Is a directory", "--vocabulary"),
+    "a file to write into": (
+        ["--out", "plan.toml"],
+        "plan.toml cannot be written: it is a file",
+        "--out",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", AWKWARD)
+def test_what_was_typed_is_named_in_the_hint(what: str, demo: Said, here: Path) -> None:
+    more, sentence, hint = AWKWARD[what]
+    (here / "latin.txt").write_bytes("caf\xe9\nriver\n".encode("latin1"))
+    advised(securetm("run", "--corpus", "documents.jsonl", *more), 2, sentence, hint)
+
+
+def test_a_profile_is_not_explained_for_too_few_parties() -> None:
+    advised(securetm("explain", "masked", "--parties", "2"), 2, "2 parties are fewer than the 4", "more parties")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    said = securetm("reproduce", "additive-prodlda", "--html", str(tmp_path / "absent" / "page.html"))
+    advised(said, 2, "cannot be written", "another place")
