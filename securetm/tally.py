@@ -85,7 +85,10 @@ class SumTally:
             gradient = losses.gradient(weights)
         if len(gradient) + beside.shape[1] != len(self._vector):
             raise BrokenPromise("gradient", len(gradient) + beside.shape[1], len(self._vector))
-        self._vector[: len(gradient)] += gradient
+        if len(self._met) == len(owners):  # nothing stands there yet, and what was never written need not be read
+            self._vector[: len(gradient)] = gradient
+        else:
+            self._vector[: len(gradient)] += gradient
         self._vector[len(gradient) :] += weights @ beside
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite; nobody else sees them
             self.loss = float(np.mean(losses.values[weights > 0])) if weights.any() else INF

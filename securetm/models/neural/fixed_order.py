@@ -21,6 +21,8 @@ from securetm.contracts import Array
 _ROWS = 6  # of the left matrix in one tile: as many sums as every processor's registers hold
 _BYTES = 64  # of one row of a tile; a compiler splits it where registers are shorter
 _DEPTH = 512  # of the inner index before the next tile is begun, so that panels stay in a fast cache
+_SHALLOW = 64  # the same where rows are read where they are, so that a processor remembers all their pages
+_ALIGNED = 4  # bytes: numbers lie anywhere
 _ABREAST = 8  # panels side by side, so that sums are read and written along their rows
 
 
@@ -53,71 +55,87 @@ def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001 - numba 
 
 
 class _Tile:
-    """The instructions for one tile: some rows of sums stay in registers while the inner index runs."""
+    """The instructions for one tile: some rows of sums stay in registers while the inner index runs.
+
+    Each matrix comes with the place of its first number and the step from row to row, and the right one may be narrower.
+    """
 
     def __init__(self, context: Any, builder: Any, signature: Any, given: Any, rows: int) -> None:
         self.builder, self.rows = builder, rows
-        self.left, self.left_first, self.left_step, self.panel, self.depth, self.out, self.first, self.step = given
-        real = signature.args[0].dtype
-        self.bytes, self.lanes = real.bitwidth // 8, 8 * _BYTES // real.bitwidth
-        self.vector = ir.VectorType(context.get_value_type(real), self.lanes)
-        self.name = f"v{self.lanes}f{real.bitwidth}"
-        left, panel, out = (context.make_array(signature.args[n])(context, builder, given[n]).data for n in (0, 3, 5))
+        kinds = [signature.args[n].dtype for n in (0, 3, 7)]
+        self.lanes = 8 * _BYTES // kinds[2].bitwidth
+        self.left_type, self.right_type, self.vector = (
+            ir.VectorType(context.get_value_type(kind), self.lanes) for kind in kinds
+        )
+        self.name = f"v{self.lanes}f{kinds[2].bitwidth}"
+        self.data = [context.make_array(signature.args[n])(context, builder, given[n]).data for n in (0, 3, 7)]
+        self.places = [given[n : n + 2] for n in (1, 4, 8)]
         self.sums = [cgutils.alloca_once(builder, self.vector) for _ in range(rows)]  # type: ignore[no-untyped-call]
-        self._take(out)
-        with cgutils.for_range(builder, self.depth) as loop:
-            self._add(left, panel, loop.index)
-        self._put(out)
-
-    def _take(self, out: Any) -> None:
         for row, place in enumerate(self.sums):
-            self.builder.store(self._load(self._at(out, self._index(self.first, self.step, row))), place)
-
-    def _put(self, out: Any) -> None:
+            builder.store(self._load(self._at(2, row), self.vector), place)
+        with cgutils.for_range(builder, given[6]) as loop:
+            self._add(loop.index)
         for row, place in enumerate(self.sums):
-            put = self.builder.store(self.builder.load(place), self._at(out, self._index(self.first, self.step, row)))
-            put.align = self.bytes
+            put = builder.store(builder.load(place), builder.bitcast(self._at(2, row), self.vector.as_pointer()))
+            put.align = _ALIGNED
 
-    def _add(self, left: Any, panel: Any, inner: Any) -> None:
+    def _add(self, inner: Any) -> None:
         build = self.builder
-        right = self._load(self._at(panel, build.mul(inner, ir.Constant(inner.type, self.lanes))))
+        right = self._load(self._at(1, inner), self.right_type)
+        if self.right_type != self.vector:
+            right = build.fpext(right, self.vector)
         for row, place in enumerate(self.sums):
-            index = build.add(self._index(self.left_first, self.left_step, row), inner)
-            factor = self._everywhere(build.load(build.gep(left, [index])))
-            terms = [factor, right, build.load(place)]
-            build.store(_multiplied_and_added(build, self.vector, self.name, terms), place)
+            factor = self._everywhere(build.load(build.gep(self._at(0, row), [inner])))
+            build.store(_multiplied_and_added(build, self.vector, self.name, [factor, right, build.load(place)]), place)
 
     def _everywhere(self, number: Any) -> Any:
         unset, word = ir.Constant(self.vector, ir.Undefined), ir.IntType(32)
         one = self.builder.insert_element(unset, number, ir.Constant(word, 0))
         return self.builder.shuffle_vector(one, unset, ir.Constant(ir.VectorType(word, self.lanes), None))
 
-    def _index(self, first: Any, step: Any, row: int) -> Any:
-        return self.builder.add(first, self.builder.mul(step, ir.Constant(step.type, row)))
+    def _at(self, matrix: int, row: Any) -> Any:
+        """Where this row of a matrix begins, as far as the tile goes."""
+        first, step = self.places[matrix]
+        row = ir.Constant(step.type, row) if isinstance(row, int) else row
+        return self.builder.gep(self.data[matrix], [self.builder.add(first, self.builder.mul(step, row))])
 
-    def _at(self, data: Any, index: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(data, [index]), self.vector.as_pointer())
-
-    def _load(self, place: Any) -> Any:
-        loaded = self.builder.load(place)
-        loaded.align = self.bytes
+    def _load(self, place: Any, vector: Any) -> Any:
+        loaded = self.builder.load(self.builder.bitcast(place, vector.as_pointer()))
+        loaded.align = _ALIGNED
         return loaded
 
 
 def _tile_of(rows: int) -> Any:
     @intrinsic
-    def tile(typingctx, left, first, step, panel, depth, out, out_first, out_step):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    def tile(typingctx, left, first, step, right, begin, pace, depth, out, place, stride):  # type: ignore[no-untyped-def]  # noqa: ARG001
         def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             _Tile(context, builder, signature, given, rows)
             return context.get_dummy_value()
 
         whole = types.intp
-        return types.void(left, whole, whole, panel, whole, out, whole, whole), generated
+        return types.void(left, whole, whole, right, whole, whole, whole, out, whole, whole), generated
 
     return tile
 
 
-_tile, _one_row = _tile_of(_ROWS), _tile_of(1)
+_tile, _few_rows, _one_row = _tile_of(_ROWS), _tile_of(2), _tile_of(1)
+
+
+@njit(cache=True, error_model="numpy")
+def _add_tile(
+    left: Array, corner: tuple[int, int], depth: int, right: Array, begin: int, pace: int, out: Array, place: int, stride: int
+) -> int:
+    """Adds to one tile of `out`; how many rows it had."""
+    (i, low), inner = corner, left.shape[1]
+    first = i * inner + low
+    if i + _ROWS <= left.shape[0]:
+        _tile(left, first, inner, right, begin, pace, depth, out, place, stride)
+        return _ROWS
+    if i + 2 <= left.shape[0]:
+        _few_rows(left, first, inner, right, begin, pace, depth, out, place, stride)
+        return 2
+    _one_row(left, first, inner, right, begin, pace, depth, out, place, stride)
+    return 1
 
 
 @njit(cache=True, error_model="numpy")
@@ -126,57 +144,72 @@ def _pack(right: Array, transposed: bool, inner: tuple[int, int], columns: tuple
     (low, high), (left, end) = inner, columns
     for k in range(low, high):
         row = panel[(k - low) * lanes : (k - low + 1) * lanes]
-        if transposed:
-            for j in range(left, end):
-                row[j - left] = right[j, k]
-        else:
-            part = right[k, left:end]
-            for j in range(len(part)):
-                row[j] = part[j]
-        for j in range(end - left, lanes):
-            row[j] = 0
+        row[:] = 0
+        for j in range(left, end):
+            row[j - left] = right[j, k] if transposed else right[k, j]
 
 
 @njit(cache=True, error_model="numpy")
-def _add_tile(left: Array, corner: tuple[int, int], depth: int, panel: Array, out: Array, column: int, edge: Array) -> None:
-    """Adds to one tile of `out` what one panel gives; the last columns go by way of `edge`, which is as wide as a tile."""
-    (i, low), inner, width, lanes = corner, left.shape[1], out.shape[1], edge.shape[1]
-    rows, wide = (_ROWS if i + _ROWS <= left.shape[0] else 1), min(lanes, width - column)
-    place, first, step = out, i * width + column, width
-    if wide < lanes:
-        edge[:rows, :wide] = out[i : i + rows, column : column + wide]
-        place, first, step = edge, 0, lanes
-    if rows == _ROWS:
-        _tile(left, i * inner + low, inner, panel, depth, place, first, step)
-    else:
-        _one_row(left, i * inner + low, inner, panel, depth, place, first, step)
-    if wide < lanes:
-        out[i : i + rows, column : column + wide] = edge[:rows, :wide]
+def _add_packed(left: Array, corner: tuple[int, int], depth: int, panel: Array, out: Array, column: int, edge: Array) -> int:
+    """Adds what one panel gives to a tile; the last columns go by way of `edge`, which is as wide as a tile."""
+    (i, _), width, lanes = corner, out.shape[1], edge.shape[1]
+    wide = min(lanes, width - column)
+    if wide == lanes:
+        return _add_tile(left, corner, depth, panel, 0, lanes, out, i * width + column, width)
+    rows = min(_ROWS, left.shape[0] - i)
+    edge[:rows, :wide] = out[i : i + rows, column : column + wide]
+    rows = _add_tile(left, corner, depth, panel, 0, lanes, edge, 0, lanes)
+    out[i : i + rows, column : column + wide] = edge[:rows, :wide]
+    return rows
 
 
 @njit(cache=True, error_model="numpy")
-def _add_product(left: Array, right: Array, transposed: bool, out: Array) -> None:
+def _add_packing(left: Array, right: Array, transposed: bool, first: int, out: Array) -> None:
+    """The columns from the first one on, by way of panels."""
     (count, inner), width = left.shape, out.shape[1]
     lanes = _BYTES // out.itemsize
     panels, edge = np.empty((_ABREAST, _DEPTH * lanes), out.dtype), np.zeros((_ROWS, lanes), out.dtype)
-    whole = count - count % _ROWS
     for low in range(0, inner, _DEPTH):
         high = min(inner, low + _DEPTH)
-        for start in range(0, width, _ABREAST * lanes):
-            end = min(width, start + _ABREAST * lanes)
-            for n, column in enumerate(range(start, end, lanes)):
+        for start in range(first, width, _ABREAST * lanes):
+            columns = range(start, min(width, start + _ABREAST * lanes), lanes)
+            for n, column in enumerate(columns):
                 _pack(right, transposed, (low, high), (column, min(width, column + lanes)), panels[n], lanes)
-            for turn in range(whole // _ROWS + count - whole):
-                i = turn * _ROWS if turn * _ROWS < whole else whole + turn - whole // _ROWS
-                for n, column in enumerate(range(start, end, lanes)):
-                    _add_tile(left, (i, low), high - low, panels[n], out, column, edge)
+            i = 0
+            while i < count:
+                rows = 0
+                for n, column in enumerate(columns):
+                    rows = _add_packed(left, (i, low), high - low, panels[n], out, column, edge)
+                i += rows
+
+
+@njit(cache=True, error_model="numpy")
+def _add_in_place(left: Array, right: Array, whole: int, out: Array) -> None:
+    """The first `whole` columns, read where they are."""
+    (count, inner), width = left.shape, out.shape[1]
+    lanes = _BYTES // out.itemsize
+    for low in range(0, inner, _SHALLOW):
+        depth = min(inner, low + _SHALLOW) - low
+        for start in range(0, whole, _ABREAST * lanes):
+            end, i = min(whole, start + _ABREAST * lanes), 0
+            while i < count:
+                rows = 0
+                for column in range(start, end, lanes):
+                    place, begin = i * width + column, low * width + column
+                    rows = _add_tile(left, (i, low), depth, right, begin, width, out, place, width)
+                i += rows
 
 
 def add_product(left: Array, right: Array, out: Array) -> None:
     """Adds left @ right to `out`, which is dense and of the left one's type; the right one may be narrower."""
-    _add_product(np.ascontiguousarray(left), np.ascontiguousarray(right), False, out)
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    lanes = _BYTES // out.itemsize
+    whole = right.shape[1] - right.shape[1] % lanes
+    _add_in_place(left, right, whole, out)
+    if whole < right.shape[1]:
+        _add_packing(left, right, False, whole, out)
 
 
 def add_product_transposed(left: Array, right: Array, out: Array) -> None:
     """Adds left @ right.T to `out`."""
-    _add_product(np.ascontiguousarray(left), np.ascontiguousarray(right), True, out)
+    _add_packing(np.ascontiguousarray(left), np.ascontiguousarray(right), True, 0, out)

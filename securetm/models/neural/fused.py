@@ -293,6 +293,10 @@ class Fused:
         add_product(rows.numpy(), weights.numpy(), out)
         return torch.from_numpy(out)
 
+    def add_outer(self, left: torch.Tensor, right: torch.Tensor, out: torch.Tensor) -> None:
+        """Adds left.T @ right to `out`, in the left one's precision."""
+        add_product(left.T.numpy(), right.numpy(), out.numpy())
+
     def back(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """rows @ weights.T."""
         out = np.zeros((len(rows), len(weights)), rows.numpy().dtype)

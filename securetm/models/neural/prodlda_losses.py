@@ -176,24 +176,25 @@ class ProdLDALosses:
             return whole
 
     def gradient(self, weights: Array) -> Array:
-        """The sum over documents of weight times gradient, as one flat vector in the weights' own precision.
+        """The sum over documents of weight times gradient, as one flat vector, in 64 bits if the weights are.
 
         A document of weight 0 adds nothing, even where its own gradient is infinite or not a number: it is left out and not
         multiplied. Each number is a sum over documents in their order.
         """
         chosen = np.flatnonzero(weights)
         if len(chosen) == 0:  # even where the model's own weights are no numbers
-            return np.zeros(self._net.shape.size, weights.dtype)
+            return np.zeros(self._net.shape.size, np.result_type(weights.dtype, self._dtype))
         if len(chosen) < len(weights):
             return self._only(chosen).gradient(weights[chosen])
         with torch.inference_mode():
-            scale = torch.from_numpy(np.ascontiguousarray(weights)).to(self._kernels.device)
+            wide = np.ascontiguousarray(weights, np.result_type(weights.dtype, self._dtype))
+            scale = torch.from_numpy(wide).to(self._kernels.device)
             flat = torch.zeros(self._net.shape.size, dtype=scale.dtype, device=scale.device)
             parts = self._net.shape.views(flat)
             self._kernels.embed_gradient(self._batch, self._words * scale[:, None], parts["words"])
             parts["words_bias"].copy_(self._kernels.combined(scale, self._words))
             for name, (inward, outward) in self._dense.items():
-                parts[name].copy_(self._kernels.dense((inward * scale[:, None]).T.contiguous(), outward))
+                self._kernels.add_outer(inward * scale[:, None], outward, parts[name])
                 if name != "topics":  # the decoder's bias is the background
                     parts[f"{name}_bias"].copy_(self._kernels.combined(scale, outward))
             parts["background"].copy_(self._kernels.combined(scale, self._said.after))

@@ -39,6 +39,10 @@ class Spelled:
         product = rows @ weights.to(rows.dtype)
         return product if bias is None else product + bias
 
+    def add_outer(self, left: torch.Tensor, right: torch.Tensor, out: torch.Tensor) -> None:
+        """Adds left.T @ right to `out`, in the left one's precision."""
+        out.addmm_(left.T, right.to(left.dtype))
+
     def back(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """rows @ weights.T."""
         return rows @ weights.to(rows.dtype).T
