@@ -183,3 +183,13 @@ def test_a_party_that_is_flooded_keeps_its_disk(corpora: Mapping[str, Corpus], t
         party.handle(pb.Request(version=1).SerializeToString())
     assert len(refusals(party)) == FIRST_KEPT + LAST_KEPT
     assert party.store.noted("refusals") == told
+
+
+def test_refusals_that_a_full_disk_cannot_take_are_not_piled_up_in_memory(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    party = make_party("north", small_plan(), corpora, tmp_path)
+    pages = party.store.rows("PRAGMA page_count")[0][0]
+    party.store.rows(f"PRAGMA max_page_count = {pages}")
+    for _ in range(200):  # more than fit into what is left of the last page
+        assert wire.unpack_reply(party.handle(HOME), "north")[1] == wire.Refusal("Malformed")
+    assert len(refusals(party)) < 200
+    assert party.store._waiting == []
