@@ -14,12 +14,10 @@ import numpy as np
 from securetm.contracts import Profile, State, Terms, TopicModel
 from securetm.federation.questions import JOINT, MOST_TOPICS, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
-from securetm.models.questions import MOST_WORDS
 from securetm.models.word_sketch import LONGEST
 from securetm.plans import Plan
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
-FREQUENCY = 8  # bytes that say in how many documents a word is
 _TINY = (24, 48)  # words: from two sizes follows the size of a state over any number of them
 
 
@@ -54,8 +52,8 @@ class RequestLimits:
         if (public := choice.public_words()) is not None:
             return sum(len(word.encode()) + 1 for word in public)
         if choice.source == JOINT:
-            return choice.most_candidates * (LONGEST + 1 + FREQUENCY)
-        return MOST_WORD_BYTES + MOST_WORDS * FREQUENCY
+            return choice.most_candidates * (LONGEST + 1)
+        return MOST_WORD_BYTES
 
     def _stated(self) -> int:
         """Of the largest state that a question may be about; nothing before there are words."""

@@ -47,8 +47,9 @@ class Notes:
         """One failure; the oldest ones give way."""
         advice = failure.advice() if isinstance(failure, SecuretmError) else _where(failure)
         row = (type(failure).__name__, str(failure)[:LONGEST_REASON], advice[:LONGEST_REASON])
-        self._store.later("INSERT INTO failures (name, reason, advice) VALUES (?, ?, ?)", *row)
-        self._store.now("DELETE FROM failures WHERE at <= (SELECT MAX(at) FROM failures) - ?", MOST_FAILURES)
+        with self._store.at_once():
+            self._store.later("INSERT INTO failures (name, reason, advice) VALUES (?, ?, ?)", *row)
+            self._store.later("DELETE FROM failures WHERE at <= (SELECT MAX(at) FROM failures) - ?", MOST_FAILURES)
 
     def lost(self, serial: int, question: str, numbers: int) -> None:
         """How many rows and coordinates of an answer counted as nothing, since they were not finite."""

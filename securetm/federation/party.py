@@ -150,7 +150,6 @@ class Party:
         row = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
         with suppress(Exception):  # a full disk keeps no reason
             self.store.note("refusals", row)
-            self.store.keep()
         return wire.Refusal(type(refusal).__name__)
 
     def _act(self, session: bytes, body: wire.Body) -> tuple[bytes, ...]:

@@ -103,11 +103,18 @@ class Drawer:
 
     def now(self, change: str, *values: Any) -> None:
         """One change, on disk before it returns, or not made at all."""
-        self.later(change, *values)
+        with self.at_once():
+            self.later(change, *values)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is changed inside is on disk when this is left, or dropped: it does not pile up where the disk is full."""
+        before = len(self._waiting)
         try:
+            yield
             self.keep()
         except BaseException:
-            self._waiting.pop()
+            del self._waiting[before:]
             raise
 
     def later(self, change: str, *values: Any) -> None:
@@ -115,11 +122,12 @@ class Drawer:
         self._waiting.append((change, values))
 
     def note(self, table: str, row: Mapping[str, Any]) -> None:
-        """One more row of a table that others can make longer, with the next `keep`: its first and last rows stay."""
+        """One more row, at once, of a table that others can make longer: its first and its last rows stay."""
         columns, places = ", ".join(row), ", ".join("?" * len(row))
-        self.later(f"INSERT INTO {table} ({columns}) VALUES ({places})", *row.values())  # noqa: S608 - names are our own
-        last = f"(SELECT MAX(at) FROM {table})"  # noqa: S608
-        self.later(f"DELETE FROM {table} WHERE at > ? AND at <= {last} - ?", FIRST_KEPT, LAST_KEPT)  # noqa: S608
+        last = f"(SELECT MAX(at) FROM {table})"  # noqa: S608 - names are our own
+        with self.at_once():
+            self.later(f"INSERT INTO {table} ({columns}) VALUES ({places})", *row.values())  # noqa: S608
+            self.later(f"DELETE FROM {table} WHERE at > ? AND at <= {last} - ?", FIRST_KEPT, LAST_KEPT)  # noqa: S608
 
     def noted(self, table: str) -> int:
         """How many rows were noted there, those that did not stay included."""

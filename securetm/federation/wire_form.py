@@ -31,7 +31,6 @@ REPEATED: Mapping[str, int] = {
 }
 LONG: Mapping[str, int] = {
     "Adopt.words": WHOLE,
-    "Adopt.frequencies": WHOLE,
     "Array.data": WHOLE,
     "Array.shape": 10 * MOST_DIMENSIONS,  # packed, ten bytes each at most
     "Forward.parcel": WHOLE,

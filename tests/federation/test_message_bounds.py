@@ -185,7 +185,7 @@ def test_a_party_that_is_flooded_keeps_its_disk(corpora: Mapping[str, Corpus], t
     assert party.store.noted("refusals") == told
 
 
-def test_refusals_that_a_full_disk_cannot_take_are_not_piled_up_in_memory(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+def test_refusals_that_a_full_disk_cannot_take_do_not_pile_up(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     party = make_party("north", small_plan(), corpora, tmp_path)
     pages = party.store.rows("PRAGMA page_count")[0][0]
     party.store.rows(f"PRAGMA max_page_count = {pages}")
