@@ -253,7 +253,7 @@ def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, mon
     assert Path("audit.html").is_file()
     assert "Seen by coordinator" in said.out
     assert "The report: audit.html" in said.err
-    assert "training" not in said.out
+    assert "left 0:" not in said.out  # no bar
 
 
 @pytest.mark.slow

@@ -126,7 +126,19 @@ def test_a_run_that_learned_nothing_is_a_failure(workplace: Path, here: Path) ->
     words = {*SHARED, *(word for words in FIVE.values() for word in words)}
     (workplace / "words.txt").write_text("\n".join(sorted(words)), "utf-8")
     (workplace / "lda.toml").write_text(PLAN.replace('"prodlda"', '"lda"').replace("batch = 40\n", ""), "utf-8")
-    settings = ["lda.toml", "--topics", "3", "--vocabulary", "words.txt", "--rounds", "1", "--profile", "iftm"]
+    settings = [
+        "lda.toml",
+        "--topics",
+        "3",
+        "--vocabulary",
+        "words.txt",
+        "--rounds",
+        "1",
+        "--profile",
+        "iftm",
+        "--ledgers",
+        "kept",
+    ]
     first = securetm("run", *settings, "--epsilon", "8", "--out", "runs/first", "--json")
     again = securetm("run", *settings, "--epsilon", "7", "--out", "runs/again", "--json")
     assert (first.code, again.code) == (0, 3)
