@@ -13,6 +13,8 @@ import pytest
 
 ALLOWED = (
     r"needs a GPU",
+    r"the content is not kept|under this profile the words are public",  # there is nothing to try then
+    r"this system does not measure the peak of a process's memory",
     r"root may (read|write) everything|root may write everywhere",
     r"the research corpora are not beside this checkout",
     r"20 Newsgroups does not lie beside this checkout",
