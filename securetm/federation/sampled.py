@@ -12,7 +12,7 @@ import numpy as np
 from securetm.corpus.corpus import Corpus
 from securetm.federation.documents import Documents
 
-MOST_TRAINED = 5_000  # documents from which a party learns alone
+MOST_TRAINED = 10_000  # documents from which a party learns alone
 MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each model is judged
 
 
