@@ -55,7 +55,9 @@ _RUN: Mapping[str, Any] = {
     "vocabulary.max_words": 500,
 }
 _BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # which lasts for these rounds and no longer
-_ALIKE = "weights of 3e38 for one word: a reply that tells whose documents have it"
+_ALIKE = "weights of 3e38 for some words: a reply that tells whose documents have them"
+_ANSWERED = "answered"
+_APART_BY = 4  # every so many words
 _BEYOND = 3e38  # near the end of what 32 bits hold
 _APART = "another list of survivors for one party than for the others"
 _OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
@@ -105,7 +107,7 @@ class MovingCoordinator(Coordinator):
     moves: Moves = field(default_factory=Moves)
     forked: ForkedLedger | None = None
     _swapped: bool = False
-    _state: State = field(default_factory=dict)  # that the last question was about
+    _first: tuple[int, State] | None = None  # the first round of the training: its serial, and what it was about
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,8 +117,7 @@ class MovingCoordinator(Coordinator):
         """Instead of judging its model it asks once more what may be asked no more."""
         if self._blind:  # the parties then learn how good their model is
             return super()._assess(state)
-        asked = self._state
-        self._begin_again()
+        asked = self._begin_again()
         self._asked("a question that was answered, about other weights after another invitation", _shifted(asked))
         if self.questions.paid:
             self._begin_again()
@@ -130,26 +131,30 @@ class MovingCoordinator(Coordinator):
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """As every coordinator does."""
-        self._state = state
+        if question == TRAIN and self._first is None:
+            self._first = self._serial + 1, state
         return super().ask(question, state, keep=keep)
 
-    def _begin_again(self) -> None:
-        """Back to before the last question, as one that was started anew goes; the first party is told of other words."""
+    def _begin_again(self) -> State:
+        """Back to before the first round, as one that was started anew goes; the first party is told of other words."""
         words, victim = self.questions.vocabulary, self.members[0]
-        self._serial, self._numbers[TRAIN] = self._serial - 1, self.plan.training.rounds - 1
+        assert self._first is not None  # it has trained
+        self._serial, self._numbers[TRAIN] = self._first[0] - 1, 0
         self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, 0))
         other = wire.pack_request(self.session, message_of(words[:-1]))
         self._post.try_once("another list of words, after another invitation", victim, other)
         self._adopt(words)
+        return self._first[1]
 
     def _look_at_replies(self, state: State) -> None:
-        """Weights beyond all numbers for one word: whose reply is unlike the others' would be whose documents have it."""
-        word, weights = len(self.questions.vocabulary) // 2, np.array(state["weights"])
+        """Weights beyond all numbers for some words: whose reply is unlike the others' would be whose documents have it."""
+        weights = np.array(state["weights"])
         layers = Shape.of(weights, int(self.plan.model.settings["hidden"]), self.model.topics(state).shape[0]).views(weights)
-        layers["words"][word] = _BEYOND
+        layers["words"][::_APART_BY] = _BEYOND
+        layers["inner"][...] *= 1e4  # so that what the word brings is beyond all numbers, and other words are not
         with suppress(PartyRefused):
             self.ask(HELD_OUT, {**state, "weights": weights})
-        alike = len(set(self._post.answers.values())) == 1
+        alike = len(set(self._post.answers.values())) == 1 and {how for how, _ in self._post.answers.values()} == {_ANSWERED}
         self.noted(_ALIKE, *((EVERY_PARTY, "an answer like all others") if alike else ()))
 
     def _asked_again(self, state: State) -> None:
@@ -348,7 +353,7 @@ def _second_lists(forward: wire.Forward) -> Tries:
     """A second list, once the first was signed or answered: one party stayed by one of them, and left by the other."""
     for outcome, rest, say in _outcome_in(forward):
         other = _without(outcome, outcome.survivors[-1])
-        done = "signed" if say == Kind.SURVIVORS else "answered"
+        done = "signed" if say == Kind.SURVIVORS else _ANSWERED
         yield f"a second list of survivors, after one was {done}", replace(forward, parcel=other.body(say) + rest)
 
 

@@ -63,7 +63,7 @@ AGAIN = {
     "another list of words, after another invitation": "WrongAgreement",  # the list is a public file's
     "a question that was answered, about other weights after another invitation": "AskedOtherwise",
 }
-ALIKE = {"weights of 3e38 for one word: a reply that tells whose documents have it": "an answer like all others"}
+ALIKE = {"weights of 3e38 for some words: a reply that tells whose documents have them": "an answer like all others"}
 ONCE = {
     **AGAIN,
     **ALIKE,
