@@ -203,9 +203,11 @@ def test_a_person_with_one_document_that_diverges_gives_nothing():
     )
 
 
-def test_without_a_clip_divergence_is_seen():
+def test_without_a_clip_too_what_diverges_counts_as_nothing_and_is_counted():
     net, state = setting("float32", HOSTILE["not a number"])
-    assert not np.isfinite(poured(net, state, documents(), float("inf")).vector()).all()
+    tally = poured(net, state, documents(), float("inf"))
+    assert not tally.vector().any()
+    assert tally.lost == 12
 
 
 def test_weight_zero_is_exactly_nothing_where_the_gradient_is_no_number():
