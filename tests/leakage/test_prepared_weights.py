@@ -1,12 +1,14 @@
 """Weights prepared so that a last bit decides whole rows: sums of neighbours lie no farther apart than the terms say.
 
-The attack goes through the stations of a shipped profile up to the noise, which is sized by these terms. It succeeds against a
-model that differs by one thing: it adds in another order for an odd number of rows, as libraries do on some processors.
+The attack breaks rows without a bound, and a model that differs from ours by one thing: it adds in another order for an odd
+number of rows, as libraries do on some processors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,22 +16,33 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.contracts import Array, Cohort, Desk, Noised, Profile, Terms
-from securetm.entropy import OperatingSystem
-from securetm.federation.round import pour
-from securetm.models.estimator import BagOfWords
+from securetm.leakage.attack import Bounded, Judged, Truth
+from securetm.leakage.attacks.prepared_weights import FARTHEST, attack, judge, pose
+from securetm.leakage.audit import audit
+from securetm.leakage.corrections import count_of_tests, knows_epsilon, of_epsilon
+from securetm.leakage.plans import read_audit_plan
+from securetm.leakage.views import Public, View
+from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.neural.fused import Fused
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
-from securetm.profiles import read_profile
+from securetm.plans import read_plan
 
-WORDS, HIDDEN, TOPICS, DOCUMENTS = 90, 40, 2, 41
-COHORT = Cohort(b"", 0, ("north", "south", "west"))
+from .conftest import PARTIES, adversary, write_plan
+
+WORDS = tuple(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(90))
+EFFORT = {"rounds": 1, "documents": 41, "states": 2}
+PRIVATE = ("dp-central", "dp-distributed", "dp-local", "fortress")
+MODELS = {
+    "prodlda": {"model.n_topics": 2, "model.hidden": 40, "model.dropout": 0.0, "model.device": "cpu"},
+    "lda": {"model.n_topics": 4},
+    "lda-vi": {"model.n_topics": 4},
+}
+Facts = Callable[..., Public]
 
 
 class AsLibrariesDo(Fused):
-    """The baseline: a product whose order of summation goes by the number of rows."""
+    """A fault to be found: a product whose order of summation goes by the number of rows."""
 
     def dense(self, rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
         left, right = rows.numpy(), weights.numpy()
@@ -39,55 +52,118 @@ class AsLibrariesDo(Fused):
         return torch.from_numpy(out)
 
 
-def up_to_the_noise(profile: Profile) -> Profile:
-    """The stations that bound and round, without the one that adds noise or draws documents."""
-    return replace(profile, mechanisms=tuple(m for m in profile.mechanisms if type(m).__name__ in ("Clip", "FixedPoint")))
+@pytest.fixture
+def public(tmp_path: Path) -> Facts:
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(WORDS))
+
+    def facts(profile: str, model: str = "prodlda", **settings: Any) -> Public:
+        listed = {"vocabulary.source": "file", "vocabulary.file": str(path)}
+        plan = read_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
+        return Public(PARTIES, plan, plan.make_profile(), plan.make_model())
+
+    return facts
 
 
-def prepared(model: ProdLDA, seed: int) -> Any:
-    """Finite weights under which the second layer's sums cancel, and what rounding leaves of them chooses one of two topics."""
-    rng = np.random.default_rng(seed)
-    state = model.start(tuple(map(str, range(WORDS))), rng)
-    parts = Shape(WORDS, HIDDEN, TOPICS).views(state["weights"])
-    parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, HIDDEN)
-    inward, inner = np.log1p(np.exp(parts["words_bias"].astype(float))), rng.standard_normal((HIDDEN, HIDDEN))
-    size, loud = (1e3, 1e6) if model.dtype == "float32" else (1e8, 1e11)
-    parts["inner"][...] = size * (inner - np.outer(inward, inward @ inner) / (inward @ inward))
-    parts["head"][...] = loud * rng.standard_normal(parts["head"].shape)
-    parts["head"][1::2] = -parts["head"][::2]  # what is the same in all hidden units cancels
-    return state
+def tried(facts: Public, seed: int = 0, documents: int = 41) -> tuple[Bounded, Bounded]:
+    """How far neighbours came, and how far the same sums came with nobody left out."""
+    counts = sparse.csr_array(np.random.default_rng(2).poisson(0.5, (documents, len(WORDS))))
+    truth = Truth(WORDS, {"north": counts}, {}, public=facts)
+    posed = pose(truth, EFFORT, np.random.default_rng(seed))
+    view = View(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
+    chance = replace(view, question=posed.question.of_chance(np.random.default_rng(1)))
+    truth = replace(truth, answer=posed.answer)
+    told, control = (measure(judge(attack(one, EFFORT), truth)) for one in (view, chance))
+    return told, control
 
 
-def farthest(model: ProdLDA, seed: int) -> tuple[float, Terms]:
-    """How far apart the sums of neighbours came, in steps of the grid, and the terms that they were made under."""
-    profile, state = up_to_the_noise(read_profile("dp-local")), prepared(model, seed)
-    counts = sparse.csr_array(np.random.default_rng(2).poisson(0.2, (DOCUMENTS, WORDS)))
-    documents = BagOfWords(counts, tuple(map(str, range(WORDS))), np.arange(DOCUMENTS, dtype=np.uint64) * 977)
-    query, desk = model.query(state), Desk(COHORT, OperatingSystem(), {})
-    terms = query.terms
-    for mechanism in profile.mechanisms:
-        terms = mechanism.admit(terms, COHORT)
-
-    def total(rows: Array) -> Array:
-        poured = pour(query, documents.select(rows), profile, terms, desk, {}, np.random.default_rng(0))
-        return np.concatenate([block.ravel() for block in poured.vector.values()]).astype(np.float64)
-
-    everybody = np.arange(DOCUMENTS)
-    whole = total(everybody)
-    return max(float(np.linalg.norm(whole - total(np.delete(everybody, i)))) for i in range(0, DOCUMENTS, 5)), terms
+def measure(judged: Judged) -> Bounded:
+    found = judged.measures[FARTHEST]
+    assert isinstance(found, Bounded)
+    return found
 
 
+@pytest.mark.parametrize("profile", PRIVATE)
+@pytest.mark.parametrize("model", MODELS)
+def test_our_rows_keep_within_what_noise_is_made_for(public: Facts, profile: str, model: str) -> None:
+    told, chance = tried(public(profile, model))
+    assert 0.4 < told.value <= 1.0  # and it is no blunt tool
+    assert told.low < 1.0
+    assert chance.value == 0.0
+    assert told.ceiling == 2 * 41 - 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_so_do_rows_of_persons_with_two_documents_each(public: Facts, model: str) -> None:
+    told, _ = tried(public("dp-local", model, **{"privacy.unit": "person"}))
+    assert 0.4 < told.value <= 1.0
+    assert told.ceiling == 2 * 21 - 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_where_rows_have_no_bound_it_is_refuted(public: Facts, model: str) -> None:
+    told, chance = tried(public("open", model))
+    assert told.low > 1.0 > chance.high
+    assert np.isfinite(told.ceiling)
+
+
+@pytest.mark.parametrize("profile", PRIVATE)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_prepared_weights_move_a_sum_by_one_row_and_no_farther(dtype: str) -> None:
-    for seed in (2, 3):
-        apart, terms = farthest(ProdLDA(n_topics=TOPICS, hidden=HIDDEN, dtype=dtype, device="cpu", dropout=0.0), seed)
-        assert terms.noised is Noised.NOT
-        assert 0.5 * terms.l2 < apart <= terms.l2
+def test_a_model_that_adds_as_libraries_do_is_refuted(
+    public: Facts, profile: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = public(profile, **{"model.dtype": dtype})
+    assert tried(facts)[0].low < 1.0
+    monkeypatch.setattr(ProdLDA, "_kernels", AsLibrariesDo())
+    told, chance = tried(public(profile, **{"model.dtype": dtype}))
+    assert told.low > 1.5 > chance.high
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_same_weights_break_a_model_that_adds_as_libraries_do(dtype: str) -> None:
-    model = ProdLDA(n_topics=TOPICS, hidden=HIDDEN, dtype=dtype, device="cpu", dropout=0.0)
-    model.__dict__["_kernels"] = AsLibrariesDo()
-    found = [farthest(model, seed) for seed in (2, 3)]
-    assert max(apart / terms.l2 for apart, terms in found) > 1.5
+@pytest.mark.parametrize("unit", ["document", "person"])
+def test_rows_that_are_not_clipped_are_refuted(public: Facts, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {model: public("dp-local", model, **{"privacy.unit": unit}) for model in MODELS}
+    monkeypatch.setattr(Clip, "row_radius", lambda *_: 1e3)
+    monkeypatch.setattr(BoundedCounts, "on_rows", lambda self, rows, terms: rows)
+    for one in facts.values():
+        assert tried(one)[0].low > 1.0
+
+
+def test_with_nobody_in_a_sum_there_was_nothing_to_try(public: Facts) -> None:
+    told, chance = tried(public("dp-local"), documents=0)
+    assert np.isnan(told.value)
+    assert chance.value == 0.0
+
+
+# ---- as a trial ------------------------------------------------------------------------------------------------------
+
+
+def test_a_trial_breaks_its_baseline_and_refutes_no_claim(tmp_path: Path, documents_file: Path) -> None:
+    path = write_plan(
+        tmp_path / "prepared.toml",
+        documents_file,
+        attack="prepared_weights",
+        threat_model="hostile_coordinator",
+        claim="the total is differentially private",
+        profiles=["open", "dp-distributed"],
+        measure=FARTHEST,
+        refuted_from=1.0,
+        effort=EFFORT,
+    )
+    text = path.read_text().replace('"vocabulary.most_candidates" = 1000', '"vocabulary.source" = "file"')
+    path.write_text(text + '"model.dropout" = 0.0\n')
+    found = audit(path)
+    assert [finding.verdict for finding in found.findings] == ["refuted", "not refuted"]
+    assert not found.refuted_claims
+    assert found.findings[1].claimed
+    assert found.findings[1].tests == 1  # no claim of an epsilon is tested: no other interval grows wider
+
+
+@pytest.mark.parametrize("plan", ["active", "full"])
+def test_the_plans_try_it_and_count_no_test_of_an_epsilon_more(plan: str) -> None:
+    trials = read_audit_plan(plan).trials
+    own = [trial for trial in trials if trial.attack == "prepared_weights"]
+    assert {trial.run["model.name"] for trial in own} >= {"prodlda"}
+    assert {profile for trial in own for profile in trial.profiles} == {"open", *PRIVATE}
+    assert not knows_epsilon("prepared_weights")
+    assert not any(of_epsilon(trial) for trial in own)
+    assert count_of_tests(trials) == count_of_tests([trial for trial in trials if trial not in own])
