@@ -1,0 +1,224 @@
+"""Whether neighbouring sums lie as near to each other as the terms say, under weights that were made to pull them apart.
+
+It tries the bound from which noise takes its size: neither the noise nor any epsilon. The documents go through the profile's
+own stations up to the one that adds noise, once all together and once without each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Self, cast
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import INF, Array, Desk, Profile, Query, State, Terms, TopicModel, Unit
+from securetm.entropy import OperatingSystem
+from securetm.federation.questions import TRAIN, Questions
+from securetm.federation.round import pour
+from securetm.leakage.attack import Attack, Bounded, Effort, Judged, Posed, Truth
+from securetm.leakage.reading import REQUEST
+from securetm.leakage.views import Public, View
+from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
+from securetm.models.estimator import BagOfWords
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Shape
+from securetm.profiles import cohort_of
+
+DOCUMENTS, STATES = "documents", "states"
+FARTHEST = "distance of neighbouring sums, in sensitivities that the terms state"
+UNBOUNDED = 1.0  # the sensitivity that is compared with where the terms state none: what our profiles clip rows to
+ALLOWANCE = 1e-9  # share of a distance that measuring it in 64 bits may add; the terms allow for the sum's own rounding
+_OF_ONE_PERSON = 2  # documents, where persons are protected
+_LOUD = {"float32": (1e3, 1e6), "float64": (1e8, 1e11)}  # second layer and heads: what rounding leaves decides between topics
+_MOST_COUNTED = 12.0  # decimal places of the largest number in a table
+
+
+@dataclass(frozen=True)
+class Distances:
+    """How far sums lie apart: with one document or person more or less, and of the same documents summed once more."""
+
+    neighbours: Array
+    repeated: Array = field(repr=False)
+
+    def of_chance(self, rng: np.random.Generator) -> Self:  # noqa: ARG002 - nothing is drawn
+        """What sums differ by where nobody is left out: coins of the stations, if they toss any."""
+        return replace(self, neighbours=self.repeated)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the terms say of the sums, in the sums' own numbers."""
+
+    sensitivity: float
+    owners: int  # documents or persons in the sum
+
+
+def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
+    """Run by the judge: sums of the parties' own documents, as one party would answer before it adds noise."""
+    assert truth.public is not None
+    documents = _documents(truth, effort[DOCUMENTS], truth.public.plan.unit is Unit.PERSON, rng)
+    assert documents.persons is not None
+    sensitivity, neighbours, repeated = INF, [np.zeros(0)], [np.zeros(0)]
+    for _ in range(effort[STATES]):
+        asked = Asked.about(truth.public, truth.vocabulary, rng)
+        sensitivity = asked.terms.l2
+        whole = asked.total(documents)
+        repeated.append(np.array([_apart(whole, asked.total(documents))]))
+        neighbours.append(np.array([_apart(whole, asked.total(rest)) for rest in _without_each(documents)]))
+    stated = Stated(UNBOUNDED if sensitivity == INF else sensitivity, len(np.unique(documents.persons)))
+    return Posed(Distances(np.concatenate(neighbours), np.concatenate(repeated)), stated)
+
+
+def _documents(truth: Truth, most: int, of_persons: bool, rng: np.random.Generator) -> BagOfWords:
+    """So many of the parties' documents, or as many as there are; of persons in pairs, else each of its own."""
+    counts = sparse.csr_array(sparse.vstack(list(truth.held.values())))
+    chosen = rng.permutation(counts.shape[0])[:most]
+    persons = np.arange(len(chosen)) // (_OF_ONE_PERSON if of_persons else 1)
+    keys = rng.integers(0, 2**64, len(chosen), dtype=np.uint64)
+    return BagOfWords(counts[chosen], truth.vocabulary, keys, persons=persons)
+
+
+def _without_each(documents: BagOfWords) -> Iterator[BagOfWords]:
+    assert documents.persons is not None
+    for person in np.unique(documents.persons):
+        rest = np.flatnonzero(documents.persons != person)
+        yield replace(documents.select(rest), persons=documents.persons[rest])
+
+
+def _apart(one: Array, other: Array) -> float:
+    return float(np.linalg.norm(one - other))
+
+
+# ---- the question, up to the noise -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The training's own question about a prepared state, and the profile without noise and without coins for documents."""
+
+    query: Query
+    profile: Profile
+    terms: Terms
+    desk: Desk
+
+    @classmethod
+    def about(cls, public: Public, words: tuple[str, ...], rng: np.random.Generator) -> Self:
+        """With a state that the rng prepares."""
+        questions = Questions(public.plan, public.model)
+        questions.adopt(words)
+        state = public.model.for_party(prepared(public.model, words, rng), public.members[0])
+        query, desk = (
+            questions.make(TRAIN, state),
+            Desk(cohort_of(public.profile, public.members), OperatingSystem(), _Pocket()),
+        )
+        terms, kept = query.terms, []
+        for mechanism in public.profile.mechanisms:
+            after = mechanism.admit(terms, desk.cohort)
+            if mechanism.event(after, desk.cohort) is not None:  # from here on noise is added, sized by the terms so far
+                break
+            if not isinstance(mechanism, PoissonSample | ShuffledBatches):  # who takes part is chosen here
+                kept.append(mechanism)
+            terms = after
+        return cls(query, replace(public.profile, mechanisms=tuple(kept)), terms, desk)
+
+    def total(self, documents: BagOfWords) -> Array:
+        """One party's sum of these documents."""
+        poured = pour(self.query, documents, self.profile, self.terms, self.desk, {}, np.random.default_rng(0))
+        return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in poured.vector.values()])
+
+
+class _Pocket(dict[str, bytes]):
+    """A cupboard that is thrown away."""
+
+    def put(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+
+# ---- the states ------------------------------------------------------------------------------------------------------
+
+
+def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator) -> State:
+    """What a coordinator may show in place of its model: finite, of the right shape, and made so that a last bit matters."""
+    state = model.start(words, rng)
+    if "weights" in state:
+        return {**state, "weights": _weights(cast(ProdLDA, model), state["weights"], rng)}
+    return {**state, "counts": _table(state["counts"], rng), "step": state["step"] + 1}  # at first some models read no table
+
+
+def _weights(model: ProdLDA, start: Array, rng: np.random.Generator) -> Array:
+    """The second layer's sums cancel, and what rounding leaves of them chooses one of two topics: so whole rows turn."""
+    flat = start.copy()
+    parts = Shape.of(flat, model.hidden, model.n_topics).views(flat)
+    parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, model.hidden)
+    inward = np.log1p(np.exp(parts["words_bias"].astype(np.float64)))
+    inner = rng.standard_normal(parts["inner"].shape)
+    size, loud = _LOUD[model.dtype]
+    parts["inner"][...] = size * (inner - np.outer(inward, inward @ inner) / (inward @ inward))
+    heads = loud * rng.standard_normal(parts["head"].shape)
+    odd = heads[1::2]
+    odd[...] = -heads[::2][: len(odd)]  # what is the same in all hidden numbers cancels
+    parts["head"][...] = heads
+    return flat
+
+
+def _table(start: Array, rng: np.random.Generator) -> Array:
+    """Words as rare or as frequent as a number can say, and topics in pairs of which neither is the likelier one."""
+    table = np.broadcast_to(10.0 ** rng.uniform(0, _MOST_COUNTED, (1, start.shape[1])), start.shape).copy()
+    table *= rng.integers(0, 2, start.shape)
+    odd = table[1::2]
+    odd[...] = table[::2][: len(odd)]
+    return table.astype(start.dtype)
+
+
+# ---- the attack and its judge ----------------------------------------------------------------------------------------
+
+
+def attack(view: View, effort: Effort) -> float | None:  # noqa: ARG001 - how hard it is tried is in the question
+    """The farthest that any neighbours came; none where nobody is in a sum."""
+    distances: Distances = view.question
+    return float(distances.neighbours.max()) if len(distances.neighbours) else None
+
+
+def judge(guess: float | None, truth: Truth) -> Judged:
+    """Nothing is estimated here: either two neighbours lie farther apart than the terms say, or none were found that do."""
+    stated: Stated = truth.answer
+    if guess is None:
+        return Judged({FARTHEST: Bounded(float("nan"), 0.0, 0.0, 0.0)})
+    value = guess / stated.sensitivity
+    all_turned = 2.0 * stated.owners - 1.0  # every bounded row points the other way as soon as one is left out
+    return Judged({FARTHEST: Bounded(value, value / (1.0 + ALLOWANCE), value, max(value, all_turned))})
+
+
+ATTACK = Attack(
+    name="prepared_weights",
+    title="Whether neighbouring sums lie farther apart than noise is made for",
+    citation=(
+        "our own: a row that changes with the others beside it escapes its clip; Casacuberta et al. 2022 (arXiv 2207.10635) on "
+        "sums in floating point whose sensitivity is not what a library says"
+    ),
+    cost="seconds on one core for three hundred sums of forty documents each",
+    given=(
+        "weights of its choice in place of the model's; all documents of a party, that all of them take part, and the sum "
+        "before noise is added"
+    ),
+    needs=(REQUEST,),
+    either=(),
+    models=("lda", "lda-vi", "prodlda"),
+    measures={FARTHEST: "sensitivity that the terms state"},
+    attack=attack,
+    judge=judge,
+    efforts=(DOCUMENTS, STATES),
+    pose=pose,
+    limits=(
+        "processors, numbers of threads and versions of libraries other than those of this audit, which may sum otherwise",
+        "states other than those few that were drawn, and sums of as many documents as parties really hold",
+        "the noise itself, which the attack many_run_epsilon tries",
+    ),
+    remark=(
+        "No epsilon is tried. Noise hides one document only if neighbouring sums lie no farther apart than the sensitivity "
+        "that it was sized by: above 1 they do, and just 1 is within the bound. Where the terms state none, a length of 1 "
+        "stands in for it."
+    ),
+)
