@@ -20,10 +20,17 @@ DIGEST = 16
 
 
 def text_digest(text: str) -> bytes:
-    """Of the text in small letters, with any white space between its words counted as one blank."""
-    known = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    plain = " ".join(known.casefold().split())
+    """Of the text without the case of its letters, with any white space between its words counted as one blank."""
+    plain = " ".join((text.casefold() if text.isascii() else _without_case(text)).split())
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=DIGEST, person=b"text").digest()
+
+
+def _without_case(text: str) -> str:
+    """Capitals first, since some letters share theirs; twice, since a letter taken apart may show further ones with a case."""
+    known = unicodedata.normalize("NFKD", text)
+    for _ in range(2):
+        known = unicodedata.normalize("NFKD", known.upper().casefold())
+    return known
 
 
 def content_digests(corpus: Corpus) -> Array:
