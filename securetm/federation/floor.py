@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.contracts import Cohort, Profile, Terms, Unit
+from securetm.contracts import Cohort, Profile, Terms, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BelowMinimum, DeltaTooLarge, TooFewToTakePart
+from securetm.errors import BelowMinimum, DeltaTooLarge, NoPersons, NoSentences, TooFewToTakePart
+from securetm.plans import Plan
 from securetm.profiles import cohort_of
 
 
@@ -30,6 +31,14 @@ def check_share(party: str, documents: Corpus, profile: Profile, members: tuple[
     left = fewest_left(profile, members)
     if len(documents) * left < profile.minimum_documents:
         raise TooFewToTakePart(party, profile.minimum_documents, left)
+
+
+def check_kind(documents: Corpus, plan: Plan, model: TopicModel) -> None:
+    """Said to this party's own user before anything is spent: such documents would add nothing to any answer."""
+    if plan.unit is Unit.PERSON and documents.persons is None:
+        raise NoPersons()
+    if getattr(model, "of_sentences", False) and documents.sentence_ends is None:
+        raise NoSentences()
 
 
 def fewest_left(profile: Profile, members: tuple[str, ...]) -> int:

@@ -53,7 +53,7 @@ from securetm.errors import (
 from securetm.federation import wire
 from securetm.federation.documents import Documents, note_lengths, read_in
 from securetm.federation.drawn import DrawnOnce
-from securetm.federation.floor import check_batch, check_delta, check_share
+from securetm.federation.floor import check_batch, check_delta, check_kind, check_share
 from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
 from securetm.federation.notes import LONGEST_REASON, Notes
@@ -110,6 +110,7 @@ class Party:
         self.documents, self.notes = Documents(self.corpus), Notes(self.store)
         self.plan.vocabulary.public_words()  # a public file that is gone is told to this party's own user
         self.questions = Questions(self.plan, self.plan.make_model())
+        check_kind(self.corpus, self.plan, self.questions.model)
         if self.profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, self.profile.name)
         self._limits = RequestLimits(self.plan, self.members, self.questions)

@@ -13,6 +13,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, CannotWrite, DamagedStore, Misuse, NotFound, SecuretmError, UnknownSetting
 from securetm.federation.folder import begin, reopen
 from securetm.federation.simulation import federate
+from securetm.federation.store import write_bytes
 from securetm.plans import plan_from_tables, read_plan
 
 from .conftest import small_plan
@@ -109,7 +110,7 @@ def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: P
     "content", ["", "[]", "{}", '{"plan": {}}', '{"plan": {}, "members": 3, "with_content": true}', "null"]
 )
 def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(content, encoding="utf-8")
+    write_bytes(tmp_path / "run.json", content.encode())
     with pytest.raises(DamagedStore, match=r"run\.json"):
         reopen(tmp_path)
 

@@ -30,6 +30,7 @@ class SentenceLDA(LDA):
     """
 
     name: ClassVar[str] = "sentence-lda"
+    of_sentences: ClassVar[bool] = True  # a party whose documents do not say where sentences end cannot take part
 
     alpha: float = 0.02  # of the symmetric Dirichlet prior of a document's topics, sentence by sentence
     eta: float = 0.1
