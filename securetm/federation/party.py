@@ -71,7 +71,7 @@ from securetm.federation.round import (
     state_digest,
 )
 from securetm.federation.store import Drawer, PartyStore
-from securetm.federation.witness import Purse
+from securetm.federation.witness import Purse, quorum
 from securetm.federation.words import agreed
 from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
@@ -193,10 +193,10 @@ class Party:
         return ()
 
     def _opened_purse(self, roster: Roster) -> Purse | None:
-        """At least half of the others, and more than may help the coordinator, must sign where the ledger stands."""
+        """So many of the others must sign where the ledger stands that no history beside it can be signed as well."""
         if self.ledger is None or self.others is None or self.profile.budget is None:
             return None
-        needed = min(max(len(self.members) // 2, self.profile.colluding + 1), len(self.members) - 1)
+        needed = quorum(len(self.members) - 1, self.profile.colluding)
         return Purse(self.ledger, identity_of(self.name, roster, self.store), self.others, needed, self.profile.budget)
 
     def _resume(self, serial: int) -> None:

@@ -158,6 +158,11 @@ class Purse:
         register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, context.decode())
 
 
+def quorum(others: int, colluding: int) -> int:
+    """How many of the other parties must have signed a ledger's present head: half, and more than may help the coordinator."""
+    return min(max((others + 1) // 2, colluding + 1), others)
+
+
 def remembered(others: Cupboard, name: str, owner: int = 0) -> Head | None:
     """The furthest that a party has seen of that party's ledger, as it keeps it."""
     stored = others.get(f"ledger of {name}")

@@ -23,10 +23,11 @@ from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.notes import failures_in
 from securetm.federation.party import Party
 from securetm.federation.simulation import execute
-from securetm.federation.witness import standing_of
+from securetm.federation.witness import quorum, standing_of
 from securetm.plans import Plan
 from securetm.private_files import private_file
 
+from .conftest import FIVE, texts
 from .played import Played, refusals
 from .private import PUBLIC, paying_parties, private_plan
 
@@ -216,6 +217,55 @@ def test_no_links_make_a_fork_a_continuation(five: Mapping[str, Corpus], tmp_pat
     assert refused == wire.Refusal("Failed")  # an honest owner finds it out by what they can sign
     assert failures_in(session.party("north").store.folder)[-1].name == LedgerRolledBack.__name__
     session.close()
+
+
+def told_to(session: Session, peers: str) -> list[bool]:
+    """Whether the first party answers, where the coordinator shows its heads to these peers and to nobody else."""
+    countersigning = Countersigning(("a", *peers), session.carried, {"a": session.heads["a"]})
+    answered = []
+    for _ in range(2):
+        answered.append(isinstance(session.ask("a", countersigning.gather()["a"]), wire.Accepted))
+        countersigning.heads["a"] = session.heads["a"]
+    return answered
+
+
+@pytest.mark.parametrize(("first", "second"), [("bcd", "efg"), ("bcde", "defg"), ("bcde", "efg")])
+def test_no_two_sets_of_peers_sign_two_histories_of_one_ledger(first: str, second: str, tmp_path: Path) -> None:
+    """The coordinator chooses who sees which heads, and shows the old copy to those who saw nothing of the newer one."""
+    plan, few = private_plan(tmp_path, "dp-local"), list(FIVE.values())[0]
+    seven = {name: Corpus.from_strings(texts(few, 40, seed), name=name) for seed, name in enumerate("abcdefg")}
+    session, path = Session(plan, seven, tmp_path), tmp_path / "a.ledger"
+    session.close()
+    copied = path.read_bytes()
+    session = Session(plan, seven, tmp_path)
+    assert told_to(session, first) == [len(first) > 3] * 2
+    session.close()
+    for beside in tmp_path.glob("a.ledger*"):
+        beside.unlink()
+    private_file(path)
+    path.write_bytes(copied)
+    session = Session(plan, seven, tmp_path)
+    assert not any(told_to_or_found_out(session, second))
+    session.close()
+
+
+def told_to_or_found_out(session: Session, peers: str) -> list[bool]:
+    """As above, or its owner finds out by itself that an old copy was put back."""
+    try:
+        return told_to(session, peers)
+    except PartyRefused:
+        return [False]
+
+
+@pytest.mark.parametrize("others", range(1, 40))
+def test_two_quorums_share_a_party_that_does_not_help(others: int) -> None:
+    """Unless all others help: then there is none."""
+    for colluding in range(others):
+        needed = quorum(others, colluding)
+        assert needed <= others
+        assert 2 * needed - others > colluding
+        assert 2 * (needed - 1) - others <= colluding  # and no more than that takes
+    assert quorum(others, others) == quorum(others, others + 3) == others
 
 
 def finished(folder: Path, plan: Plan, corpora: Mapping[str, Corpus]) -> RunFolder:
