@@ -159,8 +159,11 @@ class Purse:
 
 
 def quorum(others: int, colluding: int) -> int:
-    """How many of the other parties must have signed a ledger's present head: half, and more than may help the coordinator."""
-    return min(max((others + 1) // 2, colluding + 1), others)
+    """How many of the other parties must sign where a ledger stands: any two such sets share one that does not help.
+
+    That one signs no history beside the one that it saw. Where all others help, all must sign, and it proves nothing.
+    """
+    return min((others + colluding) // 2 + 1, others)
 
 
 def remembered(others: Cupboard, name: str, owner: int = 0) -> Head | None:

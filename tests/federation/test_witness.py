@@ -232,7 +232,7 @@ def told_to(session: Session, peers: str) -> list[bool]:
 @pytest.mark.parametrize(("first", "second"), [("bcd", "efg"), ("bcde", "defg"), ("bcde", "efg")])
 def test_no_two_sets_of_peers_sign_two_histories_of_one_ledger(first: str, second: str, tmp_path: Path) -> None:
     """The coordinator chooses who sees which heads, and shows the old copy to those who saw nothing of the newer one."""
-    plan, few = private_plan(tmp_path, "dp-local"), list(FIVE.values())[0]
+    plan, few = private_plan(tmp_path, "dp-local"), next(iter(FIVE.values()))
     seven = {name: Corpus.from_strings(texts(few, 40, seed), name=name) for seed, name in enumerate("abcdefg")}
     session, path = Session(plan, seven, tmp_path), tmp_path / "a.ledger"
     session.close()
