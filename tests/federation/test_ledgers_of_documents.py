@@ -17,7 +17,7 @@ from securetm.accounting.calculator.ledger import allow, from_ledger
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.errors import LedgerEnded, LedgerGone, LedgersWithoutDocuments
+from securetm.errors import LedgerDamaged, LedgerEnded, LedgerGone, LedgersWithoutDocuments, UnitsDiffer
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.simulation import make_party
 from securetm.federation.sources import corpora_of
@@ -169,6 +169,71 @@ def test_a_ledger_that_is_gone_is_no_ledger_that_spent_nothing(tmp_path: Path) -
     (home / "documents.sqlite").unlink()
     with pytest.raises(LedgersWithoutDocuments):
         begun(tmp_path / "three", plan_over(source, tmp_path), home)
+
+
+def kept_in(home: Path) -> dict[str, tuple[int, str]]:
+    """Every ledger there: how many entries it has, and where it went on."""
+    found = {}
+    for path in sorted(home.rglob("*.ledger")):
+        with Ledger.read(path) as ledger:
+            found[str(path.relative_to(home))] = ledger.head[0], ledger.ended
+    return found
+
+
+def of_persons(corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
+    return {name: replace(one, persons=np.arange(len(one)) // 2) for name, one in corpora.items()}
+
+
+def test_a_run_that_is_refused_ends_no_ledger(tmp_path: Path) -> None:
+    """Its documents lie together in another way, and it would spend of persons what was spent of documents."""
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
+    spend(first, each=1)
+    before, folders = kept_in(home), sorted(home.iterdir())
+    otherwise = plan_over(source, tmp_path, 7)
+    with pytest.raises(UnitsDiffer):
+        begun(tmp_path / "two", otherwise, home, of_persons(corpora_of(otherwise, Unwatched())))
+    assert (kept_in(home), sorted(home.iterdir())) == (before, folders)
+    spend(first, each=1)
+
+
+def test_a_ledger_that_is_refused_keeps_those_of_the_other_parties_as_they_are(tmp_path: Path) -> None:
+    """The last party's one is damaged: nothing was written for the first one by then."""
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    plan = plan_over(source, tmp_path)
+    first = begun(tmp_path / "one", plan, home)
+    spend(first, each=1)
+    (first.ledgers / "04-party-4.ledger").write_bytes(b"no ledger at all")
+    corpora = corpora_of(plan, Unwatched())
+    turned = dict(zip(corpora, [*list(corpora.values())[1:3], corpora["party-1"], corpora["party-4"]], strict=True))
+    with pytest.raises(LedgerDamaged):
+        begun(tmp_path / "two", plan, home, turned)
+    assert sorted(path.name for path in home.iterdir() if path.is_dir()) == ["0001"]
+    for name in ("party-1", "party-2", "party-3"):
+        with Ledger.read(first.ledger(name)) as ledger:
+            assert ledger.ended == ""
+
+
+@pytest.mark.parametrize("step", ["begun", "recorded", "entered"])
+def test_a_run_that_stops_while_ledgers_go_on_loses_nothing_of_them(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of documents changes last and at once: until then the former ledgers are those that the next run goes on from."""
+    source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
+    first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
+    spend(first, each=3)
+    before = max(spent(first).values())
+
+    def stop(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    of = {"begun": "Ledger.end", "recorded": "Ledger.record", "entered": "_enter"}[step]
+    room = "securetm.federation.ledgers_of_documents." if step == "entered" else "securetm.accounting.ledger.ledger."
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(room + of, stop)
+        begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
+    for seed in (0, 7):
+        assert min(spent(begun(tmp_path / f"again {seed}", plan_over(source, tmp_path, seed), home)).values()) >= before
 
 
 def test_copies_and_new_documents_stay_where_their_ledgers_are(tmp_path: Path) -> None:
