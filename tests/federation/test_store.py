@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from securetm.errors import DamagedStore
 from securetm.federation import store
 from securetm.federation.store import COMMON, Drawer, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
@@ -97,3 +98,11 @@ def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: 
         private_file(path)
         again = subprocess.run([sys.executable, "-c", ask], check=False, capture_output=True, timeout=600)
     assert b"BlockingIOError" in again.stderr
+
+
+def test_a_store_that_was_closed_says_so_by_name(tmp_path: Path) -> None:
+    """Python's own complaints have no code of SQLite's."""
+    drawer = Drawer(tmp_path / "own.sqlite", COMMON, synced=False)
+    drawer.close()
+    with pytest.raises(DamagedStore, match="closed database"):
+        drawer.get("anything")
