@@ -164,7 +164,8 @@ class Drawer:
         try:
             yield
         except sqlite3.DatabaseError as problem:
-            if problem.sqlite_errorcode & 0xFF in _UNWRITTEN:
+            code = vars(problem).get("sqlite_errorcode", sqlite3.SQLITE_ERROR)  # what Python itself complains of has none
+            if code & 0xFF in _UNWRITTEN:
                 raise CannotWrite(str(self.path), str(problem)) from problem
             raise DamagedStore(str(self.path), str(problem)) from problem
 
