@@ -20,7 +20,7 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.contents import DIGEST, content_digests
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import DamagedStore, LedgerGone, LedgersWithoutDocuments
+from securetm.errors import DamagedStore, LedgerGone, LedgersWithoutDocuments, UnitsDiffer
 from securetm.private_files import check_database, private_file, private_folder
 
 INDEX, LOCK = "documents.sqlite", "lock"
@@ -55,11 +55,13 @@ class LedgersOfDocuments:
             held = {name: _keyed(key, corpus) for name, corpus in corpora.items()}
             found = {name: _places(index, digests) for name, digests in held.items()}
             self._check_there(found)
+            self._check_sources(found, budget.unit)
             generation = self._unchanged(found, file_of)
             if generation is None:
                 generation = self._begun(found, file_of)
-            for name, file in file_of.items():
-                path = ledger_in(self._at(generation), file, budget.unit)
+            opened = {name: ledger_in(self._at(generation), file, budget.unit) for name, file in file_of.items()}
+            _check_ready([path for path in opened.values() if path.is_file()], budget.unit)
+            for name, path in opened.items():
                 Ledger.open(path, name, own_budget(path, budget)).close()
             _enter(index, {file_of[name]: digests for name, digests in held.items()}, generation)
         return self._at(generation)
@@ -74,16 +76,29 @@ class LedgersOfDocuments:
         return None if moved or any(map(_ended, self._at(generation).glob("*.ledger"))) else generation
 
     def _begun(self, found: Found, file_of: Mapping[str, str]) -> int:
-        """A generation in which each party's ledger goes on from all that its documents had."""
+        """A generation in which each party's ledger goes on from all that its documents had.
+
+        If this stops halfway, the list of documents still names the former ledgers, which hold all that they held: the next run
+        goes on from those.
+        """
         generation = 1 + max((int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()), default=0)
         private_folder(self._at(generation))
         for name, known in found.items():
-            places = sorted({place for held in known.values() for place in held})
             for kind in _KINDS:
-                sources = [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
-                if sources:
+                if sources := self._sources(known, kind):
                     continue_from(sources, self._at(generation) / f"{file_of[name]}{kind}", name)
         return generation
+
+    def _sources(self, known: Mapping[bytes, frozenset[Place]], kind: str) -> list[Path]:
+        """The ledgers of that kind that one party's documents have."""
+        places = sorted({place for held in known.values() for place in held})
+        return [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
+
+    def _check_sources(self, found: Found, unit: Unit) -> None:
+        """Whatever refuses a ledger of any party does so here, before one of them ends or a new one begins."""
+        for known in found.values():
+            for kind in _KINDS:
+                _check_ready(self._sources(known, kind), unit if kind == _kind(unit) else None)
 
     def _check_there(self, found: Found) -> None:
         """Documents that have spent from a ledger which is gone have not spent nothing."""
@@ -122,7 +137,22 @@ class LedgersOfDocuments:
 
 def ledger_in(folder: Path, file: str, unit: Unit) -> Path:
     """A party's ledger; what single words spend has one of its own, since it adds up with no document's."""
-    return folder / f"{file}{_KINDS[unit is Unit.WORD]}"
+    return folder / f"{file}{_kind(unit)}"
+
+
+def _kind(unit: Unit) -> str:
+    return _KINDS[unit is Unit.WORD]
+
+
+def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
+    """Each is whole, can be written, and counts what is spent of that unit, or else of the unit of the first; none is changed."""
+    for path in paths:
+        with Ledger.read(path) as ledger:
+            owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
+        Ledger.open(path, owner, budget, corpus).close()
+        unit = unit or budget.unit
+        if budget.unit is not unit:
+            raise UnitsDiffer(str(path), budget.unit.value, unit.value)
 
 
 def own_budget(path: Path, of_the_run: Budget) -> Budget:
