@@ -145,7 +145,7 @@ def _kind(unit: Unit) -> str:
 
 
 def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
-    """Each is whole, can be written, and counts what is spent of that unit, or else of the unit of the first; none is changed."""
+    """Each is whole, can be written, and counts what is spent of that unit, or of the first one's; none is changed."""
     for path in paths:
         with Ledger.read(path) as ledger:
             owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget

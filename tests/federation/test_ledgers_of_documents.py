@@ -218,7 +218,7 @@ def test_a_ledger_that_is_refused_keeps_those_of_the_other_parties_as_they_are(t
 def test_a_run_that_stops_while_ledgers_go_on_loses_nothing_of_them(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The list of documents changes last and at once: until then the former ledgers are those that the next run goes on from."""
+    """The list of documents changes last and at once: until then the next run goes on from the former ledgers."""
     source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
     first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
     spend(first, each=3)
@@ -229,9 +229,10 @@ def test_a_run_that_stops_while_ledgers_go_on_loses_nothing_of_them(
 
     of = {"begun": "Ledger.end", "recorded": "Ledger.record", "entered": "_enter"}[step]
     room = "securetm.federation.ledgers_of_documents." if step == "entered" else "securetm.accounting.ledger.ledger."
-    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as stopped:
         stopped.setattr(room + of, stop)
-        begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
+        with pytest.raises(KeyboardInterrupt):
+            begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
     for seed in (0, 7):
         assert min(spent(begun(tmp_path / f"again {seed}", plan_over(source, tmp_path, seed), home)).values()) >= before
 
