@@ -158,6 +158,76 @@ def test_the_bound_on_a_state_is_that_of_the_plans_model(name: str) -> None:
     assert hasattr(model, "fits") or bound == shown
 
 
+# ---- lists of words -----------------------------------------------------------------------------------------------------
+
+SHORT = tuple(f"{number:05x}" for number in range(250_000))
+
+
+def listing(folder: Path, words: str, name: str) -> Callable[[], object]:
+    """A party that hears one list of candidates, and says what it says."""
+    corpora, plan = small_corpora(), small_plan(vocabulary__source="union")
+    party, played = make_party("north", plan, corpora, folder), Played(plan, tuple(corpora))
+    played.send(party, played.invite())
+    message = wire.pack_request(SESSION, wire.Adopt(words.encode(), True))
+
+    def hear() -> None:
+        said = wire.unpack_reply(party.handle(message), "north")[1]
+        assert (getattr(said, "name", "taken")) == name, refusals(party)
+
+    return hear
+
+
+@needs_peaks
+@pytest.mark.parametrize("last", ["river", "\U0001d538"])  # a letter beyond the basic plane makes a text four times as wide
+def test_the_largest_list_of_words_takes_less_than_sixty_four_mebibytes(last: str, tmp_path: Path) -> None:
+    assert peak_mebibytes(listing, tmp_path, "\n".join((*SHORT[:-1], last)), "taken") < 64.0
+
+
+@needs_peaks
+def test_a_list_of_more_words_than_are_counted_is_refused_before_words_are_made_of_it(tmp_path: Path) -> None:
+    words = "\n".join(f"{number:06x}" for number in range(500_000))
+    assert peak_mebibytes(listing, tmp_path, words, "BadState") < 4 * len(words) / 2**20
+
+
+def test_a_list_longer_than_the_plan_says_is_not_read(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(vocabulary__max_words=3)
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    played.send(party, played.invite())
+    assert played.send(party, wire.Adopt(b"boat\nlake\nriver\n\xff")) == wire.Refusal("BadState")
+    assert "longer" in refusals(party)[-1][1]
+
+
+def test_candidates_bring_no_state_with_them(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(vocabulary__source="union")
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    played.send(party, played.invite())
+    before = party._limits.of_bodies()["ask"]
+    assert played.send(party, played.adopt(["boat", "river"], candidates=True)) == wire.Accepted()
+    assert party._limits.of_bodies()["ask"] == before
+
+
+@pytest.mark.parametrize("question", ["words", "frequencies", "joint"])
+def test_a_question_that_is_about_nothing_brings_nothing(question: str, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    plan = small_plan(vocabulary__source="joint" if question == "joint" else "union")
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    settled(played, party, sorted({word for words in SUBJECTS.values() for word in words}))
+    asked = played.ask(question, {})
+    assert played.send(party, played.altered(asked, state={"junk": np.zeros(9)})) == wire.Refusal("BadState")
+    assert "about nothing" in refusals(party)[-1][1]
+    assert isinstance(played.send(party, asked), wire.Accepted)
+
+
+def test_a_list_that_is_read_in_already_is_not_read_again(
+    corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    party, played = make_party("north", small_plan(), corpora, tmp_path), Played(small_plan(), tuple(corpora))
+    words = sorted({word for words in SUBJECTS.values() for word in words})
+    settled(played, party, words)
+    before = party.documents
+    assert played.send(party, played.adopt(words)) == wire.Accepted()
+    assert party.documents is before
+
+
 # ---- refusals on disk ---------------------------------------------------------------------------------------------------
 
 

@@ -127,3 +127,14 @@ def test_documents_that_cannot_be_read_in_the_words_change_no_reply(uninvited: S
     monkeypatch.setattr(Corpus, "project", broken)
     settled(uninvited.played, uninvited.party, WORDS)
     uninvited.still_works()
+
+
+def test_after_another_invitation_the_list_is_still_some_of_what_was_counted(uninvited: Stage) -> None:
+    uninvited.says(uninvited.played.invite())
+    assert uninvited.says(uninvited.played.adopt(WORDS[:9], candidates=True)) == wire.Accepted()
+    uninvited.answers(uninvited.played.ask("frequencies", {}))
+    uninvited.says(uninvited.played.invite())
+    uninvited.refuses(wire.Adopt("\n".join(WORDS[:12]).encode()), "BadState", "not counted")
+    assert uninvited.says(uninvited.played.adopt(WORDS[:5])) == wire.Accepted()
+    uninvited.still_works()
+    assert uninvited.party.store.get("candidates") is None  # others' rare words stay no longer than they are needed
