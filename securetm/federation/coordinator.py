@@ -32,7 +32,7 @@ from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties
 from securetm.federation.word_floor import needed_by
-from securetm.federation.words import Said, chosen, message_of
+from securetm.federation.words import Said, check_countable, chosen, message_of
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions import merge_words, npmi_from_answer, perplexity_from_answer
 from securetm.models.word_sketch import words_in
@@ -144,7 +144,7 @@ class Coordinator:
         """All words, the number of documents, and in how many of them each occurs."""
         if self.plan.vocabulary.source == JOINT:
             return words_in(self.ask(JOINT, {}, keep=True))
-        candidates = merge_words(self.ask(WORDS, {}))
+        candidates = check_countable(merge_words(self.ask(WORDS, {})))
         self._adopt(candidates, candidates=True)
         total = self.ask(FREQUENCIES, {}, keep=True).total
         assert total is not None

@@ -52,12 +52,12 @@ class RequestLimits:
         if (public := choice.public_words()) is not None:
             return sum(len(word.encode()) + 1 for word in public)
         if choice.source == JOINT:
-            return choice.most_candidates * (LONGEST + 1)
+            return min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES
 
     def _stated(self) -> int:
-        """Of the largest state that a question may be about; nothing before there are words."""
-        words = len(self.questions.vocabulary)
+        """Of the largest state that a question may be about; nothing before there is a list, which candidates are not."""
+        words = 0 if self.questions.candidates else len(self.questions.vocabulary)
         if words and words not in self._state:
             self._state = {words: state_bytes(self.questions.model, words)}
         return self._state.get(words, 0)

@@ -213,13 +213,16 @@ class Party:
 
         Whether this party takes part was decided before by the documents it holds: how they meet the words changes nothing.
         """
-        words = agreed(adopt, self.plan, self.questions, self.store)
-        self.questions.adopt(words, candidates=adopt.candidates)
-        self.documents = read_in(words, self.corpus, self.plan, self.notes)
+        words = agreed(adopt, self.plan, self.store)
+        if (words, adopt.candidates) == (self.questions.vocabulary, self.questions.candidates):
+            return ()  # it is read in already
+        documents = read_in(words, self.corpus, self.plan, self.notes)
         with self.notes.noted():
-            note_lengths(self.documents.for_question(TRAIN), self.profile, self.store)
+            note_lengths(documents.for_question(TRAIN), self.profile, self.store)
         if self.learner is not None and not adopt.candidates:
             self.learner.begin(words, self._memory)
+        self.questions.adopt(words, candidates=adopt.candidates)  # last: what fails before is tried again when it is sent again
+        self.documents = documents
         return ()
 
     def _prepare(self, session: bytes, prepare: wire.Prepare) -> tuple[bytes, ...]:

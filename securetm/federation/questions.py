@@ -20,10 +20,12 @@ from securetm.plans import Plan
 from securetm.tables import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
-MOST_WORD_BYTES = 1 << 26
+MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates that are made of all of them
+MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
 MOST_TOPICS = 1000  # where a model does not say how many it has
 _UNION_ONLY = (WORDS, FREQUENCIES)
+_ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES)  # but the corpus
 
 
 @dataclass
@@ -81,6 +83,8 @@ class Questions:
 
     def _made(self, name: str, state: State) -> Query:
         self._check_asked(name)
+        if state and name in _ABOUT_NOTHING:
+            raise BadState("the question is about nothing but the corpus, so no state may come with it")
         if name == JOINT:
             return WordSketch(self.plan.vocabulary.most_candidates, counted=not self.paid)
         if name == WORDS:

@@ -96,6 +96,11 @@ class Drawer:
         if not large:
             self._beside(key).unlink(missing_ok=True)
 
+    def drop(self, key: str) -> None:
+        """Nothing is there any more."""
+        self.now("DELETE FROM cupboard WHERE key = ?", key)
+        self._beside(key).unlink(missing_ok=True)
+
     def rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a SELECT finds."""
         with self._named():
@@ -249,11 +254,16 @@ class PartyStore(Drawer):
 
     def hold_list(self, what: str, digest: bytes) -> None:
         """One list of words for ever: the same again is taken, any other refused by name."""
-        before = self.rows("SELECT digest FROM words WHERE what = ?", what)
-        if before and before[0][0] != digest:
+        before = self.held_list(what)
+        if before and before != digest:
             raise AnotherList()
         if not before:
             self.now("INSERT INTO words VALUES (?, ?)", what, digest)
+
+    def held_list(self, what: str) -> bytes:
+        """The digest of that list; nothing where none was taken."""
+        found = self.rows("SELECT digest FROM words WHERE what = ?", what)
+        return bytes(found[0][0]) if found else b""
 
     def kept_serials(self) -> list[int]:
         """The rounds after which a memory is kept."""

@@ -17,11 +17,11 @@ from securetm.aggregation.plain import COORDINATOR
 from securetm.contracts import Answer, Array
 from securetm.errors import BadState, WrongAgreement
 from securetm.federation import wire
-from securetm.federation.questions import Questions
+from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES
 from securetm.federation.store import PartyStore
 from securetm.models.questions import choose_vocabulary, merge_words
 from securetm.plans import Plan
-from securetm.tables import digest
+from securetm.tables import digest, require
 
 CANDIDATES, LIST = "candidates", "list"
 
@@ -38,31 +38,59 @@ def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adop
     return wire.Adopt("\n".join(words).encode(), candidates)
 
 
-def agreed(adopt: wire.Adopt, plan: Plan, questions: Questions, store: PartyStore) -> tuple[str, ...]:
+def agreed(adopt: wire.Adopt, plan: Plan, store: PartyStore) -> tuple[str, ...]:
     """Run by a party: the words of that message, or a refusal by name. No document is read for it.
 
-    Only a hash of them is kept: candidates may be rare words of others.
+    Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
     """
-    words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
     public = plan.vocabulary.public_words()
+    _check_length(adopt, plan, public)
+    words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
     if not words:
         raise BadState("there is no word in the list")
     if public is not None and words != public:
         raise WrongAgreement("vocabulary")
-    if adopt.candidates and plan.vocabulary.source != "union":
-        raise BadState("the plan asks for no candidates")
-    if not adopt.candidates and public is None:
-        _check(words, plan, questions)
-    store.hold_list(CANDIDATES if adopt.candidates else LIST, digest(list(words)))
+    hold = _hold_candidates if adopt.candidates else _hold_list
+    hold(words, digest(list(words)), store)
     return words
 
 
-def _check(words: tuple[str, ...], plan: Plan, questions: Questions) -> None:
-    """What can be held against a list that somebody else made: its length, and that it is a part of what was counted."""
-    if len(words) > plan.vocabulary.max_words:
+def _check_length(adopt: wire.Adopt, plan: Plan, public: tuple[str, ...] | None) -> None:
+    """Before a word is made of the bytes: each of them takes far more memory than its letters."""
+    lines = adopt.words.count(b"\n") + 1
+    if adopt.candidates and plan.vocabulary.source != "union":
+        raise BadState("the plan asks for no candidates")
+    if public is not None and lines > len(public):
+        raise WrongAgreement("vocabulary")
+    if adopt.candidates and lines > MOST_CANDIDATES:
+        raise BadState("there are more candidates than are counted")
+    if not adopt.candidates and public is None and lines > plan.vocabulary.max_words:
         raise BadState("the list is longer than the plan says")
-    if questions.candidates and not set(words) <= set(questions.vocabulary):
+
+
+def _hold_candidates(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
+    """On disk before their hash is, so that no hash is without them while there is no list."""
+    if not store.held_list(CANDIDATES) and not store.held_list(LIST):
+        store.put(CANDIDATES, "\n".join(words).encode())
+    store.hold_list(CANDIDATES, named)
+
+
+def _hold_list(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
+    """The list must be a part of what was counted, in whatever session that was."""
+    counted = store.get(CANDIDATES) if store.held_list(CANDIDATES) and not store.held_list(LIST) else None
+    if counted is not None and not set(words) <= set(counted.decode().split("\n")):
         raise BadState("the list has words that were not counted")
+    store.hold_list(LIST, named)
+    store.drop(CANDIDATES)
+
+
+def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
+    """Run by the coordinator: these words, if the parties will count them."""
+    size = len(message_of(candidates).words)
+    problem = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes; the parties have {len(candidates)} of {size}"
+    fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
+    require(fits, "[vocabulary]", "source", "union", problem)
+    return candidates
 
 
 @dataclass(frozen=True)

@@ -224,11 +224,19 @@ def test_a_question_may_be_called_anything_but_its_name_does_not_fill_the_disk(p
     assert longest <= 500
 
 
-@pytest.mark.parametrize("word_bytes", [b"\n" * (1 << 23), b"a\n" * (MOST_WORDS + 1), b"a" * (1 << 23)])
-def test_a_flood_of_words_is_refused_in_little_memory(word_bytes: bytes, party: Party) -> None:
+@pytest.mark.parametrize(
+    ("word_bytes", "name"),
+    [
+        (b"\n" * (1 << 22), "BadState"),
+        (b"a\n" * (MOST_WORDS + 1), "BadState"),
+        (b"a" * (1 << 22), "BadWordList"),
+        (b"a" * (1 << 23), "Malformed"),
+    ],
+)
+def test_a_flood_of_words_is_refused_in_little_memory(word_bytes: bytes, name: str, party: Party) -> None:
     message = request(adopt=pb.Adopt(words=word_bytes))
     outcome, peak = traced(lambda: answered(party, message))
-    assert outcome == wire.Refusal("BadWordList")
+    assert outcome == wire.Refusal(name)
     assert peak < 12 * len(word_bytes)
 
 
