@@ -12,7 +12,7 @@ from securetm.aggregation import masked_prekeys
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, head
 from securetm.contracts import Exchange
-from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties
+from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties, UnknownRound
 from securetm.tally import blocks_of
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
 from tests.laws.mechanism_laws import EmptyCupboard
@@ -222,3 +222,77 @@ def test_the_memory_of_another_session_is_not_used(played: Played) -> None:
     other = MaskedSum().party(name, replace(played.roster, session=b"t" * 32), played.draw(name), played.cupboards[name])
     assert played.parties[name].prepared == 6
     assert other.prepared == 0
+
+
+# ---- two seats over one memory ---------------------------------------------------------------------------------------------
+
+
+def advanced(played: Played, exchange: Exchange, index: int) -> bytes:
+    """What a party says when it is told that it may go on with that prekey."""
+    hello = exchange.begin()[0][1]
+    assert hello[1] == Kind.HELLO
+    ((_, message),) = exchange.receive(COORDINATOR, head(Kind.ADVANCE) + hello[4:68] + index.to_bytes(4, "big"))
+    return message
+
+
+def test_a_round_of_an_older_seat_is_carried_on_no_more(played: Played) -> None:
+    """Each seat reads what is used when it is made, so what an older one uses is unknown to the newer one."""
+    name = played.members[0]
+    first_message(played, name, 0)
+    played.restart(name)
+    older = begun(played, name, 1)
+    older.begin()
+    played.restart(name)
+    with pytest.raises(UnknownRound):
+        advanced(played, older, 1)
+    newer = begun(played, name, 2, seed=1)
+    message = advanced(played, newer, 1)
+    assert len(message) > HEADER_SIZE
+    with pytest.raises(UnknownRound):
+        advanced(played, older, 2)
+
+
+def test_an_older_seat_begins_nothing(played: Played) -> None:
+    name = played.members[0]
+    older = begun(played, name, 0)
+    played.restart(name)
+    with pytest.raises(UnknownRound):
+        older.begin()
+
+
+def test_a_set_up_of_an_older_seat_is_not_stored(played: Played) -> None:
+    name = played.members[0]
+    older = played.parties[name].prepare(3)
+    played.restart(name)
+    kept = dict(played.cupboards[name].kept)
+    exchanges = {member: seat.prepare(3) for member, seat in played.parties.items()}
+    with pytest.raises(UnknownRound):
+        played.run(played.middle.prepare(3), {**exchanges, name: older})
+    assert played.cupboards[name].kept == kept
+
+
+def test_a_round_of_the_set_up_before_masks_nothing(played: Played) -> None:
+    """Its prekeys would be counted by the new set-up, and masked with the old one's keys."""
+    name = played.members[0]
+    first_message(played, name, 0)
+    played.restart(name)
+    older = begun(played, name, 1)
+    older.begin()
+    played.prepare(3)
+    with pytest.raises(UnknownRound):
+        advanced(played, older, 0)
+
+
+def test_a_prekey_that_was_used_is_found_on_disk_before_it_is_used_again(played: Played) -> None:
+    """Also where a seat does not know of it."""
+    name = played.members[0]
+    seat, message = played.parties[name], first_message(played, name, 0)
+    with pytest.raises(RestoredState):
+        seat._prekeys.use(0, bytes(32), message)
+    seat._prekeys._next, seat._prekeys._used = 0, {}
+    kept = dict(played.cupboards[name].kept)
+    with pytest.raises(RestoredState):
+        first_message(played, name, 1, seed=1)
+    assert {key: value for key, value in played.cupboards[name].kept.items() if "sent" in key} == {
+        key: value for key, value in kept.items() if "sent" in key
+    }

@@ -1,0 +1,140 @@
+"""Another invitation ends what was begun before it: a round or a set-up of the seat before is carried on by no party."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, Place, head, read_header
+from securetm.aggregation.masked_round import round_tag
+from securetm.contracts import Answer
+from securetm.corpus.corpus import Corpus
+from securetm.entropy import OperatingSystem
+from securetm.federation import wire
+from securetm.federation.coordinator import Coordinator
+from securetm.federation.folder import RunFolder, begin
+from securetm.federation.parties import InProcess
+from securetm.federation.questions import TRAIN
+from securetm.federation.round import preparation_identity
+from securetm.federation.simulation import make_party
+from securetm.federation.store import CoordinatorStore
+
+from .played import Played
+from .private import PUBLIC, private_plan
+
+MASKED = ("masked", "masked_strict")
+ENDED = wire.Refusal("UnknownRound")
+
+
+class _Nobody:
+    def round_begins(self, serial: int) -> None:
+        """Nothing is kept."""
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """Nothing is kept."""
+
+    def trained(self, done: int, total: int) -> None:
+        """Nothing is kept."""
+
+
+class _Site:
+    """Real parties after one round of training, and whatever a coordinator says to them by hand afterwards."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.parties = {name: make_party(folder, name) for name in folder.members}
+        self.store, self._plan = CoordinatorStore(folder.coordinator), folder.plan
+        profile, way = folder.plan.make_profile(), InProcess(self.parties)
+        self.real = Coordinator(
+            folder.members, folder.plan, profile, way, self.store, OperatingSystem(), _Nobody(), folder.keys
+        )
+        self.said = Played(folder.plan, folder.members, session=self.real.session, serial=1)
+        self.said.adopt(PUBLIC)
+        self.invite_again()
+        self.state = self.real.model.start(PUBLIC, np.random.default_rng(folder.plan.seed))
+        self.real.ask(TRAIN, self.state)
+
+    def close(self) -> None:
+        self.real.parties.close()
+        self.store.close()
+
+    def invite_again(self) -> None:
+        self.real._tell(self.said.invite())
+        self.real._adopt(PUBLIC)
+
+    def question(self, number: int) -> wire.Ask:
+        """A number of the training, as a coordinator asks it that keeps to the protocol."""
+        self.real._numbers[TRAIN], self.real._serial = number, number
+        kept: dict[str, wire.Ask] = {}
+        exchange = self.real._exchange
+
+        def instead(cohort: object, terms: object, requests: Mapping[str, bytes]) -> None:
+            kept["ask"] = wire.unpack_request(next(iter(requests.values())))[1]  # type: ignore[assignment]
+            raise _Stopped
+
+        self.real._exchange = instead  # type: ignore[method-assign, assignment]
+        with pytest.raises(_Stopped):
+            self.real.ask(TRAIN, self.state)
+        self.real._exchange = exchange  # type: ignore[method-assign]
+        return kept["ask"]
+
+    def send(self, name: str, body: wire.Body) -> wire.Outcome:
+        return self.said.send(self.parties[name], body)
+
+
+class _Stopped(Exception):
+    """The question is known, and nobody is asked it."""
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: Path) -> Iterator[_Site]:
+    plan = private_plan(tmp_path, request.param, model={"name": "lda", "n_topics": 2}, training__rounds=6)
+    made = _Site(begin(tmp_path / "run", plan, five))
+    yield made
+    made.close()
+
+
+def advance(site: _Site, ask: wire.Ask, index: int) -> wire.Forward:
+    at = Place(site.real._seat._relayed.epoch, round_tag(ask.round_id), index)
+    return wire.Forward(ask.round_id, head(Kind.ADVANCE) + at.body())
+
+
+@pytest.mark.parametrize("site", MASKED, indirect=True)
+def test_a_round_of_before_the_last_invitation_masks_nothing_more(site: _Site) -> None:
+    """The old seat would use the prekey that the new one takes for fresh: two vectors of a party under the same masks."""
+    one, other = site.question(1), site.question(2)
+    name = site.real.members[0]
+    site.invite_again()
+    hello = site.send(name, one)
+    assert isinstance(hello, wire.Accepted)
+    assert hello.parcels[0][1] == Kind.HELLO  # nothing is masked before it is known which prekey is fresh
+    site.invite_again()
+    assert site.send(name, advance(site, one, 1)) == ENDED
+    assert isinstance(site.send(name, other), wire.Accepted)
+    masked = site.send(name, advance(site, other, 1))
+    assert isinstance(masked, wire.Accepted)
+    assert read_header(masked.parcels[0], name).at.index == 1
+    assert len(masked.parcels[0]) > HEADER_SIZE
+
+
+@pytest.mark.parametrize("site", MASKED, indirect=True)
+def test_a_set_up_of_before_the_last_invitation_is_not_carried_on(site: _Site) -> None:
+    name = site.real.members[0]
+    prepare = wire.Prepare(preparation_identity(site.real.session, 2, 3), 2, 3)
+    begun = site.send(name, prepare)
+    assert isinstance(begun, wire.Accepted)
+    site.invite_again()
+    assert site.send(name, wire.Forward(prepare.exchange, begun.parcels[0])) == ENDED
+
+
+@pytest.mark.parametrize("site", ["open", "bfv"], indirect=True)
+def test_where_nothing_is_masked_a_round_ends_with_the_next_invitation_too(site: _Site) -> None:
+    name, ask = site.real.members[0], site.question(1)
+    answered = site.send(name, ask)
+    assert isinstance(answered, wire.Accepted)
+    site.invite_again()
+    assert site.parties[name]._open_round is None
+    assert site.parties[name]._awaited is None
+    assert site.send(name, wire.Forward(ask.round_id, b"")) == ENDED
