@@ -1,6 +1,7 @@
 """Which of a party's prekeys are used, on disk before the first byte leaves. It computes no mask.
 
 A prekey is used once, even across crashes: a round that was begun is answered with the same bytes again, or abandoned.
+Of several seats over one memory only the newest uses prekeys, since each knows what was used when it was made.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from securetm.aggregation.identities import Register
 from securetm.aggregation.masked_memory import Prepared, read_prepared
 from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, VERSION, read_header
 from securetm.contracts import Cupboard
-from securetm.errors import NotPrepared, RestoredState, RoundAbandoned
+from securetm.errors import NotPrepared, RestoredState, RoundAbandoned, UnknownRound, WrongSetup
 
 KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
 _SHORT = 16
-_SETUP, _FLOOR, _PAST = "masked setup", "masked floor", "masked past"
+_SETUP, _FLOOR, _PAST, _SEATS = "masked setup", "masked floor", "masked past", "masked seats"
 _VOID = 2**32 - 1
 
 
@@ -26,6 +27,8 @@ class Prekeys:
         self._next, self.restarted, self._void = 0, False, False
         self._used: dict[bytes, int] = {}  # round -> prekey, of this set-up
         self._sizes: dict[int, int] = {}  # of the messages that are still kept
+        self._seat = int.from_bytes(cupboard.get(_SEATS) or b"") + 1  # how many seats there were over this memory
+        cupboard.put(_SEATS, self._seat.to_bytes(8))
         self._load()
 
     @property
@@ -46,8 +49,16 @@ class Prekeys:
             raise NotPrepared()
         return self._prepared
 
+    def check_current(self, name: bytes, under: Prepared | None = None) -> None:
+        """Refuses what an older seat over this memory began, or what was begun under a set-up that is gone."""
+        if int.from_bytes(self._cupboard.get(_SEATS) or b"") != self._seat:
+            raise UnknownRound(name.hex()[:16])
+        if under is not None and under is not self._prepared:
+            raise WrongSetup()
+
     def adopt(self, prepared: Prepared) -> None:
         """A new set-up; the old one's secrets are gone. Rounds begun under it stay begun."""
+        self.check_current(prepared.epoch)
         past = self._past() | {tag[:_SHORT] for tag in self._used}
         self._cupboard.put(_PAST, self._register.hash + b"".join(sorted(past)))
         self._cupboard.put(_SETUP, self._register.hash + prepared.pack())
@@ -72,7 +83,10 @@ class Prekeys:
         return self._sent(index)[:HEADER_SIZE]
 
     def use(self, index: int, tag: bytes, message: bytes) -> None:
-        """The prekey counts as used, and the message can be sent again, once this returns."""
+        """The prekey counts as used, and the message can be sent again, once this returns. What lies on disk decides."""
+        self.check_current(tag)
+        if index != self._next or self._sent(index):
+            raise RestoredState()
         self._cupboard.put(f"masked sent {index}", message)  # as it is: its header says which set-up and round it is of
         self._used[tag], self._next = index, index + 1
         self._sizes[index] = len(message)

@@ -110,12 +110,14 @@ class PartyRound:
 
     def begin(self) -> Sequence[Parcel]:
         """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
+        self._bench.prekeys.check_current(self._tag, self._prepared)
         if self._first is None:
             self._first = self._again() or (self._hello() if self._bench.prekeys.restarted else self._masked())
         return ((COORDINATOR, self._first),)
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Answers a request of the coordinator, or refuses it by name."""
+        """Answers a request of the coordinator, or refuses it by name; nothing once a newer seat or set-up is there."""
+        self._bench.prekeys.check_current(self._tag, self._prepared)
         answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
         if self._bench.policy.consistency:
             answers[Kind.SURVIVORS] = self._agree

@@ -183,6 +183,7 @@ class Party:
         for what, same in agreed.items():
             if not same:
                 raise WrongAgreement(what)
+        self._open_round, self._awaited = None, None  # the seat of before is gone, and what it began with it
         self._resume(invite.resume_from)
         self._session, self._preparations = session, 0
         roster = Roster(session, self.profile.digest, self.members, self.keys)

@@ -60,6 +60,7 @@ _ANSWERED = "answered"
 _APART_BY = 4  # every so many words
 _BEYOND = 3e38  # near the end of what 32 bits hold
 _APART = "another list of survivors for one party than for the others"
+_CARRIED_ON = "a round from before the last invitation, carried on"
 _OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
 
@@ -141,6 +142,8 @@ class MovingCoordinator(Coordinator):
         assert self._first is not None  # it has trained
         self._serial, self._numbers[TRAIN] = self._first[0] - 1, 0
         self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, 0))
+        if self.masked and self._post.forwarded:
+            self._post.try_once(_CARRIED_ON, victim, self._post.forwarded)
         other = wire.pack_request(self.session, message_of(words[:-1]))
         self._post.try_once("another list of words, after another invitation", victim, other)
         self._adopt(words)
@@ -214,6 +217,7 @@ class _Post:
     _seen: set[str] = field(default_factory=set)
     _asked: wire.Ask | None = None  # the round before, which was answered
     _rounds: int = 0  # of the training
+    forwarded: bytes = b""  # the last message of a round that the first party got
     silent: str = ""  # a party of which nothing is heard any more
     answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the last question: how, and in how many bytes
 
@@ -229,6 +233,8 @@ class _Post:
         replies = self.parties.ask(requests)
         for attempt, lie in self._after(body):
             self.try_once(attempt, victim, wire.pack_request(session, lie))
+        if isinstance(body, wire.Forward):
+            self.forwarded = requests[victim]
         if isinstance(body, wire.Ask):
             self.answers = {member: (_how(reply, member), len(reply)) for member, reply in replies.items()}
         if isinstance(body, wire.Ask) and body.question == TRAIN:

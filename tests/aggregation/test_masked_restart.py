@@ -12,7 +12,7 @@ from securetm.aggregation import masked_prekeys
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, head
 from securetm.contracts import Exchange
-from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties, UnknownRound
+from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties, UnknownRound, WrongSetup
 from securetm.tally import blocks_of
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
 from tests.laws.mechanism_laws import EmptyCupboard
@@ -174,7 +174,9 @@ def test_a_party_set_back_to_an_old_copy_notices_before_it_masks_anything(played
 def test_a_reused_prekey_is_noticed_by_the_coordinator_and_named(played: Played) -> None:
     """A party whose memory is set back while it runs does not ask; its first message gives it away."""
     name, vectors = played.members[0], vectors_of(played.members)
+    old = dict(played.cupboards[name].kept)
     played.play(played.cohort(0), vectors)
+    played.cupboards[name].kept = old
     played.parties[name]._prekeys._next, played.parties[name]._prekeys._used = 0, {}
     cohort = played.cohort(1)
     middle, parties = played.begin(cohort, vectors, ASKED)
@@ -279,7 +281,7 @@ def test_a_round_of_the_set_up_before_masks_nothing(played: Played) -> None:
     older = begun(played, name, 1)
     older.begin()
     played.prepare(3)
-    with pytest.raises(UnknownRound):
+    with pytest.raises(WrongSetup):
         advanced(played, older, 0)
 
 

@@ -12,10 +12,12 @@ import pytest
 
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation import masked_opening
+from securetm.aggregation.masked_prekeys import Prekeys
 from securetm.aggregation.masked_round import PartyRound
 from securetm.errors import BadState
 from securetm.federation.folder import Unwatched
 from securetm.federation.notes import Notes
+from securetm.federation.party import Party
 from securetm.federation.store import PartyStore
 from securetm.federation.witness import Purse
 from securetm.leakage.audit import audit
@@ -63,9 +65,11 @@ AGAIN = {
     "another list of words, after another invitation": "WrongAgreement",  # the list is a public file's
     "a question that was answered, about other weights after another invitation": "AskedOtherwise",
 }
+CARRIED_ON = {"a round from before the last invitation, carried on": "UnknownRound"}
 ALIKE = {"weights of 3e38 for some words: a reply that tells whose documents have them": "an answer like all others"}
 ONCE = {
     **AGAIN,
+    **CARRIED_ON,
     **ALIKE,
     "one round more than the plan has": "AskedTooOften",
     "the same question for a cohort without one party": "AnotherCohort",
@@ -74,6 +78,7 @@ ONCE = {
 PUT_BACK = "a ledger that was put back and spent from elsewhere until it is longer"
 PAID = {
     **AGAIN,
+    **CARRIED_ON,
     "one round more than the plan has": "AskedTooOften",
     "a question without the others' signatures under the ledger": "NotWitnessed",
     "one question more than the budget reaches": "OutOfBudget",
@@ -161,6 +166,22 @@ def test_parties_that_answer_a_number_about_anything_are_found_out(
     monkeypatch.setattr(PartyStore, "check_asked", lambda *_: None)
     (_, attempt) = AGAIN
     assert not_held(tried("masked", settings, tmp_path)[attempt])
+
+
+def test_parties_that_keep_a_round_over_an_invitation_are_found_out(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join = Party._join
+
+    def keeping(party: Party, *invited: Any) -> tuple[bytes, ...]:
+        kept, said = party._open_round, join(party, *invited)
+        party._open_round = kept
+        return said
+
+    monkeypatch.setattr(Party, "_join", keeping)
+    monkeypatch.setattr(Prekeys, "check_current", lambda *_: None)
+    (attempt,) = CARRIED_ON
+    assert not_held(tried("masked_strict", settings, tmp_path)[attempt])
 
 
 def test_parties_that_refuse_what_is_not_finite_are_found_out(
