@@ -29,7 +29,9 @@ from securetm.profiles import cohort_of
 DOCUMENTS, STATES = "documents", "states"
 FARTHEST = "distance of neighbouring sums, in sensitivities that the terms state"
 UNBOUNDED = 1.0  # the sensitivity that is compared with where the terms state none: what our profiles clip rows to
-ALLOWANCE = 1e-9  # share of a distance that measuring it in 64 bits may add; the terms allow for the sum's own rounding
+ALLOWANCE = (
+    1e-5  # share of a distance that is not told from none: results are kept with six digits, and counts reach their bound
+)
 _OF_ONE_PERSON = 2  # documents, where persons are protected
 _LOUD = {"float32": (1e3, 1e6), "float64": (1e8, 1e11)}  # second layer and heads: what rounding leaves decides between topics
 _MOST_COUNTED = 12.0  # decimal places of the largest number in a table
