@@ -179,7 +179,7 @@ class Losses(Protocol):
     def gradient(self, weights: Array) -> Array: ...  # sum over documents of weight x gradient, flat
 
 
-class Tally(Protocol):
+class ClippedSum(Protocol):
     """All that a model ever meets of privacy: it pours rows in, bounded and summed they come out elsewhere."""
 
     def add(self, rows: Rows, owners: Array) -> None: ...
@@ -192,7 +192,7 @@ class Query(Protocol):
 
     @property
     def terms(self) -> Terms: ...
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None: ...
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None: ...
 
 
 class TopicModel(Protocol):
@@ -218,7 +218,7 @@ class Entropy(Protocol):
     def bytes(self, n: int) -> bytes: ...
 
 
-class Cupboard(Protocol):
+class Store(Protocol):
     """A role's small durable memory: `put` is on disk before it returns."""
 
     def get(self, key: str) -> bytes | None: ...
@@ -226,13 +226,13 @@ class Cupboard(Protocol):
 
 
 @dataclass(frozen=True)
-class Desk:
+class RoundContext:
     """What one role has at hand in one round."""
 
     cohort: Cohort
     entropy: Entropy
-    cupboard: Cupboard
-    lasting: Cupboard | None = None  # what outlives the run; kept beside the ledger
+    store: Store
+    lasting: Store | None = None  # what outlives the run; kept beside the ledger
 
 
 class Mechanism(Protocol):
@@ -243,7 +243,7 @@ class Mechanism(Protocol):
         """Whether its noise is drawn once per corpus and kept, so that its event is spent then and never again."""
         return False
 
-    def remembers(self, documents: Any, terms: Terms, desk: Desk) -> bool:
+    def remembers(self, documents: Any, terms: Terms, context: RoundContext) -> bool:
         """Whether its noise for these documents was drawn before; only of a mechanism that draws once."""
         return False
 
@@ -258,11 +258,11 @@ class Mechanism(Protocol):
         """What one answer spends of each unit's budget; the terms are those after this mechanism."""
         return None
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """The probability that one answer falls outside of its event: tails cut off, rare words let through."""
         return 0.0
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         return documents
 
     def poured(self, terms: Terms) -> Terms:
@@ -276,14 +276,14 @@ class Mechanism(Protocol):
     def on_rows(self, rows: Rows, terms: Terms) -> Rows:
         return rows
 
-    def on_named(self, sums: Array, terms: Terms, desk: Desk) -> Array:
+    def on_named(self, sums: Array, terms: Terms, context: RoundContext) -> Array:
         """Sums over words that only this party knows, before they are named; 0 for a word that must not be."""
         return sums
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         return vector
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         return answer
 
 
@@ -303,7 +303,7 @@ class Exchange(Protocol):
 
 
 class Seat(Protocol):
-    """A role's place in a session: it outlives rounds (keys, prekeys, what was revealed) and lives in a cupboard."""
+    """A role's place in a session: it outlives rounds (keys, prekeys, what was revealed) and lives in a store."""
 
     @property
     def prepared(self) -> int: ...  # rounds that can still be run before the next `prepare`; plain sums: without end
@@ -333,8 +333,8 @@ class Aggregation(Protocol):
         """The most bytes of one message from a party and of one to it: in a round with these terms, or in a set-up."""
         ...
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> Seat: ...  # its key: "identity"
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> Seat: ...
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> Seat: ...  # its key: "identity"
+    def coordinator(self, roster: Roster, store: Store) -> Seat: ...
 
 
 # ---- what is required ----------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.shelf import titles, toml_on
+from securetm.resources import named_toml, toml_names
 from securetm.tables import digest, into, read_toml, require
 from securetm.threats import Gap, gaps, read_threat_model
 
@@ -119,7 +119,7 @@ class BudgetText:
 
 def profile_names() -> tuple[str, ...]:
     """The profiles on the shelf."""
-    return titles("protocols", "profiles")
+    return toml_names("protocols", "profiles")
 
 
 def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
@@ -128,7 +128,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
     `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
     `unit` is whom the plan protects; a profile whose budget is one for each word occurrence keeps that.
     """
-    path = toml_on("protocols", name, below="profiles", kind="profile")
+    path = named_toml("protocols", name, below="profiles", kind="profile")
     table = _changed(read_toml(path), changed or {}, path.name)
     text = into(ProfileText, table, str(path.name))
     _check(text, path.name)

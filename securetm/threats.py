@@ -12,7 +12,7 @@ from typing import Any
 
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
-from securetm.shelf import titles, toml_on
+from securetm.resources import named_toml, toml_names
 from securetm.tables import into, read_toml, require
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes between two roles travels on one of these
@@ -40,12 +40,12 @@ class Gap:
 
 def threat_model_names() -> tuple[str, ...]:
     """The threat models on the shelf."""
-    return titles("threat_models")
+    return toml_names("threat_models")
 
 
 def read_threat_model(name: str | Path) -> ThreatModel:
     """The threat model of that name, or in that file, with everything in it checked."""
-    path = toml_on("threat_models", str(name), kind="threat model")
+    path = named_toml("threat_models", str(name), kind="threat model")
     return threat_model_from(read_toml(path), path)
 
 

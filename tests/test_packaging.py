@@ -15,10 +15,10 @@ TRIAL = """
 import securetm
 from securetm.leakage.plans import audit_plan_names
 from securetm.profiles import profile_names
-from securetm.shelf import FOLDERS, shelf
+from securetm.resources import FOLDERS, shelf
 from securetm.threats import threat_model_names
 print(securetm.__file__)
-print(*(shelf(folder) for folder in FOLDERS), sep=";")
+print(*(data_folder(folder) for folder in FOLDERS), sep=";")
 print(*profile_names(), *threat_model_names(), *audit_plan_names(), sep=";")
 """
 
@@ -47,7 +47,7 @@ def ran(*command: str, cwd: Path, **environment: str) -> str:
 def test_the_wheel_finds_its_data_folders(installed: Path, tmp_path: Path) -> None:
     where, shelves, names = ran(sys.executable, "-P", "-c", TRIAL, cwd=tmp_path, PYTHONPATH=str(installed)).splitlines()
     assert Path(where).is_relative_to(installed)
-    assert [Path(folder).is_relative_to(installed / "securetm" / "_shelf") for folder in shelves.split(";")] == [True] * 3
+    assert [Path(folder).is_relative_to(installed / "securetm" / "_data") for folder in shelves.split(";")] == [True] * 3
     assert {"open", "trusted_coordinator", "curious_coordinator", "gradient_inversion"} <= set(names.split(";"))
 
 
@@ -62,7 +62,7 @@ def test_the_wheel_holds_every_data_file_and_no_test(installed: Path) -> None:
     for folder in ("protocols", "threat_models", "audits"):
         ours = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file()}
         theirs = {
-            str(p.relative_to(installed / "securetm/_shelf")) for p in (installed / "securetm/_shelf" / folder).rglob("*.*")
+            str(p.relative_to(installed / "securetm/_data")) for p in (installed / "securetm/_data" / folder).rglob("*.*")
         }
         assert ours <= theirs
     assert not (installed / "tests").exists()

@@ -23,7 +23,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the documents that the README speaks of."""
     folder = tmp_path_factory.mktemp("readme")
     water, court = ["the river and the lake", "a boat on the lake"], ["the court and the judge", "an appeal to court"]
@@ -37,10 +37,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(context: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """That folder is the current one."""
-    monkeypatch.chdir(desk)
-    return desk
+    monkeypatch.chdir(context)
+    return context
 
 
 @pytest.fixture
@@ -48,10 +48,10 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that is over in seconds under the name of the shipped one, which the slow suite carries out."""
     write_documents(tmp_path / "documents.jsonl", 60)
     small = write_plan(tmp_path / "quick.toml", tmp_path / "documents.jsonl", profiles=["open"], batch=2)
-    named = plans.toml_on
+    named = plans.named_toml
     monkeypatch.setattr(
         plans,
-        "toml_on",
+        "named_toml",
         lambda folder, name, *more, **settings: small if name == "quick" else named(folder, name, *more, **settings),
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from securetm.contracts import Claim, Unit
 from securetm.errors import BadSetting, Misuse, NotFound, UnknownSetting, UnreadableToml
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 from securetm.threats import CHANNELS, Gap, gaps, read_threat_model, threat_model_names
 
 GOOD = """
@@ -43,7 +43,7 @@ def test_the_shelf_is_sound(name: str) -> None:
     assert model.name == name
     assert {channel for adversary in model.adversaries for channel in adversary.sees} <= set(CHANNELS)
     assert model.out_of_scope  # every one says what it leaves out
-    listed = (shelf("threat_models") / "README.md").read_text()
+    listed = (data_folder("threat_models") / "README.md").read_text()
     assert all(f"**{wanted.claim.what}**" in listed for wanted in model.requires)
     assert f"`{name}`" in listed
 

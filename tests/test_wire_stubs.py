@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from securetm.federation import wire_pb2
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 
 CONTRACT = "securetm/federation/wire.proto"
 
@@ -15,7 +15,7 @@ CONTRACT = "securetm/federation/wire.proto"
 def test_the_stubs_follow_the_contract(tmp_path: Path) -> None:
     protoc = pytest.importorskip("grpc_tools.protoc", reason="grpcio-tools makes the stubs (pip install .[dev])")
     compiled = tmp_path / "wire.pb"
-    assert protoc.main(["protoc", f"-I{shelf('protocols')}", f"--descriptor_set_out={compiled}", CONTRACT]) == 0
+    assert protoc.main(["protoc", f"-I{data_folder('protocols')}", f"--descriptor_set_out={compiled}", CONTRACT]) == 0
     from google.protobuf import descriptor_pb2
 
     (file,) = descriptor_pb2.FileDescriptorSet.FromString(compiled.read_bytes()).file

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from securetm.accounting.bounds import PURE, RDP, bounds_of
 from securetm.accounting.events import not_negative, probability, whole
-from securetm.accounting.spends import Leaves, Spend, leaves_of, slack_of
+from securetm.accounting.spends import Leaves, Spend, failure_probability_of, leaves_of
 
 _ROUNDS = 200
 _STEP = 1e-6
@@ -34,9 +34,10 @@ def total(spends: Sequence[Spend], delta: float) -> Total:
 
 def by_accountant(spends: Sequence[Spend], delta: float) -> list[Total]:
     """What each accountant proves at this delta, the least epsilon first; who cannot bound these events is left out."""
-    slack, wanted = slack_of(spends), probability("delta", delta)
+    failure_probability, wanted = failure_probability_of(spends), probability("delta", delta)
     totals = [
-        Total(with_slack(bound.epsilon, wanted, slack), wanted, bound.accountant) for bound in bounds_of(leaves_of(spends))
+        Total(with_failures(bound.epsilon, wanted, failure_probability), wanted, bound.accountant)
+        for bound in bounds_of(leaves_of(spends))
     ]
     return sorted(totals, key=lambda found: (found.epsilon, found.accountant != PURE))
 
@@ -44,33 +45,33 @@ def by_accountant(spends: Sequence[Spend], delta: float) -> list[Total]:
 def quick_epsilon(spends: Sequence[Spend], delta: float) -> float:
     """The least epsilon of those accountants that answer at once: never below `total`, and often near it."""
     quick = [bound for bound in bounds_of(leaves_of(spends)) if bound.accountant in (RDP, PURE)]
-    return min(with_slack(bound.epsilon, delta, slack_of(spends)) for bound in quick)
+    return min(with_failures(bound.epsilon, delta, failure_probability_of(spends)) for bound in quick)
 
 
 def delta_at(spends: Sequence[Spend], epsilon: float) -> float:
     """The least delta that any accountant proves at this epsilon."""
     left = min(bound.delta(not_negative("epsilon", epsilon)) for bound in bounds_of(leaves_of(spends)))
-    return min(1.0, left + slack_cost(slack_of(spends), epsilon))
+    return min(1.0, left + failure_cost(failure_probability_of(spends), epsilon))
 
 
-def slack_cost(slack: float, epsilon: float) -> float:
-    """What slack takes from delta.
+def failure_cost(failure_probability: float, epsilon: float) -> float:
+    """What failure probability takes from delta.
 
     An answer that differs from its event's with probability h is within h of it in total variation, and all together within
     their sum H, whatever was chosen adaptively. So for neighbours x, y: P'x(S) <= Px(S) + H <= e^eps Py(S) + delta + H
     <= e^eps (P'y(S) + H) + delta + H. No shape of the tails is assumed.
     """
-    return 0.0 if slack == 0 else slack * (1 + math.exp(epsilon)) if epsilon < 700 else math.inf
+    return 0.0 if failure_probability == 0 else failure_probability * (1 + math.exp(epsilon)) if epsilon < 700 else math.inf
 
 
-def with_slack(epsilon_of: Callable[[float], float], delta: float, slack: float) -> float:
-    """An epsilon whose own slack leaves enough delta for it: the least fixed point, or a little above, or infinity."""
-    if slack == 0:
+def with_failures(epsilon_of: Callable[[float], float], delta: float, failure_probability: float) -> float:
+    """An epsilon whose own failure probability leaves enough delta for it: the least fixed point or a little above."""
+    if failure_probability == 0:
         return epsilon_of(delta)
     epsilon = found = 0.0
     for _ in range(_ROUNDS):
         for tried in (epsilon, epsilon * (1 + _STEP) + _STEP):  # a pure epsilon is its own fixed point, to the last bit
-            left = delta - slack_cost(slack, tried)
+            left = delta - failure_cost(failure_probability, tried)
             found = epsilon_of(left) if left >= 0 else math.inf
             if found <= tried:
                 return tried
@@ -82,26 +83,35 @@ def with_slack(epsilon_of: Callable[[float], float], delta: float, slack: float)
 
 def within(spends: Sequence[Spend], epsilon: float, delta: float) -> bool:
     """Whether `total` stays within this budget; accountants that answer at once are asked first."""
-    return _within(leaves_of(spends), slack_of(spends), epsilon, delta)
+    return _within(leaves_of(spends), failure_probability_of(spends), epsilon, delta)
 
 
-def _within(leaves: Leaves, slack: float, epsilon: float, delta: float) -> bool:
-    return any(with_slack(bound.epsilon, delta, slack) <= epsilon for bound in bounds_of(leaves))
+def _within(leaves: Leaves, failure_probability: float, epsilon: float, delta: float) -> bool:
+    return any(with_failures(bound.epsilon, delta, failure_probability) <= epsilon for bound in bounds_of(leaves))
 
 
 def affordable(before: Sequence[Spend], more: Spend, epsilon: float, delta: float, most: int) -> int:
     """How many answers like `more` fit on top of `before`, up to `most`."""
     budget = not_negative("epsilon", epsilon), probability("delta", delta)
-    one = Spend(more.event, more.slack)
-    return _affordable(leaves_of(before), slack_of(before), leaves_of([one]), one.slack, *budget, whole("most", most))
+    one = Spend(more.event, more.failure_probability)
+    return _affordable(
+        leaves_of(before),
+        failure_probability_of(before),
+        leaves_of([one]),
+        one.failure_probability,
+        *budget,
+        whole("most", most),
+    )
 
 
 @lru_cache(maxsize=256)
-def _affordable(before: Leaves, lost: float, more: Leaves, slack: float, epsilon: float, delta: float, most: int) -> int:
+def _affordable(
+    before: Leaves, lost: float, more: Leaves, failure_probability: float, epsilon: float, delta: float, most: int
+) -> int:
     def fits(count: int) -> bool:
         added = tuple((event, times * count) for event, times in more)
         leaves = leaves_of([Spend(event, count=times) for event, times in (*before, *added)])
-        return _within(leaves, lost + slack * count, epsilon, delta)
+        return _within(leaves, lost + failure_probability * count, epsilon, delta)
 
     return largest(fits, most)
 

@@ -22,7 +22,7 @@ from dp_accounting.dp_event import (
 )
 
 from securetm.errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
-from securetm.spending import SymmetricZCDpEvent
+from securetm.zcdp_event import SymmetricZCDpEvent
 
 NAMES: dict[type[DpEvent], str] = {
     NoOpDpEvent: "nothing",
@@ -57,7 +57,7 @@ def rate(name: str, value: Any) -> float:
 
 
 def probability(name: str, value: Any) -> float:
-    """A probability that may be nothing but never everything: a delta, a slack."""
+    """A probability that may be nothing but never everything: a delta, a failure probability."""
     return _number(name, value, "a probability, 0 or above and below 1", lambda x: 0 <= x < 1)
 
 

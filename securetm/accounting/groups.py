@@ -16,7 +16,7 @@ from dp_accounting.dp_event import (
 
 from securetm.accounting.composition import Total, total
 from securetm.accounting.events import probability, whole
-from securetm.accounting.spends import Spend, leaves_of, slack_of
+from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 
 GROUP = "group privacy"
 _STEPS = 60
@@ -35,7 +35,7 @@ def for_group(spends: Sequence[Spend], size: int, delta: float) -> Total:
     scaled = [_scaled(event, size) for event, _ in leaves_of(spends)]
     if all(event is not None for event in scaled):
         together = [Spend(event, 0.0, count) for event, (_, count) in zip(scaled, leaves_of(spends), strict=True) if event]
-        ways.append(total([*together, *_slack_alone(spends)], wanted))
+        ways.append(total([*together, *_failures_alone(spends)], wanted))
     return min(ways, key=lambda found: found.epsilon)
 
 
@@ -78,7 +78,7 @@ def _scaled(event: DpEvent, size: int) -> DpEvent | None:
     return event if isinstance(event, NonPrivateDpEvent) else None
 
 
-def _slack_alone(spends: Sequence[Spend]) -> list[Spend]:
+def _failures_alone(spends: Sequence[Spend]) -> list[Spend]:
     """Slack is about answers, whatever the group; it stays as it is."""
-    slack = slack_of(spends)
-    return [Spend(ZCDpEvent(0.0, 0.0), min(slack, 1 - 1e-16))] if slack else []
+    failure_probability = failure_probability_of(spends)
+    return [Spend(ZCDpEvent(0.0, 0.0), min(failure_probability, 1 - 1e-16))] if failure_probability else []

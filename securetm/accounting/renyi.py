@@ -23,7 +23,7 @@ from securetm.accounting.pure import pure_epsilon
 from securetm.accounting.spends import Leaves, Spend, leaves_of
 from securetm.contracts import Array
 from securetm.errors import UnknownEvent
-from securetm.spending import SymmetricZCDpEvent
+from securetm.zcdp_event import SymmetricZCDpEvent
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
 _LARGEST_FRACTION = 12.0
@@ -45,7 +45,7 @@ Curve = Callable[[Array], Array]  # the Renyi divergence at each of many orders 
 
 
 def renyi_curve(spends: Sequence[Spend], orders: Array = ORDERS) -> Array:
-    """The divergence of all these answers together at each order; slack is not in it."""
+    """The divergence of all these answers together at each order; failure probability is not in it."""
     return curve_of(leaves_of(spends), np.asarray(orders, dtype=float))
 
 

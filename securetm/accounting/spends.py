@@ -21,28 +21,28 @@ from dp_accounting.dp_event import (
 from securetm.accounting.events import checked, event_as_text, event_from_text, probability, whole
 from securetm.errors import UnknownEvent
 
-__all__ = ["Leaves", "Spend", "event_as_text", "event_from_text", "leaves_of", "slack_of"]
+__all__ = ["Leaves", "Spend", "event_as_text", "event_from_text", "failure_probability_of", "leaves_of"]
 
 Leaves = tuple[tuple[DpEvent, int], ...]  # distinct events, none of them composed, and how often each happened
 
 
 @dataclass(frozen=True)
 class Spend:
-    """Some equal answers, each at most `event`; `slack` is the probability of one answer being anything else."""
+    """Some equal answers, each at most `event`; `failure_probability` is the probability of one answer being anything else."""
 
     event: DpEvent
-    slack: float = 0.0
+    failure_probability: float = 0.0
     count: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "event", checked(self.event))
-        object.__setattr__(self, "slack", probability("slack", self.slack))
+        object.__setattr__(self, "failure_probability", probability("failure_probability", self.failure_probability))
         object.__setattr__(self, "count", whole("count", self.count))
 
 
-def slack_of(spends: Sequence[Spend]) -> float:
+def failure_probability_of(spends: Sequence[Spend]) -> float:
     """The probability that any of the answers falls outside of its event, by the union bound."""
-    return math.fsum(spend.slack * spend.count for spend in spends)
+    return math.fsum(spend.failure_probability * spend.count for spend in spends)
 
 
 def leaves_of(spends: Sequence[Spend]) -> Leaves:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from securetm.accounting.bounds import Bound, bounds_of
-from securetm.accounting.composition import slack_cost
+from securetm.accounting.composition import failure_cost
 from securetm.accounting.events import rate
-from securetm.accounting.spends import Spend, leaves_of, slack_of
+from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 
 _COARSE = 40
 _WIDEST = 60.0  # epsilons above bound nothing that is seen in a rate
@@ -18,13 +18,13 @@ _WIDEST = 60.0  # epsilons above bound nothing that is seen in a rate
 
 def best_true_positive_rate(spends: Sequence[Spend], false_positives: float = 0.01) -> float:
     """The largest share of members that any attacker can name who is wrong about this share of the others."""
-    wrong, slack = rate("false positives", false_positives), slack_of(spends)
-    return min(_best(bound, slack, wrong) for bound in bounds_of(leaves_of(spends)))
+    wrong, failure_probability = rate("false positives", false_positives), failure_probability_of(spends)
+    return min(_best(bound, failure_probability, wrong) for bound in bounds_of(leaves_of(spends)))
 
 
-def _best(bound: Bound, slack: float, wrong: float) -> float:
+def _best(bound: Bound, failure_probability: float, wrong: float) -> float:
     def most(epsilon: float) -> float:
-        return true_positives(wrong, epsilon, bound.delta(epsilon) + slack_cost(slack, epsilon))
+        return true_positives(wrong, epsilon, bound.delta(epsilon) + failure_cost(failure_probability, epsilon))
 
     epsilons = np.concatenate([[0.0], np.geomspace(1e-3, _WIDEST, _COARSE)])
     found = [most(float(epsilon)) for epsilon in epsilons]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Block, Terms
 from securetm.errors import BrokenPromise
-from securetm.tally import blocks_of
 
 DEGREE = 2048  # coefficients of a ciphertext's polynomials, and values that one ciphertext carries
 SEED = 64  # bytes that stand for the random half of a fresh ciphertext

@@ -32,7 +32,7 @@ from securetm.aggregation.sealed_key import (
     unpack_secret,
 )
 from securetm.aggregation.survivors import OneList
-from securetm.contracts import Answer, Array, Block, Cohort, Cupboard, Domain, Entropy, Exchange, Parcel, Roster, Terms
+from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Store, Terms
 from securetm.errors import (
     BadCiphertext,
     Duplicate,
@@ -83,7 +83,7 @@ class PartySeat:
     me: str
     roster: Roster
     entropy: Entropy
-    cupboard: Cupboard
+    store: Store
     code: Code
     fitting: Fitting
     unopened: tuple[bytes, Exception] | None = None  # the last sum that would not open, and why: said to its own party only
@@ -91,12 +91,12 @@ class PartySeat:
     @property
     def prepared(self) -> int:
         """One key serves all rounds of a session."""
-        return WITHOUT_END if kept(self.cupboard, self.roster, SECRET_KEY) else 0
+        return WITHOUT_END if kept(self.store, self.roster, SECRET_KEY) else 0
 
     def prepare(self, rounds: int) -> Exchange:
         """A new key for the session."""
         del rounds
-        return PartySetup(self.me, self.roster, self.code.name, self.entropy, self.cupboard)
+        return PartySetup(self.me, self.roster, self.code.name, self.entropy, self.store)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Encrypts this party's vector, and opens the sum that comes back."""
@@ -105,15 +105,15 @@ class PartySeat:
         terms, fit = self.fitting(terms, cohort)
         numbers, clamped = whole_numbers(vector, terms, fit.reach)
         if clamped:  # the party's own log: a refusal that depended on the data would be an answer
-            before = int.from_bytes(self.cupboard.get(CLAMPED) or b"")
-            self.cupboard.put(CLAMPED, (before + clamped).to_bytes(8))
+            before = int.from_bytes(self.store.get(CLAMPED) or b"")
+            self.store.put(CLAMPED, (before + clamped).to_bytes(8))
         return PartyRound(self, cohort, terms, fit, numbers)
 
     def answer(self, round_id: bytes) -> Answer:
         """The sum of the last round that this party opened, also after a restart."""
         if self.unopened is not None and self.unopened[0] == round_id:
             raise self.unopened[1]
-        stored = kept(self.cupboard, self.roster, OPENED)
+        stored = kept(self.store, self.roster, OPENED)
         if stored is None or stored[:32] != tag_of(round_id):
             raise UnknownRound(round_id.hex()[:16])
         (size,) = struct.unpack("<I", stored[32:36])
@@ -124,14 +124,14 @@ class PartySeat:
 
     def secret(self) -> bytes:
         """The session's secret key."""
-        packed = kept(self.cupboard, self.roster, SECRET_KEY)
+        packed = kept(self.store, self.roster, SECRET_KEY)
         if packed is None:
             raise NoSumKey(self.me)
         return packed
 
     def has_opened(self, round_id: bytes) -> bool:
         """Whether the last sum opened was this round's."""
-        stored = kept(self.cupboard, self.roster, OPENED)
+        stored = kept(self.store, self.roster, OPENED)
         return stored is not None and stored[:32] == tag_of(round_id)
 
     def remember(self, round_id: bytes, terms: Terms, survivors: Sequence[str], total: Array) -> None:
@@ -140,7 +140,7 @@ class PartySeat:
         grid = terms.grid if terms.domain is Domain.REAL else 0.0
         facts = json.dumps({"layout": layout, "grid": grid, "survivors": list(survivors)}).encode()
         stored = tag_of(round_id) + struct.pack("<I", len(facts)) + facts + total.astype("<i8").tobytes()
-        keep(self.cupboard, self.roster, OPENED, stored)
+        keep(self.store, self.roster, OPENED, stored)
 
 
 @dataclass
@@ -169,7 +169,7 @@ class PartyRound:
         first, second = np.split(unpack_residues(content, self.fit, sender), 2)
         if not second.any(axis=1).all():
             raise BadCiphertext(sender, "one of them hides nothing")
-        OneList.of(self.seat.cupboard, self.cohort).hold(survivors)
+        OneList.of(self.seat.store, self.cohort).hold(survivors)
         ternary = unpack_secret(self.seat.secret(), self.seat.me)
         try:
             total = from_digits(decrypt(self.seat.code, self.fit, ternary, first, second), self.fit, self.terms.size)
@@ -212,7 +212,7 @@ class CoordinatorSeat:
     """Run by the coordinator. It adds what it cannot read, and learns who answered."""
 
     roster: Roster
-    cupboard: Cupboard
+    store: Store
     code: Code
     fitting: Fitting
     _rounds: dict[bytes, CoordinatorRound] = field(default_factory=dict)
@@ -220,22 +220,22 @@ class CoordinatorSeat:
     @property
     def prepared(self) -> int:
         """One key serves all rounds of a session."""
-        return WITHOUT_END if kept(self.cupboard, self.roster, HOLDERS) else 0
+        return WITHOUT_END if kept(self.store, self.roster, HOLDERS) else 0
 
     def prepare(self, rounds: int) -> Exchange:
         """Carries the messages with which the parties come to a key."""
         del rounds
         seal()  # a missing library is found now, not when the first vector arrives
-        return CoordinatorSetup(self.roster, self.code.name, self.cupboard)
+        return CoordinatorSetup(self.roster, self.code.name, self.store)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Adds up one vector of ciphertexts from each party of the cohort."""
         del vector
         terms, fit = self.fitting(terms, cohort)
-        holders = kept(self.cupboard, self.roster, HOLDERS)
+        holders = kept(self.store, self.roster, HOLDERS)
         if holders is None:
             raise NoSumKey(COORDINATOR)
-        only, running = OneList.of(self.cupboard, cohort), RunningSum(self.code, fit)
+        only, running = OneList.of(self.store, cohort), RunningSum(self.code, fit)
         opened = CoordinatorRound(self.roster, cohort, fit, terms.size, only, running, holders[:KEY_ID])
         self._rounds = {cohort.round_id: opened}
         return opened

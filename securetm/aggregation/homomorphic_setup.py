@@ -36,7 +36,7 @@ from securetm.aggregation.sealed_key import (
     sized,
     unpack_secret,
 )
-from securetm.contracts import Cupboard, Entropy, Parcel, Roster
+from securetm.contracts import Entropy, Parcel, Roster, Store
 from securetm.errors import Duplicate, Malformed, NoIdentity, NotInCohort, TooFewParties, UnexpectedMessage, UnlikeKeys
 
 COORDINATOR = "coordinator"
@@ -51,15 +51,15 @@ class PartySetup:
     roster: Roster
     code: str
     entropy: Entropy
-    cupboard: Cupboard
+    store: Store
 
     def begin(self) -> Sequence[Parcel]:
-        """A signed key for this set-up alone; the private half waits in the cupboard for the sealed key."""
-        identity = self.cupboard.get(IDENTITY)
+        """A signed key for this set-up alone; the private half waits in the store for the sealed key."""
+        identity = self.store.get(IDENTITY)
         if identity is None:
             raise NoIdentity()
         ephemeral = self.entropy.bytes(32)
-        keep(self.cupboard, self.roster, EPHEMERAL, ephemeral)
+        keep(self.store, self.roster, EPHEMERAL, ephemeral)
         hello = say_hello(self.roster, self.code, self.me, ephemeral, identity)
         return ((COORDINATOR, head(HELLO, self.roster) + hello.packed()),)
 
@@ -108,15 +108,15 @@ class PartySetup:
         return ((COORDINATOR, head(READY, self.roster) + key_id(packed)),)
 
     def _ephemeral(self) -> bytes:
-        ephemeral = kept(self.cupboard, self.roster, EPHEMERAL)
+        ephemeral = kept(self.store, self.roster, EPHEMERAL)
         if ephemeral is None:
             raise Malformed(COORDINATOR, "no set-up is open")
         return ephemeral
 
     def _settle(self, packed: bytes) -> None:
         """Keeps the key, and forgets what would open its box again."""
-        keep(self.cupboard, self.roster, SECRET_KEY, packed)
-        keep(self.cupboard, self.roster, EPHEMERAL, b"")
+        keep(self.store, self.roster, SECRET_KEY, packed)
+        keep(self.store, self.roster, EPHEMERAL, b"")
 
 
 @dataclass
@@ -125,7 +125,7 @@ class CoordinatorSetup:
 
     roster: Roster
     code: str
-    cupboard: Cupboard
+    store: Store
     _hellos: dict[str, bytes] = field(default_factory=dict)
     _awaited: set[str] = field(default_factory=set)
     _drawer: str = ""
@@ -198,4 +198,4 @@ class CoordinatorSetup:
     def _holds(self, name: str) -> None:
         """Durable: a coordinator that starts again knows the key's name and its holders."""
         self._ready.append(name)
-        keep(self.cupboard, self.roster, HOLDERS, self._id + as_list(self.roster, dict.fromkeys(self._ready, b"")))
+        keep(self.store, self.roster, HOLDERS, self._id + as_list(self.roster, dict.fromkeys(self._ready, b"")))

@@ -12,7 +12,7 @@ from functools import cached_property
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from securetm.contracts import Cupboard, Roster
+from securetm.contracts import Roster, Store
 from securetm.errors import BadSignature, NoIdentity, NotInCohort, UnknownIdentity
 
 PROTOCOL = b"securetm masked_sum 2"
@@ -98,9 +98,9 @@ class Identity:
         return message + self.private.sign(self.register.signed_bytes(message, context))
 
 
-def identity_of(me: str, roster: Roster, cupboard: Cupboard) -> Identity:
-    """The identity in the party's cupboard, if its public key is the one that the roster pins."""
-    register, raw = Register(roster), cupboard.get("identity")
+def identity_of(me: str, roster: Roster, store: Store) -> Identity:
+    """The identity in the party's store, if its public key is the one that the roster pins."""
+    register, raw = Register(roster), store.get("identity")
     if raw is None or len(raw) != KEY:
         raise NoIdentity()
     private = Ed25519PrivateKey.from_private_bytes(raw)

@@ -20,7 +20,7 @@ from securetm.aggregation.masked_messages import (
 )
 from securetm.aggregation.masked_seats import MaskedCoordinatorSeat, MaskedPartySeat
 from securetm.aggregation.masked_waves import COORDINATOR
-from securetm.contracts import INF, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Roster, Terms
+from securetm.contracts import INF, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
 from securetm.errors import (
     BadSetting,
     MaskedNeedsIntegers,
@@ -121,15 +121,15 @@ class MaskedSum:
             raise TwoViewsPossible(shares, parties, feared, (parties + feared) // 2 + 1)
         self._check_graph(parties, colluding)
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> MaskedPartySeat:
-        """A party's place; its private key lies in its cupboard under "identity"."""
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySeat:
+        """A party's place; its private key lies in its store under "identity"."""
         self.check(len(roster.members), 0, 0)
-        return MaskedPartySeat(identity_of(me, roster, cupboard), self._policy(roster), entropy, cupboard)
+        return MaskedPartySeat(identity_of(me, roster, store), self._policy(roster), entropy, store)
 
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> MaskedCoordinatorSeat:
+    def coordinator(self, roster: Roster, store: Store) -> MaskedCoordinatorSeat:
         """The coordinator's place; it needs no secret."""
         self.check(len(roster.members), 0, 0)
-        return MaskedCoordinatorSeat(Register(roster), self._policy(roster), cupboard)
+        return MaskedCoordinatorSeat(Register(roster), self._policy(roster), store)
 
     def geometry(self, parties: int) -> Geometry:
         """How many neighbours each of so many parties has, and how many shares open a secret."""

@@ -1,4 +1,4 @@
-"""What each role of a masked sum keeps after a set-up, as it lies in its cupboard. It decides nothing.
+"""What each role of a masked sum keeps after a set-up, as it lies in its store. It decides nothing.
 
 A party keeps its own secrets and the shares it holds for others; the coordinator keeps public keys and commitments only.
 """
@@ -56,7 +56,7 @@ class Prepared:
         return len(self.seeds)
 
     def pack(self) -> bytes:
-        """As it lies in the cupboard."""
+        """As it lies in the store."""
         parts = [bytes((VERSION, STORED_KIND)), self.epoch, places_bytes(self.places), self.rounds.to_bytes(2, "big")]
         parts += [*self.mask_keys, *self.seeds, places_bytes(sorted(self.peers)), places_bytes(sorted(self.bundles))]
         parts += [key for place in sorted(self.peers) for key in self.peers[place]]
@@ -64,7 +64,7 @@ class Prepared:
 
 
 def read_prepared(stored: bytes) -> Prepared:
-    """A party's set-up as it lay in the cupboard."""
+    """A party's set-up as it lay in the store."""
     reader = Reader(stored, _HERE)
     epoch, places = reader.take(HASH), reader.places(MOST_PARTIES)
     rounds = reader.count(MOST_ROUNDS)
@@ -104,7 +104,7 @@ class Relayed:
         return {place: tuple(peer for peer in ring[place] if peer in self.mask_keys) for place in self.mask_keys}
 
     def pack(self) -> bytes:
-        """As it lies in the cupboard."""
+        """As it lies in the store."""
         numbers = (self.geometry.degree, self.geometry.threshold, self.rounds)
         parts = [bytes((VERSION, STORED_KIND)), self.epoch, self.setup, places_bytes(self.drawn), self.graph_seed]
         parts += [*(number.to_bytes(2, "big") for number in numbers), places_bytes(self.places)]
@@ -112,7 +112,7 @@ class Relayed:
 
 
 def read_relayed(stored: bytes) -> Relayed:
-    """The coordinator's set-up as it lay in the cupboard."""
+    """The coordinator's set-up as it lay in the store."""
     reader = Reader(stored, _HERE)
     epoch, setup, drawn, seed = reader.take(HASH), reader.take(HASH), reader.places(MOST_PARTIES), reader.take(HASH)
     degree, threshold, rounds = reader.number(2), reader.number(2), reader.count(MOST_ROUNDS)

@@ -37,7 +37,7 @@ from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body, p
 from securetm.aggregation.masked_waves import Wave
 from securetm.aggregation.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
 from securetm.aggregation.survivors import OneList
-from securetm.contracts import Array, Cupboard, Parcel
+from securetm.contracts import Array, Parcel, Store
 from securetm.errors import (
     AnotherVector,
     BadVector,
@@ -61,7 +61,7 @@ class Table:
     register: Register
     policy: Policy
     relayed: Relayed
-    cupboard: Cupboard
+    store: Store
     headers: dict[int, dict[int, bytes]]  # prekey -> party -> what it signed: how a reused prekey shows
     only: OneList  # of survivors, over which this question is opened
     active: tuple[int, ...]
@@ -262,7 +262,7 @@ class CoordinatorRound:
     def _blame(self, owner: int, holders: Sequence[int]) -> FalseShare | FalseSecret:
         """Whose share is not the one that was dealt; if all are, their dealer lied."""
         relayed, number = self._table.relayed, 2 * self._at.index + (SEED if owner in self._masked else MASK_KEY)
-        dealt = hashes_of(self._table.cupboard, relayed, owner)
+        dealt = hashes_of(self._table.store, relayed, owner)
         for holder in holders:
             share = self._shares[holder][owner].to_bytes(shamir.SHARE, "big")
             if dealt.get((holder, number)) != share_hash(relayed.setup, owner, holder, number, share):

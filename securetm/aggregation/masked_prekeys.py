@@ -9,7 +9,7 @@ from __future__ import annotations
 from securetm.aggregation.identities import Register
 from securetm.aggregation.masked_memory import Prepared, read_prepared
 from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, VERSION, read_header
-from securetm.contracts import Cupboard
+from securetm.contracts import Store
 from securetm.errors import NotPrepared, RestoredState, RoundAbandoned, UnknownRound, WrongSetup
 
 KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
@@ -19,16 +19,16 @@ _VOID = 2**32 - 1
 
 
 class Prekeys:
-    """A party's place in its set-up. Every change is in the cupboard before it counts."""
+    """A party's place in its set-up. Every change is in the store before it counts."""
 
-    def __init__(self, register: Register, cupboard: Cupboard) -> None:
-        self._register, self._cupboard = register, cupboard
+    def __init__(self, register: Register, store: Store) -> None:
+        self._register, self._store = register, store
         self._prepared: Prepared | None = None
         self._next, self.restarted, self._void = 0, False, False
         self._used: dict[bytes, int] = {}  # round -> prekey, of this set-up
         self._sizes: dict[int, int] = {}  # of the messages that are still kept
-        self._seat = int.from_bytes(cupboard.get(_SEATS) or b"") + 1  # how many seats there were over this memory
-        cupboard.put(_SEATS, self._seat.to_bytes(8))
+        self._seat = int.from_bytes(store.get(_SEATS) or b"") + 1  # how many seats there were over this memory
+        store.put(_SEATS, self._seat.to_bytes(8))
         self._load()
 
     @property
@@ -51,7 +51,7 @@ class Prekeys:
 
     def check_current(self, name: bytes, under: Prepared | None = None) -> None:
         """Refuses what an older seat over this memory began, or what was begun under a set-up that is gone."""
-        if int.from_bytes(self._cupboard.get(_SEATS) or b"") != self._seat:
+        if int.from_bytes(self._store.get(_SEATS) or b"") != self._seat:
             raise UnknownRound(name.hex()[:16])
         if under is not None and under is not self._prepared:
             raise WrongSetup()
@@ -60,8 +60,8 @@ class Prekeys:
         """A new set-up; the old one's secrets are gone. Rounds begun under it stay begun."""
         self.check_current(prepared.epoch)
         past = self._past() | {tag[:_SHORT] for tag in self._used}
-        self._cupboard.put(_PAST, self._register.hash + b"".join(sorted(past)))
-        self._cupboard.put(_SETUP, self._register.hash + prepared.pack())
+        self._store.put(_PAST, self._register.hash + b"".join(sorted(past)))
+        self._store.put(_SETUP, self._register.hash + prepared.pack())
         self._prepared, self._next, self.restarted, self._void = prepared, 0, False, False
         self._used, self._sizes = {}, {}
 
@@ -87,18 +87,18 @@ class Prekeys:
         self.check_current(tag)
         if index != self._next or self._sent(index):
             raise RestoredState()
-        self._cupboard.put(f"masked sent {index}", message)  # as it is: its header says which set-up and round it is of
+        self._store.put(f"masked sent {index}", message)  # as it is: its header says which set-up and round it is of
         self._used[tag], self._next = index, index + 1
         self._sizes[index] = len(message)
         while sum(self._sizes.values()) > KEPT and len(self._sizes) > 1:
             self._forget(min(self._sizes))
 
     def _forget(self, index: int) -> None:
-        self._cupboard.put(f"masked sent {index}", self.header(index))
+        self._store.put(f"masked sent {index}", self.header(index))
         del self._sizes[index]
 
     def _sent(self, index: int) -> bytes:
-        stored = self._cupboard.get(f"masked sent {index}") or b""
+        stored = self._store.get(f"masked sent {index}") or b""
         assert self._prepared is not None
         ours = len(stored) >= HEADER_SIZE and stored[0] == VERSION
         return stored if ours and read_header(stored, "").at.epoch == self._prepared.epoch else b""
@@ -106,12 +106,12 @@ class Prekeys:
     def skip_to(self, index: int) -> None:
         """Leaves prekeys unused: others have used theirs. It never goes back."""
         if index > self._next:
-            self._cupboard.put(_FLOOR, self.prepared().epoch + index.to_bytes(4, "big"))
+            self._store.put(_FLOOR, self.prepared().epoch + index.to_bytes(4, "big"))
             self._next = index
 
     def void(self) -> None:
         """No prekey of this set-up is used any more: some of them may have been used before."""
-        self._cupboard.put(_FLOOR, self.prepared().epoch + _VOID.to_bytes(4, "big"))
+        self._store.put(_FLOOR, self.prepared().epoch + _VOID.to_bytes(4, "big"))
         self._void = True
 
     def index_of(self, tag: bytes) -> int | None:
@@ -129,17 +129,17 @@ class Prekeys:
         self._put(what, index, value)
 
     def _put(self, what: str, index: int, value: bytes) -> None:
-        self._cupboard.put(f"masked {what} {index}", self.prepared().epoch + value)
+        self._store.put(f"masked {what} {index}", self.prepared().epoch + value)
 
     def _get(self, what: str, index: int) -> bytes | None:
-        stored = self._cupboard.get(f"masked {what} {index}")
+        stored = self._store.get(f"masked {what} {index}")
         assert self._prepared is not None
         return stored[HASH:] if stored is not None and stored[:HASH] == self._prepared.epoch else None
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        stored = self._cupboard.get(_SETUP)
+        stored = self._store.get(_SETUP)
         if stored is None or stored[:HASH] != self._register.hash:
             return
         self._prepared, self.restarted = read_prepared(stored[HASH:]), True
@@ -148,13 +148,13 @@ class Prekeys:
                 self._used[read_header(sent, "").at.tag], self._next = index, index + 1
                 if len(sent) > HEADER_SIZE:
                     self._sizes[index] = len(sent)
-        floor = self._cupboard.get(_FLOOR)
+        floor = self._store.get(_FLOOR)
         if floor is not None and floor[:HASH] == self._prepared.epoch:
             at = int.from_bytes(floor[HASH:], "big")
             self._void, self._next = at == _VOID, self._next if at == _VOID else max(self._next, at)
 
     def _past(self) -> set[bytes]:
-        stored = self._cupboard.get(_PAST) or b""
+        stored = self._store.get(_PAST) or b""
         if stored[:HASH] != self._register.hash:
             return set()
         return {stored[at : at + _SHORT] for at in range(HASH, len(stored), _SHORT)}

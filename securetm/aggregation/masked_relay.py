@@ -29,7 +29,7 @@ from securetm.aggregation.masked_messages import (
 from securetm.aggregation.masked_setup import check_reveal, draw, epoch_of
 from securetm.aggregation.masked_waves import Wave
 from securetm.aggregation.shares import seeds_digest, short_hash
-from securetm.contracts import Cupboard, Parcel
+from securetm.contracts import Parcel, Store
 from securetm.errors import BrokenCommitment, Malformed, SharesDisagree, WrongSetup
 
 
@@ -45,9 +45,9 @@ def _hashes_key(place: int) -> str:
     return f"masked share hashes {place}"
 
 
-def hashes_of(cupboard: Cupboard, relayed: Relayed, dealer: int) -> dict[tuple[int, int], bytes]:
+def hashes_of(store: Store, relayed: Relayed, dealer: int) -> dict[tuple[int, int], bytes]:
     """What a dealer said of its shares: the hash of each, by holder and number."""
-    reader = Reader(cupboard.get(_hashes_key(dealer)) or b"", "this role's own memory")
+    reader = Reader(store.get(_hashes_key(dealer)) or b"", "this role's own memory")
     if reader.take(HASH) != relayed.setup:
         raise WrongSetup()
     holders = reader.places(MOST_PARTIES)
@@ -57,10 +57,8 @@ def hashes_of(cupboard: Cupboard, relayed: Relayed, dealer: int) -> dict[tuple[i
 class CoordinatorSetup:
     """Run by the coordinator, which then knows who takes part and every public key."""
 
-    def __init__(
-        self, register: Register, policy: Policy, rounds: int, cupboard: Cupboard, done: Callable[[Relayed], None]
-    ) -> None:
-        self._register, self._policy, self._rounds, self._cupboard, self._done = register, policy, rounds, cupboard, done
+    def __init__(self, register: Register, policy: Policy, rounds: int, store: Store, done: Callable[[Relayed], None]) -> None:
+        self._register, self._policy, self._rounds, self._store, self._done = register, policy, rounds, store, done
         self._wave = Wave(register, frozenset(range(len(register))), self._take_commit)
         self._send: Callable[[], Sequence[Parcel]] = self._send_commits
 
@@ -145,7 +143,7 @@ class CoordinatorSetup:
         places = tuple(dealt)
         for place, one in dealt.items():
             first = bytes((VERSION, STORED_KIND)) + self._drawn.setup + places_bytes(tuple(one.hashes))
-            self._cupboard.put(_hashes_key(place), first + b"".join(one.hashes.values()))
+            self._store.put(_hashes_key(place), first + b"".join(one.hashes.values()))
         self._agreed = {p: tuple(short_hash(dealt[d].hashes[p]) for d in self._dealers(p, places)) for p in places}
         self._ask(self._take_stored, self._finish)
         first = head(Kind.DELIVERY) + self._drawn.setup + places_bytes(places)

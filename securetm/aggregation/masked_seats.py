@@ -17,9 +17,9 @@ from securetm.aggregation.masked_relay import CoordinatorSetup
 from securetm.aggregation.masked_round import Bench, PartyRound, round_tag
 from securetm.aggregation.masked_setup import PartySetup
 from securetm.aggregation.survivors import OneList
-from securetm.contracts import Answer, Array, Cohort, Cupboard, Entropy, Exchange, Terms
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Store, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, NotPrepared, UnknownRound
-from securetm.tally import blocks_of
 
 _RELAYED, _ROUNDS = "masked relayed", "masked rounds"
 _TAG = 16
@@ -48,9 +48,9 @@ def _asked(rounds: int) -> int:
 class MaskedPartySeat:
     """Run by a party. It opens nothing; `clamped` counts values that it had to cut to the promised reach."""
 
-    def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, cupboard: Cupboard) -> None:
+    def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, store: Store) -> None:
         self._identity, self._policy, self._entropy = identity, policy, entropy
-        self._prekeys, self._cupboard = Prekeys(identity.register, cupboard), cupboard
+        self._prekeys, self._store = Prekeys(identity.register, store), store
         self.clamped = 0
 
     @property
@@ -68,7 +68,7 @@ class MaskedPartySeat:
             raise NotInCohort(self._identity.me)
         places = self._prekeys.prepared().places
         active, need = _active(self._identity.register, cohort, places, self._policy.risk)
-        only = OneList.of(self._cupboard, cohort)
+        only = OneList.of(self._store, cohort)
         bench = Bench(self._identity, self._policy, self._entropy, self._prekeys, only, active, need)
         parts = [_whole(vector[block.name], block.shape, block.name) for block in terms.layout]
         return PartyRound(bench, round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
@@ -101,7 +101,7 @@ class MaskedCoordinatorSeat:
 
     register: Register
     policy: Policy
-    cupboard: Cupboard
+    store: Store
     _relayed: Relayed | None = None
     _tags: list[bytes] = field(default_factory=list)  # of the rounds so far; their places are their prekeys
     _headers: dict[int, dict[int, bytes]] = field(default_factory=dict)  # prekey -> party -> what it signed
@@ -123,7 +123,7 @@ class MaskedCoordinatorSeat:
 
     def prepare(self, rounds: int) -> Exchange:
         """Carries one set-up."""
-        return CoordinatorSetup(self.register, self.policy, _asked(rounds), self.cupboard, self._adopt)
+        return CoordinatorSetup(self.register, self.policy, _asked(rounds), self.store, self._adopt)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects masked vectors into one sum. A round begun before keeps its prekey."""
@@ -133,8 +133,8 @@ class MaskedCoordinatorSeat:
         tag = round_tag(cohort.round_id)
         at = Place(self._relayed.epoch, tag, self._index(tag))
         active, need = _active(self.register, cohort, self._relayed.places, self.policy.risk)
-        only = OneList.of(self.cupboard, cohort)
-        table = Table(self.register, self.policy, self._relayed, self.cupboard, self._headers, only, active, need)
+        only = OneList.of(self.store, cohort)
+        table = Table(self.register, self.policy, self._relayed, self.store, self._headers, only, active, need)
         self._answer = None
         return CoordinatorRound(table, at, np.zeros(terms.size, ring_type(terms)), *self._ends(cohort, terms, tag))
 
@@ -179,16 +179,16 @@ class MaskedCoordinatorSeat:
         self._put(_headers_key(index), b"".join(place.to_bytes(2, "big") + signed for place, signed in listed))
 
     def _adopt(self, relayed: Relayed) -> None:
-        self.cupboard.put(_RELAYED, self.register.hash + relayed.pack())
+        self.store.put(_RELAYED, self.register.hash + relayed.pack())
         self._relayed, self._tags, self._headers = relayed, [], {}
 
     def _put(self, key: str, value: bytes) -> None:
         assert self._relayed is not None
-        self.cupboard.put(key, self.register.hash + self._relayed.epoch + value)
+        self.store.put(key, self.register.hash + self._relayed.epoch + value)
 
     def _mine(self, key: str, epoch: bytes = b"") -> bytes | None:
         """What was kept there in this session and set-up."""
-        stored, owner = self.cupboard.get(key), self.register.hash + epoch
+        stored, owner = self.store.get(key), self.register.hash + epoch
         return stored[len(owner) :] if stored is not None and stored.startswith(owner) else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
-from securetm.contracts import Answer, Array, Claim, Cohort, Cupboard, Domain, Entropy, Exchange, Needs, Parcel, Roster, Terms
+from securetm.contracts import Answer, Array, Claim, Cohort, Domain, Entropy, Exchange, Needs, Parcel, Roster, Store, Terms
 from securetm.errors import Duplicate, NotInCohort, TooFewParties, UnknownRound
 
 COORDINATOR = "coordinator"
@@ -42,9 +42,9 @@ class PlainSum:
             return 0.0
         return len(cohort.members) * float(np.finfo(np.float32 if terms.bits == 32 else np.float64).eps)
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PlainPartySeat:
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySeat:
         """A party's place; it remembers nothing."""
-        del roster, entropy, cupboard
+        del roster, entropy, store
         return PlainPartySeat(me)
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
@@ -57,9 +57,9 @@ class PlainSum:
         del parties, rounds
         return (terms.size * terms.bits // 8 if terms is not None else 0), 0
 
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> PlainCoordinatorSeat:
+    def coordinator(self, roster: Roster, store: Store) -> PlainCoordinatorSeat:
         """The coordinator's place; it learns every vector."""
-        del roster, cupboard
+        del roster, store
         return PlainCoordinatorSeat()
 
 

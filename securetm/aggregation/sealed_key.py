@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.aggregation.homomorphic_fit import DEGREE
-from securetm.contracts import Array, Cupboard, Roster
+from securetm.contracts import Array, Roster, Store
 from securetm.errors import BadCiphertext, BadKey, Malformed, NoSignature, NotInCohort, NotSealedForUs, WrongSession
 
 VERSION = 1
@@ -159,14 +159,14 @@ def key_id(packed: bytes) -> bytes:
 # ---- what a role remembers -----------------------------------------------------------------------------------------------
 
 
-def kept(cupboard: Cupboard, roster: Roster, what: str) -> bytes | None:
+def kept(store: Store, roster: Roster, what: str) -> bytes | None:
     """A memory of this session."""
-    return cupboard.get(f"{what} of {roster.session.hex()}") or None
+    return store.get(f"{what} of {roster.session.hex()}") or None
 
 
-def keep(cupboard: Cupboard, roster: Roster, what: str, value: bytes) -> None:
+def keep(store: Store, roster: Roster, what: str, value: bytes) -> None:
     """On disk before it returns."""
-    cupboard.put(f"{what} of {roster.session.hex()}", value)
+    store.put(f"{what} of {roster.session.hex()}", value)
 
 
 def place(roster: Roster, name: str) -> bytes:

@@ -13,7 +13,7 @@ from securetm.aggregation.homomorphic_fit import DIGITS, MODULI, Fit
 from securetm.aggregation.homomorphic_seal import Code
 from securetm.aggregation.homomorphic_seats import LEAST, CoordinatorSeat, PartySeat
 from securetm.aggregation.sealed_key import BOX, HEAD, HELLO_BYTES, KEY_ID
-from securetm.contracts import Claim, Cohort, Cupboard, Entropy, Roster, Terms
+from securetm.contracts import Claim, Cohort, Entropy, Roster, Store, Terms
 
 COORDINATOR = "coordinator"
 HOLDER = 2 + HELLO_BYTES  # who drew a key, and that party's hello
@@ -54,10 +54,10 @@ class SharedKeySum(ABC):
         most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
         return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> PartySeat:
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PartySeat:
         """A party's place: it holds the key and opens sums."""
-        return PartySeat(me, roster, entropy, cupboard, self.code, self.fit)
+        return PartySeat(me, roster, entropy, store, self.code, self.fit)
 
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> CoordinatorSeat:
+    def coordinator(self, roster: Roster, store: Store) -> CoordinatorSeat:
         """The coordinator's place: it adds what it cannot read."""
-        return CoordinatorSeat(roster, cupboard, self.code, self.fit)
+        return CoordinatorSeat(roster, store, self.code, self.fit)

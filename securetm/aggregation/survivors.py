@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from securetm.contracts import Cohort, Cupboard
+from securetm.contracts import Cohort, Store
 from securetm.errors import SurvivorsChanged, SurvivorsMissing
 
 
@@ -19,13 +19,13 @@ from securetm.errors import SurvivorsChanged, SurvivorsMissing
 class OneList:
     """What a role holds a question to. A cohort that names no question is held to nothing."""
 
-    cupboard: Cupboard
+    store: Store
     question: bytes
 
     @classmethod
-    def of(cls, cupboard: Cupboard, cohort: Cohort) -> OneList:
+    def of(cls, store: Store, cohort: Cohort) -> OneList:
         """For the question that this cohort is asked."""
-        return cls(cupboard, cohort.question)
+        return cls(store, cohort.question)
 
     def hold(self, survivors: Collection[str]) -> None:
         """Durable before anything leaves by which these survivors' sum could be opened; another list is refused for ever."""
@@ -33,7 +33,7 @@ class OneList:
             return
         before = self._before()
         if before is None:
-            self.cupboard.put(self._key, json.dumps(sorted(survivors)).encode())
+            self.store.put(self._key, json.dumps(sorted(survivors)).encode())
         elif before != frozenset(survivors):
             raise SurvivorsChanged()
 
@@ -53,5 +53,5 @@ class OneList:
         return f"survivors {self.question.hex()}"
 
     def _before(self) -> frozenset[str] | None:
-        kept = self.cupboard.get(self._key) if self.question else None
+        kept = self.store.get(self._key) if self.question else None
         return None if kept is None else frozenset(json.loads(kept))

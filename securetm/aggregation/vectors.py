@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, Terms
 from securetm.errors import BadVector, BrokenPromise
-from securetm.tally import blocks_of
 
 
 def wire_type(terms: Terms) -> np.dtype[np.generic]:

@@ -235,7 +235,7 @@ def _of_shares(shares: Shares, honest: int) -> Spend:
     cohort = Cohort(b"", 0, tuple(map(str, range(shares.parties))), threshold=honest)
     noise = NoiseShares(shares.left(honest), shares.distribution)
     noised = noise.admit(terms, cohort)
-    return Spend(noise.event(noised, cohort), noise.slack(noised, cohort))
+    return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort))
 
 
 def _tell(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -> None:

@@ -49,9 +49,9 @@ class NothingSpent(Misuse):
 
 @dataclass(eq=False)
 class NoEpsilonHolds(Misuse):
-    """no epsilon per {unit} holds at delta = {delta}: an answer may fall outside of its bound with probability {slack}"""
+    """no epsilon per {unit} holds at delta = {delta}: an answer exceeds its bound with probability {failure_probability}"""
 
     unit: str
     delta: str
-    slack: str
+    failure_probability: str
     hint = "that chance counts e^epsilon times: take a larger delta, fewer rounds, or a profile that cuts rarer tails (`miss`)"

@@ -91,7 +91,7 @@ class UnknownIdentity(Refused):
 class NoIdentity(Misuse):
     """this party's own private key is missing, or is not the one whose public key is pinned in the roster"""
 
-    hint = "put its 32 bytes into the party's cupboard under the name identity"
+    hint = "put its 32 bytes into the party's store under the name identity"
 
 
 @dataclass(eq=False)

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from securetm.contracts import INF, Cohort, Desk, Mechanism, State, Terms
+from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.contracts import INF, Cohort, Mechanism, RoundContext, State, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
@@ -28,7 +29,6 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.tally import SumTally, blocks_of
 
 TURNS, MEMORY_STEPS = 12, 4
 TIME_LIMIT, MEMORY_LIMIT = 1.5, 1.3  # times the step without privacy
@@ -83,7 +83,7 @@ class _Counted:
 # ---- our step ------------------------------------------------------------------------------------------------------------
 
 
-class _Cupboard(dict[str, bytes]):
+class _Store(dict[str, bytes]):
     """A party's memory for the time of one bench."""
 
     def put(self, key: str, value: bytes) -> None:
@@ -110,7 +110,7 @@ def _documents(words: int, batch: int) -> BagOfWords:
 def _ours(name: str, words: int, batch: int) -> Step:
     """A party's answer through the stations and back, and the optimiser's step, on one machine."""
     model, documents, cohort = _model(batch), _documents(words, batch), Cohort(b"", 0, ("party",))
-    state, desk = _state(model, words), Desk(cohort, OperatingSystem(), _Cupboard())
+    state, context = _state(model, words), RoundContext(cohort, OperatingSystem(), _Store())
     stations, terms = list[tuple[Mechanism, Terms, Terms]](), model.query(state).terms
     for mechanism in STATIONS[name]:
         stations.append((mechanism, terms, mechanism.admit(terms, cohort)))
@@ -120,11 +120,11 @@ def _ours(name: str, words: int, batch: int) -> Step:
     def step() -> None:
         nonlocal state
         query = model.query(state)
-        tally = SumTally(query.terms, radius)
-        query.answer(documents, tally, {}, np.random.default_rng(0))
-        vector = tally.vector()
+        clipped_sum = ClippedRowSum(query.terms, radius)
+        query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+        vector = clipped_sum.vector()
         for mechanism, _, after in stations:
-            vector = mechanism.on_vector(vector, after, desk)
+            vector = mechanism.on_vector(vector, after, context)
         opened = np.multiply(vector, np.float32(terms.grid), dtype=np.float32) if terms.grid else vector
         state = model.advance(state, blocks_of(opened, terms), in_place=True)
 

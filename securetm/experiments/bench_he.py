@@ -36,7 +36,7 @@ _Message = tuple[bytes, list[bytes]]  # the peer's: a context and ciphertexts
 _SLOTS = 4096
 
 
-class _Cupboard(dict[str, bytes]):
+class _Store(dict[str, bytes]):
     """A role's memory for the time of one bench."""
 
     def put(self, key: str, value: bytes) -> None:
@@ -91,9 +91,9 @@ class _Ours:
         keys = {m: Ed25519PrivateKey.from_private_bytes(k).public_key().public_bytes_raw() for m, k in identities.items()}
         roster = Roster(bytes(32), bytes(32), members, keys)
         self.parties: dict[str, Seat] = {
-            m: self.code.party(m, roster, OperatingSystem(), _Cupboard(identity=identities[m])) for m in members
+            m: self.code.party(m, roster, OperatingSystem(), _Store(identity=identities[m])) for m in members
         }
-        self.middle = self.code.coordinator(roster, _Cupboard())
+        self.middle = self.code.coordinator(roster, _Store())
         self.number = 0
         self._carry({"coordinator": self.middle.prepare(TURNS), **{m: s.prepare(TURNS) for m, s in self.parties.items()}})
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Domain, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
@@ -32,7 +33,6 @@ from securetm.models.gibbs.draws import Assignments, Table
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.slots import Slots, less_noise
 from securetm.models.sentence.sentence_lda import SentenceLDA
-from securetm.tally import SumTally
 
 EPSILONS, THRESHOLD = (8.0, 9.0, 10.0, 11.0), 0.2
 KINDS = ("continuous", "discrete")
@@ -240,9 +240,9 @@ def _learned(model: Counting, documents: Any, rounds: int) -> State:
     whole = documents.perturbed is None or documents.perturbed.whole
     for _ in range(rounds):
         query = model.query(state)
-        tally = SumTally(query.terms if whole else replace(query.terms, domain=Domain.REAL, bits=64))
-        query.answer(documents, tally, memory, np.random.default_rng(0))
-        state = model.update(state, Answer(tally.blocks()))
+        clipped_sum = ClippedRowSum(query.terms if whole else replace(query.terms, domain=Domain.REAL, bits=64))
+        query.answer(documents, clipped_sum, memory, np.random.default_rng(0))
+        state = model.update(state, Answer(clipped_sum.blocks()))
     return state
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from securetm.aggregation import shamir
 from securetm.aggregation.mask_stream import apply_masks
-from securetm.contracts import Block, Cohort, Desk, Terms
+from securetm.contracts import Block, Cohort, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments import peers
 from securetm.mechanisms.quantising import FixedPoint
@@ -27,7 +27,7 @@ NEIGHBOURS = (10, 99)
 
 
 class Nowhere:
-    """A cupboard for a mechanism that has nothing to remember here."""
+    """A store for a mechanism that has nothing to remember here."""
 
     def get(self, key: str) -> bytes | None:
         """Nothing was put."""
@@ -74,14 +74,14 @@ def _theirs(python: Path, length: int, neighbours: int, repeats: int) -> dict[st
 def _masking(length: int, neighbours: int) -> Callable[[], object]:
     """What a party does between having a vector and sending it; the keys are agreed on beforehand, as theirs are."""
     members = tuple(f"party {n}" for n in range(neighbours + 1))
-    desk = Desk(Cohort(bytes(32), 0, members), OperatingSystem(), Nowhere())
+    context = RoundContext(Cohort(bytes(32), 0, members), OperatingSystem(), Nowhere())
     mechanism = FixedPoint(span=8.0, rounding="nearest")
-    terms = mechanism.admit(Terms((Block("values", (length,)),)), desk.cohort)
+    terms = mechanism.admit(Terms((Block("values", (length,)),)), context.cohort)
     vector = np.random.default_rng(0).normal(size=length).astype(np.float32)
-    masks = [(desk.entropy.bytes(32), n % 2 == 0) for n in range(neighbours + 1)]
+    masks = [(context.entropy.bytes(32), n % 2 == 0) for n in range(neighbours + 1)]
 
     def once() -> None:
-        apply_masks(mechanism.on_vector(vector, terms, desk).view(np.uint32), masks)
+        apply_masks(mechanism.on_vector(vector, terms, context).view(np.uint32), masks)
 
     return once
 

@@ -31,7 +31,7 @@ from securetm.federation.simulation import spent_by, train
 from securetm.models.quality import diversity, document_npmi, top_words
 from securetm.plans import plan_from_tables
 from securetm.profiles import cohort_of, read_profile
-from securetm.shelf import toml_on
+from securetm.resources import named_toml
 
 PARTIES, TOPICS, HIDDEN, WORDS = 5, 20, 16, 1_000
 RATE, ROUNDS, DELTA = 0.1, 200, 1e-5
@@ -136,7 +136,7 @@ def listed(words: Sequence[str], place: Path) -> Path:
 def profile_for(place: Path, form: str) -> Path:
     """A profile from the shelf, or the distributed one with nobody who may drop out or help the coordinator."""
     name = "dp-distributed" if form == ALL_THERE else form
-    path = toml_on("protocols", name, below="profiles", kind="profile")
+    path = named_toml("protocols", name, below="profiles", kind="profile")
     if form != ALL_THERE:
         return path
     lines = path.read_text("utf-8").split("\n")

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Cohort, Desk, State, Terms, TopicModel
+from securetm.clipped_sum import ClippedRowSum
+from securetm.contracts import Answer, Array, Cohort, RoundContext, State, Terms, TopicModel
 from securetm.entropy import OperatingSystem
 from securetm.federation.documents import Documents
 from securetm.federation.questions import TOP_WORDS
@@ -18,7 +19,6 @@ from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.models.quality import diversity, document_npmi, perplexity_with_interval, top_words
 from securetm.plans import Plan
-from securetm.tally import SumTally
 
 OnRound = Callable[[int, int], None]
 
@@ -30,11 +30,11 @@ def train_alone(plan: Plan, name: str, documents: Any, rounds: int, store: Party
     memory: dict[str, Array] = {}
     for number in range(rounds):
         query = model.query(model.for_party(state, name))  # with as many topics as it has in the federation
-        desk = Desk(Cohort(b"", number, ("alone",), seed=plan.seed), OperatingSystem(), store)
-        tally = SumTally(query.terms)
+        context = RoundContext(Cohort(b"", number, ("alone",), seed=plan.seed), OperatingSystem(), store)
+        clipped_sum = ClippedRowSum(query.terms)
         rng = np.random.default_rng([plan.seed, number])
-        query.answer(_batch(documents, query.terms, desk), tally, memory, rng)
-        state = model.update(state, Answer(tally.blocks()))
+        query.answer(_batch(documents, query.terms, context), clipped_sum, memory, rng)
+        state = model.update(state, Answer(clipped_sum.blocks()))
         on_round(number + 1, rounds)
     return state
 
@@ -77,5 +77,5 @@ def kept_figures(store: PartyStore, whose: str) -> dict[str, float]:
     return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
 
 
-def _batch(documents: Any, terms: Terms, desk: Desk) -> Any:
-    return ShuffledBatches().on_documents(documents, terms, desk)
+def _batch(documents: Any, terms: Terms, context: RoundContext) -> Any:
+    return ShuffledBatches().on_documents(documents, terms, context)

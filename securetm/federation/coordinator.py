@@ -12,7 +12,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Cohort, Desk, Entropy, Exchange, Needs, Parcel, Profile, Roster, State, Terms
+from securetm.contracts import (
+    Answer,
+    Array,
+    Cohort,
+    Entropy,
+    Exchange,
+    Needs,
+    Parcel,
+    Profile,
+    Roster,
+    RoundContext,
+    State,
+    Terms,
+)
 from securetm.errors import (
     ChangedFile,
     Diverged,
@@ -293,16 +306,16 @@ class Coordinator:
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._ledgers.gather() if self.questions.paid else {})
         opened, traffic = self._exchange(cohort, terms, requests)
-        desk = Desk(cohort, self.entropy, self.store)
-        answer = as_opened(opened, self.profile, terms, desk)
+        context = RoundContext(cohort, self.entropy, self.store)
+        answer = as_opened(opened, self.profile, terms, context)
         self._record(ask, answer, traffic, time.perf_counter() - begun)
-        self.watch.opened(self._serial, self._seen(opened, answer, terms, desk))
+        self.watch.opened(self._serial, self._seen(opened, answer, terms, context))
         return answer
 
-    def _seen(self, opened: Answer, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def _seen(self, opened: Answer, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """What it knows of a sum: whoever adds the noise has had the sum without it in its hands."""
         before = before_own_noise(self.profile)
-        return answer if before == self.profile else as_opened(opened, before, terms, desk)
+        return answer if before == self.profile else as_opened(opened, before, terms, context)
 
     def _cohort(self, question: str, terms: Terms) -> Cohort:
         number = self._number(question)

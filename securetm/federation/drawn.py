@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 
 from securetm.accounting.ledger import Ledger
-from securetm.contracts import Cupboard
+from securetm.contracts import Store
 from securetm.errors import DrawnUnpaid
 
 _PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them
@@ -18,9 +18,9 @@ _NAME = "drawn once: "  # in the drawer, beside what the party signed of other l
 
 @dataclass
 class DrawnOnce:
-    """A lasting cupboard (contracts.Desk) that takes only what was paid for, and gives only what this ledger paid for."""
+    """A lasting store (contracts.RoundContext) that takes only what was paid for, and gives only what this ledger paid for."""
 
-    drawer: Cupboard
+    drawer: Store
     ledger: Ledger
     paid: bool = False  # whether the answer under way was charged for noise that is drawn once
 

@@ -19,7 +19,6 @@ from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import (
     Array,
     Cohort,
-    Desk,
     Entropy,
     Exchange,
     Mechanism,
@@ -29,6 +28,7 @@ from securetm.contracts import (
     Profile,
     Query,
     Roster,
+    RoundContext,
     Seat,
     State,
     Terms,
@@ -71,7 +71,7 @@ from securetm.federation.round import (
     state_digest,
 )
 from securetm.federation.store import Drawer, PartyStore
-from securetm.federation.witness import Purse, quorum
+from securetm.federation.witness import BudgetGuard, quorum
 from securetm.federation.words import agreed
 from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
@@ -102,7 +102,7 @@ class Party:
     _memory: Memory = field(default_factory=dict)
     _lineage: bytes = b""  # names the questions that the memory came from
     _open_round: tuple[bytes, Exchange] | None = None
-    _awaited: tuple[wire.Ask, Terms, Desk] | None = None
+    _awaited: tuple[wire.Ask, Terms, RoundContext] | None = None
 
     def __post_init__(self) -> None:
         check_share(self.name, self.corpus, self.profile, self.members)
@@ -114,7 +114,7 @@ class Party:
         if self.profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, self.profile.name)
         self._limits = RequestLimits(self.plan, self.members, self.questions)
-        self._purse: Purse | None = None
+        self._guard: BudgetGuard | None = None
         self._drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
         opens = self.profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.plan, self.questions.model, self.store) if opens else None
@@ -137,7 +137,7 @@ class Party:
         try:
             session, body = wire.unpack_request(message, self._limits.of_bodies())
             parcels = self._act(session, body)
-            outcome: wire.Outcome = wire.Accepted(parcels, self._purse.announce() if self._purse else b"")
+            outcome: wire.Outcome = wire.Accepted(parcels, self._guard.announce() if self._guard else b"")
         except Refused as refusal:
             outcome = self._refused(refusal)
         except Exception as failure:  # noqa: BLE001 - before documents are touched, or of this party's own disk and memory
@@ -188,17 +188,17 @@ class Party:
         self._session, self._preparations = session, 0
         roster = Roster(session, self.profile.digest, self.members, self.keys)
         self._seat: Seat = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
-        self._purse = self._opened_purse(roster)
+        self._guard = self._opened_guard(roster)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = Documents(self.corpus)
         return ()
 
-    def _opened_purse(self, roster: Roster) -> Purse | None:
+    def _opened_guard(self, roster: Roster) -> BudgetGuard | None:
         """So many of the others must sign where the ledger stands that no history beside it can be signed as well."""
         if self.ledger is None or self.others is None or self.profile.budget is None:
             return None
         needed = quorum(len(self.members) - 1, self.profile.colluding)
-        return Purse(self.ledger, identity_of(self.name, roster, self.store), self.others, needed, self.profile.budget)
+        return BudgetGuard(self.ledger, identity_of(self.name, roster, self.store), self.others, needed, self.profile.budget)
 
     def _resume(self, serial: int) -> None:
         """Goes back to what was kept after that round; rounds after it will be asked again."""
@@ -239,10 +239,10 @@ class Party:
     def _witness(self, witness: wire.Witness) -> tuple[bytes, ...]:
         return self._guarded().countersign(witness.heads, witness.links)
 
-    def _guarded(self) -> Purse:
-        if self._purse is None:
+    def _guarded(self) -> BudgetGuard:
+        if self._guard is None:
             raise OutOfTurn(0, self._last)
-        return self._purse
+        return self._guard
 
     # ---- answering -------------------------------------------------------------------------------------------------
 
@@ -259,8 +259,8 @@ class Party:
             raise AskedTooOften(ask.question, ask.number)
         check_batch(terms, self.profile, cohort, len(self.members))
         self._limits.parcel = self.profile.aggregation.longest(len(self.members), 0, terms)[1]
-        if self._purse is not None:
-            self._purse.hear(ask.witnesses)
+        if self._guard is not None:
+            self._guard.hear(ask.witnesses)
         if terms.data_only:
             return self._answer_once(ask, query, cohort, terms)
         return self._answer_now(ask, query, cohort, terms)
@@ -285,15 +285,15 @@ class Party:
         if ask.serial <= self._last:
             raise OutOfTurn(ask.serial, self._last)
         documents = self.documents.for_question(ask.question)
-        desk = Desk(cohort, self.entropy, self.store, self._drawn)
+        context = RoundContext(cohort, self.entropy, self.store, self._drawn)
         asked = (ask.question, ask.number, digest(list(cohort.members)), self._meant(ask))
         if not terms.data_only:
             self.store.check_asked(*asked)  # before anything is paid for it, and what was not paid for binds nothing
-        self._pay(ask, query.terms, documents, desk)
+        self._pay(ask, query.terms, documents, context)
         if not terms.data_only:
             self.store.note_asked(*asked)
         rng = np.random.default_rng([self.plan.seed, ask.serial])
-        poured = self._poured(query, documents, terms, desk, rng)
+        poured = self._poured(query, documents, terms, context, rng)
         self._last = ask.serial
         if self._memory:  # a function of the documents and of the questions that it came from
             self._lineage = self._meant(ask)
@@ -303,19 +303,19 @@ class Party:
             vector = pack_vector(poured.vector, terms)
             self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, vector)
         parcels = self._begin(cohort.round_id, self._seat.round(cohort, terms, poured.vector))
-        self._awaited = (ask, terms, desk)
+        self._awaited = (ask, terms, context)
         with self.notes.noted():
             self._remember(ask, poured, sum(map(len, parcels)))
         return parcels
 
-    def _poured(self, query: Query, documents: Corpus, terms: Terms, desk: Desk, rng: np.random.Generator) -> Poured:
+    def _poured(self, query: Query, documents: Corpus, terms: Terms, context: RoundContext, rng: np.random.Generator) -> Poured:
         """What the documents give; nothing of them where that fails, in an answer that looks like any other."""
         memory = dict(self._memory)
         with self.notes.noted():
-            poured = pour(query, documents, self.profile, terms, desk, memory, rng)
+            poured = pour(query, documents, self.profile, terms, context, memory, rng)
             self._memory = memory
             return poured
-        return pour_nothing(query, self.profile, terms, desk)
+        return pour_nothing(query, self.profile, terms, context)
 
     def _meant(self, ask: wire.Ask) -> bytes:
         """All that an answer to this question depends on beside the documents, but for the coins of noise."""
@@ -330,27 +330,27 @@ class Party:
 
     def _check_first(self, ask: wire.Ask) -> None:
         """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
-        if self._purse and any(self._purse.was_asked(self.run, question) for question in (ask.question, TRAIN)):
+        if self._guard and any(self._guard.was_asked(self.run, question) for question in (ask.question, TRAIN)):
             raise OutOfTurn(ask.serial, self._last)
 
-    def _pay(self, ask: wire.Ask, terms: Terms, documents: Corpus, desk: Desk) -> None:
+    def _pay(self, ask: wire.Ask, terms: Terms, documents: Corpus, context: RoundContext) -> None:
         """Affords and records before anything is drawn: a crash after this counts as spent, whatever was drawn by then.
 
         Noise that is drawn once per corpus is charged once: what was kept of it, and paid for, is used again for nothing.
         """
-        if self._purse is None or self._drawn is None or self.profile.budget is None:
+        if self._guard is None or self._drawn is None or self.profile.budget is None:
             return
         kept: tuple[Mechanism, ...] = ()
         with self.notes.noted():  # where it cannot be told what was kept, all is paid for
-            kept = remembered_by(terms, self.profile, documents, desk)
-        spend = spend_of(terms, self.profile, desk.cohort, kept)
+            kept = remembered_by(terms, self.profile, documents, context)
+        spend = spend_of(terms, self.profile, context.cohort, kept)
         assert spend is not None or kept  # what was admitted under a budget is noised
         self._drawn.paid = False
         if spend is None:
             return
         check_rows(self.questions.model, self.profile.budget.unit)
         who = {"profile": self.profile.name, "digest": self.profile.digest.hex(), "unit": self.profile.budget.unit.value}
-        self._purse.charge(self.run, spend, {**who, "question": ask.question, "serial": ask.serial})
+        self._guard.charge(self.run, spend, {**who, "question": ask.question, "serial": ask.serial})
         self._drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in self.profile.mechanisms)
 
     def _begin(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
@@ -374,11 +374,11 @@ class Party:
             raise BadState("the parties learn by themselves, so no state may come with a question")
         return self.learner.about(ask.question)
 
-    def _learn(self, learner: Learner, ask: wire.Ask, terms: Terms, desk: Desk) -> None:
+    def _learn(self, learner: Learner, ask: wire.Ask, terms: Terms, context: RoundContext) -> None:
         """Run by a party where the parties open the sum: it updates its own copy of the model, and sends nothing."""
         self._awaited = None
         with self.notes.noted():
-            learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, desk))
+            learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, context))
         if ask.keep:
             self.store.keep_memory(ask.serial, learner.remember(self._memory), self._lineage)
 
@@ -397,7 +397,7 @@ class Party:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
         documents, loss = poured.documents, poured.loss
         self.notes.lost(ask.serial, ask.question, poured.lost)
-        if self._purse is not None:  # how many took part stays unknown, even here: the amplification rests on it
+        if self._guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
             documents, loss = 0, float("nan")
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)

@@ -14,7 +14,7 @@ import numpy as np
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.contracts import Cohort, Desk, Mechanism, Profile, Terms, Unit
+from securetm.contracts import Cohort, Mechanism, Profile, RoundContext, Terms, Unit
 from securetm.errors import BadSetting
 from securetm.federation.questions import JOINT, TRAIN, Questions
 from securetm.plans import Plan
@@ -32,26 +32,26 @@ def spend_of(terms: Terms, profile: Profile, cohort: Cohort, free: Collection[Me
     The `free` ones add noise that was drawn, kept and paid for before.
     """
     events: list[DpEvent] = []
-    slack = 0.0
+    failure_probability = 0.0
     for mechanism in profile.mechanisms:
         terms = mechanism.admit(terms, cohort)
         if mechanism in free:
             continue
         event = mechanism.event(terms, cohort)
         events += [] if event is None else [event]
-        slack += mechanism.slack(terms, cohort)
+        failure_probability += mechanism.failure_probability(terms, cohort)
     if not events:
         return None
-    return Spend(events[0] if len(events) == 1 else _together(events), slack)
+    return Spend(events[0] if len(events) == 1 else _together(events), failure_probability)
 
 
-def remembered_by(terms: Terms, profile: Profile, documents: Any, desk: Desk) -> tuple[Mechanism, ...]:
+def remembered_by(terms: Terms, profile: Profile, documents: Any, context: RoundContext) -> tuple[Mechanism, ...]:
     """Run by a party: which mechanisms drew their noise for these documents before, and kept it."""
     found: list[Mechanism] = []
     for mechanism in profile.mechanisms:
-        if mechanism.once and mechanism.remembers(documents, terms, desk):
+        if mechanism.once and mechanism.remembers(documents, terms, context):
             found.append(mechanism)
-        terms = mechanism.admit(terms, desk.cohort)
+        terms = mechanism.admit(terms, context.cohort)
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Memory, Query, State, Tally, Terms, TopicModel, Unit
+from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, TopicModel, Unit
 from securetm.errors import BadState, NotPaidFor, OtherUnit, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
@@ -137,9 +137,9 @@ class PerPerson:
         """The terms without the bounds on one document."""
         return replace(self.query.terms, unit=Unit.PERSON, l1=INF, l2=INF, linf=INF)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
-        """The tally puts each person's rows together."""
-        self.query.answer(documents, tally, memory, rng)
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
+        """The clipped sum puts each person's rows together."""
+        self.query.answer(documents, clipped_sum, memory, rng)
 
 
 def _check_shapes(state: State, template: Mapping[str, Array]) -> None:

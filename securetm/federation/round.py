@@ -13,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import (
     INF,
     Answer,
     Array,
     Cohort,
-    Desk,
     Mechanism,
     Memory,
     Needs,
     Profile,
     Query,
+    RoundContext,
     Rows,
     State,
     Terms,
     Unit,
 )
 from securetm.tables import digest
-from securetm.tally import SumTally, blocks_of
 
 
 @dataclass(frozen=True)
@@ -84,40 +84,46 @@ def digest_of_arrays(state: State) -> bytes:
 
 
 def pour(
-    query: Query, documents: Any, profile: Profile, terms: Terms, desk: Desk, memory: Memory, rng: np.random.Generator
+    query: Query,
+    documents: Any,
+    profile: Profile,
+    terms: Terms,
+    context: RoundContext,
+    memory: Memory,
+    rng: np.random.Generator,
 ) -> Poured:
     """Run by a party: its documents through every station of its profile. The coordinator learns only what is sent of it."""
-    before = _terms_before(query.terms, profile, desk.cohort)
+    before = _terms_before(query.terms, profile, context.cohort)
     rows = query.terms
     for mechanism, known in before:
-        documents = mechanism.on_documents(documents, known, desk)
+        documents = mechanism.on_documents(documents, known, context)
         rows = mechanism.poured(rows)
-    tally = _tally(rows, before, documents, desk)
+    clipped_sum = _clipped_sum(rows, before, documents, context)
     with np.errstate(all="ignore"):  # what overflows counts as nothing; a warning would be one more thing to tell apart
-        query.answer(documents, tally, memory, rng)
-        return _poured(tally, before, terms, desk, len(documents))
+        query.answer(documents, clipped_sum, memory, rng)
+        return _poured(clipped_sum, before, terms, context, len(documents))
 
 
-def pour_nothing(query: Query, profile: Profile, terms: Terms, desk: Desk) -> Poured:
+def pour_nothing(query: Query, profile: Profile, terms: Terms, context: RoundContext) -> Poured:
     """Run by a party: what no document gives, through the stations of a vector; its noise is that of any other answer."""
-    before = _terms_before(query.terms, profile, desk.cohort)
+    before = _terms_before(query.terms, profile, context.cohort)
     rows = query.terms
     for mechanism, _ in before:
         rows = mechanism.poured(rows)
-    return _poured(SumTally(rows), before, terms, desk, 0)
+    return _poured(ClippedRowSum(rows), before, terms, context, 0)
 
 
-def _poured(tally: SumTally, stations: Stations, terms: Terms, desk: Desk, documents: int) -> Poured:
-    vector = tally.vector()
+def _poured(clipped_sum: ClippedRowSum, stations: Stations, terms: Terms, context: RoundContext, documents: int) -> Poured:
+    vector = clipped_sum.vector()
     for mechanism, known in stations:
-        vector = mechanism.on_vector(vector, mechanism.admit(known, desk.cohort), desk)
-    return Poured(blocks_of(vector, terms), documents, tally.loss, tally.lost)
+        vector = mechanism.on_vector(vector, mechanism.admit(known, context.cohort), context)
+    return Poured(blocks_of(vector, terms), documents, clipped_sum.loss, clipped_sum.lost)
 
 
-def as_opened(answer: Answer, profile: Profile, terms: Terms, desk: Desk) -> Answer:
+def as_opened(answer: Answer, profile: Profile, terms: Terms, context: RoundContext) -> Answer:
     """Run by whoever opens the sum, coordinator or party: the answer back through the stations, the last one first."""
     for mechanism in reversed(profile.mechanisms):
-        answer = mechanism.on_answer(answer, terms, desk)
+        answer = mechanism.on_answer(answer, terms, context)
     return answer
 
 
@@ -132,16 +138,18 @@ def _terms_before(terms: Terms, profile: Profile, cohort: Cohort) -> Stations:
     return stations
 
 
-def _tally(terms: Terms, stations: Stations, documents: Any, desk: Desk) -> SumTally:
+def _clipped_sum(terms: Terms, stations: Stations, documents: Any, context: RoundContext) -> ClippedRowSum:
     """The counter that these documents are poured into, with the stations that stand at its door."""
     radius = min((mechanism.row_radius(known) for mechanism, known in stations), default=INF)
     persons = documents.persons if terms.unit is Unit.PERSON else None
-    return SumTally(terms, radius, lambda rows: _on_rows(rows, stations), lambda sums: _on_named(sums, stations, desk), persons)
+    return ClippedRowSum(
+        terms, radius, lambda rows: _on_rows(rows, stations), lambda sums: _on_named(sums, stations, context), persons
+    )
 
 
-def _on_named(sums: Array, stations: Stations, desk: Desk) -> Array:
+def _on_named(sums: Array, stations: Stations, context: RoundContext) -> Array:
     for mechanism, known in stations:
-        sums = mechanism.on_named(sums, known, desk)
+        sums = mechanism.on_named(sums, known, context)
     return sums
 
 

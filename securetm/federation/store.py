@@ -23,7 +23,7 @@ from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
-COMMON = "CREATE TABLE IF NOT EXISTS cupboard (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
+COMMON = "CREATE TABLE IF NOT EXISTS store (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
 _COORDINATOR = (
     COMMON
     + """
@@ -60,7 +60,7 @@ _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a val
 
 
 class Drawer:
-    """A role's SQLite file: its cupboard and its tables. Rows are collected and written together by `keep`.
+    """A role's SQLite file: its store and its tables. Rows are collected and written together by `keep`.
 
     What is written survives a killed process, and with `synced` a loss of power too, which costs milliseconds a write.
     """
@@ -81,7 +81,7 @@ class Drawer:
 
     def get(self, key: str) -> bytes | None:
         """What was put there."""
-        found = self.rows("SELECT value FROM cupboard WHERE key = ?", key)
+        found = self.rows("SELECT value FROM store WHERE key = ?", key)
         if found and found[0][0] == _BESIDE:
             check_private(self._beside(key))
             return self._beside(key).read_bytes()
@@ -92,13 +92,13 @@ class Drawer:
         large = len(value) > _LARGE
         if large:
             write_bytes(self._beside(key), value, synced=self._synced)
-        self.now("INSERT OR REPLACE INTO cupboard VALUES (?, ?)", key, _BESIDE if large else value)
+        self.now("INSERT OR REPLACE INTO store VALUES (?, ?)", key, _BESIDE if large else value)
         if not large:
             self._beside(key).unlink(missing_ok=True)
 
     def drop(self, key: str) -> None:
         """Nothing is there any more."""
-        self.now("DELETE FROM cupboard WHERE key = ?", key)
+        self.now("DELETE FROM store WHERE key = ?", key)
         self._beside(key).unlink(missing_ok=True)
 
     def rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""A party's purse: its ledger, and what the parties sign of each other's ledgers so that none can be put back unseen.
+"""A party's guard: its ledger, and what the parties sign of each other's ledgers so that none can be put back unseen.
 
 A party signs a head only if it follows from the one that it saw before: digests of the entries between them prove that. A
 ledger that it never saw is taken as it is. It decides no question's price. A head and its links say how many entries there are:
@@ -20,7 +20,7 @@ from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.ledger.ledger import MOST
 from securetm.accounting.spends import Spend
 from securetm.aggregation.identities import SIGNATURE, Identity
-from securetm.contracts import Budget, Cupboard
+from securetm.contracts import Budget, Store
 from securetm.errors import BudgetExhausted, LedgerForked, LedgerReplaced, Malformed, NotInCohort, NotWitnessed, OutOfBudget
 from securetm.federation.wire import LINK, MOST_LINKS
 
@@ -42,12 +42,12 @@ class Head:
 
 
 @dataclass
-class Purse:
+class BudgetGuard:
     """What one party spends from in one session. `others` remembers the other parties' ledgers across sessions."""
 
     ledger: Ledger
     identity: Identity
-    others: Cupboard
+    others: Store
     needed: int  # other parties that must have signed the present head before more is spent
     budget: Budget  # of this run; the ledger's own is the party's, for all runs
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
@@ -166,7 +166,7 @@ def quorum(others: int, colluding: int) -> int:
     return min((others + colluding) // 2 + 1, others)
 
 
-def remembered(others: Cupboard, name: str, owner: int = 0) -> Head | None:
+def remembered(others: Store, name: str, owner: int = 0) -> Head | None:
     """The furthest that a party has seen of that party's ledger, as it keeps it."""
     stored = others.get(f"ledger of {name}")
     if stored is None:

@@ -31,7 +31,7 @@ from securetm.leakage.evidence_hashes import (
 )
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 from securetm.tables import into
 
 if TYPE_CHECKING:  # their arithmetic takes longer to import than evidence takes to read
@@ -101,7 +101,7 @@ class Evidence:
 
 def evidence_folder() -> Path:
     """Where this copy of securetm keeps what its own audits found."""
-    return shelf("audits") / "evidence"
+    return data_folder("audits") / "evidence"
 
 
 # ---- keeping -------------------------------------------------------------------------------------------------------

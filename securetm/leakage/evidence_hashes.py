@@ -16,7 +16,7 @@ from pathlib import Path
 import securetm
 from securetm.leakage.plans import Trial
 from securetm.leakage.source_code import code_of
-from securetm.shelf import toml_on
+from securetm.resources import named_toml
 from securetm.tables import digest
 
 PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDGING, TRIAL = (
@@ -104,7 +104,7 @@ def _parts(profile: str) -> dict[str, str]:
     from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)
-    whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "tally")
+    whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "clipped_sum")
     mechanisms = [*sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms}), _WAY]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
@@ -116,7 +116,7 @@ def _parts(profile: str) -> dict[str, str]:
 
 
 def _file(folder: str, name: str, below: str = "") -> str:
-    return _hashed([toml_on(folder, name, below=below, kind=folder).read_bytes()])
+    return _hashed([named_toml(folder, name, below=below, kind=folder).read_bytes()])
 
 
 def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:

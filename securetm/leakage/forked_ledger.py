@@ -17,7 +17,7 @@ from securetm.aggregation.identities import identity_of
 from securetm.contracts import Roster
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import COMMON, Drawer, PartyStore
-from securetm.federation.witness import Purse
+from securetm.federation.witness import BudgetGuard
 from securetm.private_files import private_file, private_folder
 
 _ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # the cheapest way to make it longer
@@ -51,8 +51,8 @@ class ForkedLedger:
         with Ledger.open(self._copy, self.owner, budget) as ledger:
             while ledger.head[0] <= seen:
                 ledger.record("elsewhere", _ELSEWHERE, {"profile": self.folder.plan.profile})
-            purse = Purse(ledger, identity_of(self.owner, roster, store), others, 0, budget)
-            signed, links = purse.announce(), b"".join(ledger.links(seen))
+            guard = BudgetGuard(ledger, identity_of(self.owner, roster, store), others, 0, budget)
+            signed, links = guard.announce(), b"".join(ledger.links(seen))
         store.close()
         others.close()
         return signed, links

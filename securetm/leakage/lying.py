@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from securetm.contracts import Array, Desk, Mechanism, Terms
+from securetm.contracts import Array, Mechanism, RoundContext, Terms
 from securetm.errors import BrokenAttack
 from securetm.federation.folder import RunFolder
 from securetm.federation.parties import InProcess
@@ -52,9 +52,9 @@ class _Lie(Mechanism):
 
     lie: Callable[[Array, Terms], Array]
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Something else of the same form, in a type that travels."""
-        del desk
+        del context
         return self.lie(vector, terms).astype(vector.dtype)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
 from securetm.leakage.attacks import attack_names
-from securetm.shelf import titles, toml_on
+from securetm.resources import named_toml, toml_names
 from securetm.tables import into, read_toml, require
 from securetm.threats import read_threat_model
 
@@ -74,12 +74,12 @@ class _Text:
 
 def audit_plan_names() -> tuple[str, ...]:
     """The audit plans on the shelf."""
-    return titles("audits", "plans")
+    return toml_names("audits", "plans")
 
 
 def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
     """The audit plan of that name, or in that file, with everything in it checked; `threats` where they are read already."""
-    path = toml_on("audits", str(name), below="plans", kind="audit plan")
+    path = named_toml("audits", str(name), below="plans", kind="audit plan")
     return audit_plan_from(read_toml(path), path, threats)
 
 
@@ -92,8 +92,8 @@ def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str
     known = threats or cache(read_threat_model)  # each once, many trials name the same
     trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", known) for n, part in enumerate(text.trial, start=1))
     for profile in (*text.refusals, *text.moves):
-        if profile not in titles("protocols", "profiles"):
-            raise NotFound("profile", profile, titles("protocols", "profiles"))
+        if profile not in toml_names("protocols", "profiles"):
+            raise NotFound("profile", profile, toml_names("protocols", "profiles"))
     return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves)
 
 
@@ -128,7 +128,7 @@ def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
 
 
 def _check_profiles(trial: Trial, where: str) -> None:
-    known = titles("protocols", "profiles")
+    known = toml_names("protocols", "profiles")
     for profile in (*trial.profiles, trial.expect_fail):
         if profile not in known:
             raise NotFound("profile", profile, known)

@@ -14,13 +14,13 @@ import numpy as np
 
 from securetm.aggregation.masked_messages import HEADER_SIZE
 from securetm.aggregation.vectors import unpack_vector, wire_type
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, State, Terms
 from securetm.errors import ClosedCiphertext, UnreadableMessage
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
 from securetm.leakage.views import Message, View
 from securetm.profiles import admitted, cohort_of
-from securetm.tally import blocks_of
 
 REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"
 BY_PARTIES = (ANSWER, SEALED)

@@ -164,7 +164,7 @@ class MovingCoordinator(Coordinator):
         """The last question a second time, of fewer parties: whom it leaves out is what two exact sums would show."""
         if self.masked:
             self._numbers[TRAIN] -= 1
-            self.store.now("DELETE FROM cupboard WHERE key LIKE 'survivors %'")  # an honest one keeps to the list it named
+            self.store.now("DELETE FROM store WHERE key LIKE 'survivors %'")  # an honest one keeps to the list it named
             self._post.silent = self.members[-1]
             self._asked("the same question once more, over the others alone as if one party had dropped out", state)
         self._numbers[TRAIN] -= 1

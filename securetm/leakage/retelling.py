@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from securetm.contracts import Array, Desk, State
+from securetm.contracts import Array, RoundContext, State
 from securetm.entropy import OperatingSystem
 from securetm.federation.documents import Documents
 from securetm.federation.drawn import DrawnOnce
@@ -61,7 +61,7 @@ def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
     lasting = DrawnOnce(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
     terms = query.terms
     for mechanism in party.profile.mechanisms:
-        documents = mechanism.on_documents(documents, terms, Desk(cohort, OperatingSystem(), party.store, lasting))
+        documents = mechanism.on_documents(documents, terms, RoundContext(cohort, OperatingSystem(), party.store, lasting))
         terms = mechanism.admit(terms, cohort)
     return documents
 

@@ -76,7 +76,7 @@ def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:
 def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
     """Keys, prekeys and whatever else this party keeps for the rounds, out of its own store."""
     store = PartyStore(folder.party(name))
-    found = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM cupboard ORDER BY key")}
+    found = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM store ORDER BY key")}
     store.close()
     return found
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Answer, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
+from securetm.contracts import INF, Answer, Claim, Cohort, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.errors import NoiseNeedsSum
 from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
@@ -56,21 +56,21 @@ class CentralNoise(Mechanism):
 
         return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
         """How far the drawn noise may be from the ideal one, over all coordinates."""
-        return terms.size * self._noise(terms).slack if _adds(terms) else 0.0
+        return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
 
     def total_deviation(self, terms: Terms) -> float:
         """The standard deviation of the noise in the opened total, in the units of the vector that parties send."""
         return self._noise(terms).deviation if _adds(terms) else 0.0
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by whoever opens the total, on whole numbers."""
         if not _adds(terms) or answer.total is None:
             return answer
         noise = self._noise(terms)
         opened = {name: np.asarray(block) for name, block in answer.total.items()}
-        found = replace(answer, total={n: b + noise.draw(desk.entropy, b.size).reshape(b.shape) for n, b in opened.items()})
+        found = replace(answer, total={n: b + noise.draw(context.entropy, b.size).reshape(b.shape) for n, b in opened.items()})
         return with_noise(found, noise.deviation)
 
     def _noise(self, terms: Terms) -> Sampler:

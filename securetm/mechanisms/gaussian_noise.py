@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Mechanism, Noised, RoundContext, Terms
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_alone, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
@@ -44,19 +44,19 @@ class GaussianNoise(Mechanism):
 
         return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
         """How far the drawn noise may be from the ideal one, over all coordinates."""
-        return terms.size * self._noise(terms).slack if _adds(terms) else 0.0
+        return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party, on whole numbers. Cutting the sum to its reach afterwards only takes from what it shows."""
-        return noised(vector, self._noise(terms), terms, desk.entropy) if _adds(terms) else vector
+        return noised(vector, self._noise(terms), terms, context.entropy) if _adds(terms) else vector
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by whoever opens the total: every party's noise is in it."""
         if not _adds(terms):
             return answer
-        return with_noise(answer, self._noise(terms).deviation, adding(answer, desk.cohort))
+        return with_noise(answer, self._noise(terms).deviation, adding(answer, context.cohort))
 
     def _noise(self, terms: Terms) -> Sampler:
         return rounded_gaussian(self.noise_multiplier * terms.l2)

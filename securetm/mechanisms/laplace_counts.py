@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Cohort, Cupboard, Desk, Domain, Mechanism, Noised, Terms, Unit
+from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, Noised, RoundContext, Store, Terms, Unit
 from securetm.errors import (
     BadSetting,
     NoisedTwice,
@@ -112,7 +112,7 @@ class LaplaceCounts(Mechanism):
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """The worst answer of that pure epsilon, which tells one bit: discrete Laplace noise on a count that moves by one.
 
-        It has no slack: what is really drawn keeps to epsilon, as `SlotNoise` says why. So a document of n words is n epsilon.
+        The failure probability is 0, as `SlotNoise` explains. A document of n words is n epsilon.
         """
         if not _noised_here(terms):
             return None
@@ -120,21 +120,21 @@ class LaplaceCounts(Mechanism):
 
         return DiscreteLaplaceDpEvent(float(self.epsilon), 1)
 
-    def remembers(self, documents: Any, terms: Terms, desk: Desk) -> bool:
+    def remembers(self, documents: Any, terms: Terms, context: RoundContext) -> bool:
         """Run by a party: whether the secret for exactly these documents was drawn before."""
-        return _concerns(terms) and _shelf(desk).get(self._key(documents)) is not None
+        return _concerns(terms) and _lasting_store(context).get(self._key(documents)) is not None
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         """Run by a party: documents in which no word is known any more. Their secret is on disk before it is used."""
         if not _concerns(terms):
             return documents
         if self.raw:
             raise RawCounts()
         key = self._key(documents)
-        secret = _shelf(desk).get(key)
+        secret = _lasting_store(context).get(key)
         if secret is None:
-            secret = desk.entropy.bytes(SECRET)
-            _shelf(desk).put(key, secret)
+            secret = context.entropy.bytes(SECRET)
+            _lasting_store(context).put(key, secret)
         return self._drawn(documents, key, secret)
 
     def _drawn(self, documents: Any, key: str, secret: bytes) -> PerturbedDocuments:
@@ -187,6 +187,6 @@ def _noised_here(terms: Terms) -> bool:
     return terms.noised is Noised.WHOLE and terms.unit is Unit.WORD
 
 
-def _shelf(desk: Desk) -> Cupboard:
+def _lasting_store(context: RoundContext) -> Store:
     """Where the secret lies: beside the ledger, so that a later run draws no other noise for the same words."""
-    return desk.cupboard if desk.lasting is None else desk.lasting
+    return context.store if context.lasting is None else context.lasting

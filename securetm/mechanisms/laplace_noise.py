@@ -1,4 +1,4 @@
-"""Whole discrete Laplace noise at every party, for counts with an l1 bound: but for slack, its delta is 0. It bounds no row.
+"""Discrete Laplace noise at every party for counts with an l1 bound. Its delta is its failure probability. It bounds no row.
 
 One coordinate that carries the whole l1 bound is the worst case: noise that hides a shift of a + b in one coordinate hides
 shifts of a and b in two at least as well. With r = exp(-1/scale), the privacy loss of a shift by k is k - 2 min(Y, k) steps,
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import expm1, log1p
 from typing import TYPE_CHECKING
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Mechanism, Noised, RoundContext, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_alone, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_laplace
@@ -59,22 +59,22 @@ class DiscreteLaplaceNoise(Mechanism):
             return DiscreteLaplaceDpEvent(1 / scale, steps)
         return DiscreteLaplaceDpEvent(log1p(terms.sampling * expm1(steps / scale)), 1)
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
         """How far the drawn noise may be from the ideal one, over all coordinates."""
-        return terms.size * self._noise(terms).slack if _adds(terms) else 0.0
+        return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party, on whole numbers."""
         if not _adds(terms):
             return vector
-        noised: Array = vector + self._noise(terms).draw(desk.entropy, len(vector))
+        noised: Array = vector + self._noise(terms).draw(context.entropy, len(vector))
         return noised
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by whoever opens the total: every party's noise is in it."""
         if not _adds(terms):
             return answer
-        return with_noise(answer, self._noise(terms).deviation, adding(answer, desk.cohort))
+        return with_noise(answer, self._noise(terms).deviation, adding(answer, context.cohort))
 
     def _noise(self, terms: Terms) -> Sampler:
         return discrete_laplace(terms.l1 / self.epsilon)

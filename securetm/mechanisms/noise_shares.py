@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
-from securetm.contracts import Answer, Array, Claim, Cohort, Desk, Mechanism, Needs, Noised, Terms
+from securetm.contracts import Answer, Array, Claim, Cohort, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.errors import BadSetting, NoiseNeedsSum, TooFewShares
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_against, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
@@ -61,28 +61,28 @@ class NoiseShares(Mechanism):
         """One answer with the sum of the honest shares in it."""
         if terms.noised is not Noised.SHARE:
             return None
-        from securetm.spending import SymmetricZCDpEvent
+        from securetm.zcdp_event import SymmetricZCDpEvent
 
         rho, xi = self._divergence(terms, cohort)
         return sampled(SymmetricZCDpEvent(rho, xi), terms)  # type: ignore[call-arg]  # its base has no types
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """How far the drawn shares may be from the ideal ones, or be cut, over all coordinates."""
         if terms.noised is not Noised.SHARE:
             return 0.0
-        return terms.size * (honest_shares(cohort) * self._share(terms, cohort).slack + len(cohort.members) * CUT)
+        return terms.size * (honest_shares(cohort) * self._share(terms, cohort).failure_probability + len(cohort.members) * CUT)
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party, on whole numbers; nothing may round or clamp the sum after it."""
         if terms.noised is not Noised.SHARE:
             return vector
-        return noised(vector, self._share(terms, desk.cohort), terms, desk.entropy)
+        return noised(vector, self._share(terms, context.cohort), terms, context.entropy)
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by whoever opens the total: every party's noise is in it."""
         if terms.noised is not Noised.SHARE:
             return answer
-        return with_noise(answer, self._share(terms, desk.cohort).deviation, adding(answer, desk.cohort))
+        return with_noise(answer, self._share(terms, context.cohort).deviation, adding(answer, context.cohort))
 
     def _check_share(self, terms: Terms, cohort: Cohort) -> None:
         """Sums of discrete Gaussians have a proved bound for shares of a deviation of one half or more; far below it fails."""

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from securetm.mechanisms.samplers import Sampler
 
 PRIVATE = "the total is differentially private"
-CUT = 2.0**-100  # chance that one coordinate's noise exceeds its reach; it is then cut, and that chance is part of the slack
+CUT = (
+    2.0**-100
+)  # chance that one coordinate's noise exceeds its reach; it is then cut, and that chance is part of the failure probability
 
 
 def check_positive(mechanism: object, name: str, value: float) -> None:

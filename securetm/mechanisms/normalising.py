@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.contracts import Array, Cohort, Desk, Domain, Mechanism, Needs, Terms
+from securetm.contracts import Array, Cohort, Domain, Mechanism, Needs, RoundContext, Terms
 
 TOPICS = "topics"  # the block it is for: one row per topic, weights of the words, then the party's amount of data
 
@@ -23,7 +23,7 @@ class TopicWise(Mechanism):
         """Shares are real numbers."""
         return replace(terms, domain=Domain.REAL) if _concerns(terms) else terms
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:  # noqa: ARG002
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
         """Run by a party, on one row per topic. The last number of a row is the party's amount of data, which stays."""
         if not _concerns(terms):
             return vector

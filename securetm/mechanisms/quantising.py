@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Noised, Terms, Unit
+from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
 from securetm.errors import BadSetting, NoiseBeforeRounding, RangeTooSmall
 
 ROUNDINGS = ("nearest", "stochastic")
-CLAMPED = "clamped"  # in the party's own cupboard: how many values it clamped so far,
+CLAMPED = "clamped"  # in the party's own store: how many values it clamped so far,
 NO_NUMBERS = "no numbers"  # and how many were no finite numbers
 
 
@@ -39,12 +39,12 @@ class Clamped(Mechanism):
         """The span for terms of that width."""
         return self.wide_span if terms.bits == 64 else self.span
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
-        """Run by a party; how much was clamped stays in its own cupboard."""
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        """Run by a party; how much was clamped stays in its own store."""
         numbers = np.isfinite(vector)
-        note(NO_NUMBERS, int((~numbers).sum()), desk)
+        note(NO_NUMBERS, int((~numbers).sum()), context)
         vector = np.where(numbers, vector, vector.dtype.type(0))
-        note(CLAMPED, int((np.abs(vector) > terms.reach).sum()), desk)
+        note(CLAMPED, int((np.abs(vector) > terms.reach).sum()), context)
         return np.clip(vector, -terms.reach, terms.reach)
 
 
@@ -103,18 +103,18 @@ class FixedPoint(Clamped):
         reach = min(float(most), terms.reach / grid)
         return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=reach, **bounds)
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party. Stochastic rounding draws its coins from the party's own entropy."""
         if terms.grid == 0:
-            return super().on_vector(vector, terms, desk).astype(np.int64)
+            return super().on_vector(vector, terms, context).astype(np.int64)
         whole = np.empty(len(vector), dtype=np.int32 if terms.bits == 32 else np.int64)
-        coins = desk.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
+        coins = context.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
         clamped, broken = _to_grid(vector, 1.0 / terms.grid, terms.reach, np.frombuffer(coins, dtype="<u4"), whole)
-        note(NO_NUMBERS, broken, desk)
-        note(CLAMPED, clamped, desk)
+        note(NO_NUMBERS, broken, context)
+        note(CLAMPED, clamped, context)
         return whole
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:  # noqa: ARG002
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:  # noqa: ARG002
         """Back to real numbers, for whoever opened the sum."""
         if terms.grid == 0 or answer.total is None:
             return answer
@@ -137,8 +137,8 @@ def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array
     return clamped, broken
 
 
-def note(what: str, count: int, desk: Desk) -> None:
-    """Run by a party: how many such values it ever had, in its own cupboard and nowhere else."""
+def note(what: str, count: int, context: RoundContext) -> None:
+    """Run by a party: how many such values it ever had, in its own store and nowhere else."""
     if count:
-        before = int.from_bytes(desk.cupboard.get(what) or b"")
-        desk.cupboard.put(what, (before + count).to_bytes(8))
+        before = int.from_bytes(context.store.get(what) or b"")
+        context.store.put(what, (before + count).to_bytes(8))

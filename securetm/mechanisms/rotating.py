@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from securetm.contracts import INF, Answer, Array, Cohort, Desk, Domain, Mechanism, Needs, Noised, Terms
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.errors import BadSetting, NoiseBeforeRounding
-from securetm.tally import blocks_of
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,21 @@ class Rotation(Mechanism):
         reach = INF if terms.reach == INF else terms.reach * terms.size**0.5
         return replace(terms, linf=terms.l2, l1=terms.l2 * terms.size**0.5, reach=reach)
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party, on its sum: turning a sum is summing turned rows."""
         if not _turns(terms):
             return vector
-        turned = np.asarray(vector, dtype=np.float64) * _signs(desk.cohort.round_id, len(vector))
+        turned = np.asarray(vector, dtype=np.float64) * _signs(context.cohort.round_id, len(vector))
         _transform(turned)
         return turned
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by whoever opened the sum: the same transform turns back, and then the signs."""
         if answer.total is None or not (_turns(terms) or terms.grid > 0):  # whole numbers of real origin were turned
             return answer
         flat: Any = np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in answer.total.values()])
         _transform(flat)
-        flat *= _signs(desk.cohort.round_id, len(flat))
+        flat *= _signs(context.cohort.round_id, len(flat))
         return replace(answer, total=blocks_of(flat, replace(terms, ragged=False)))
 
 

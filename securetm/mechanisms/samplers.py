@@ -1,7 +1,7 @@
 """Noise on whole numbers drawn as its law says, from the operating system's randomness alone. It spends no privacy by itself.
 
-What is drawn differs from the law by no more than `slack` in total variation, which belongs in delta. Drawing takes longer for
-some values than for others: whoever can time single draws is outside every claim.
+What is drawn differs from the law by no more than `failure_probability` in total variation, which is part of delta.
+Drawing takes longer for some values than for others: whoever can time single draws is outside every claim.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Sampler(Protocol):
         """The ideal law's standard deviation."""
 
     @property
-    def slack(self) -> float:
+    def failure_probability(self) -> float:
         """Total variation between one draw and the ideal law, at most."""
 
     def draw(self, entropy: Entropy, n: int) -> Array:
@@ -114,7 +114,7 @@ class FromTable:
     deviation: float
 
     @property
-    def slack(self) -> float:
+    def failure_probability(self) -> float:
         """What the table leaves out, and each bound's rounding."""
         return BEYOND + self.table.outcomes * 2.0**-127
 
@@ -165,7 +165,7 @@ class FromStaircase:
     deviation: float
 
     @property
-    def slack(self) -> float:
+    def failure_probability(self) -> float:
         """What lies beyond the last block, 2^-121, and again as much for heights, of which 166 bits and more are compared."""
         return BEYOND
 
@@ -245,9 +245,9 @@ class Difference:
     deviation: float
 
     @property
-    def slack(self) -> float:
+    def failure_probability(self) -> float:
         """Both draws'."""
-        return 2 * self.poisson.slack
+        return 2 * self.poisson.failure_probability
 
     def draw(self, entropy: Entropy, n: int) -> Array:
         """n independent values."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Array, Cohort, Desk, Entropy, Mechanism, Terms, Unit
+from securetm.contracts import Array, Cohort, Entropy, Mechanism, RoundContext, Terms, Unit
 from securetm.entropy import words
 from securetm.errors import BadSetting, NoPersons
 
@@ -40,16 +40,16 @@ class PoissonSample(Mechanism):
             return terms
         return replace(terms, batch=0, sampling=terms.sampling * self.rate if terms.unit in AMPLIFIED else terms.sampling)
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         """Run by a party: the documents that its coins chose, perhaps none. Nobody learns which, or how many."""
         if terms.batch == 0:
             return documents
         if terms.unit is not Unit.PERSON:
-            return documents.select(np.flatnonzero(self._chosen(len(documents), desk.entropy)))
+            return documents.select(np.flatnonzero(self._chosen(len(documents), context.entropy)))
         if documents.persons is None:
             raise NoPersons()
         people, whose = np.unique(documents.persons, return_inverse=True)
-        return documents.select(np.flatnonzero(self._chosen(len(people), desk.entropy)[whose]))
+        return documents.select(np.flatnonzero(self._chosen(len(people), context.entropy)[whose]))
 
     def _chosen(self, n: int, entropy: Entropy) -> Array:
         below = int(Fraction(self.rate) * 2**64)
@@ -61,11 +61,11 @@ class PoissonSample(Mechanism):
 class ShuffledBatches(Mechanism):
     """The documents in epochs, in an order drawn anew for each; a batch may reach from one epoch into the next."""
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         """The party's batch for this round, or all its documents if the question asks for no batch."""
         if terms.batch == 0 or len(documents) == 0:
             return documents
-        rows = batch_rows(len(documents), terms.batch, desk.cohort.number, desk.cohort.seed)
+        rows = batch_rows(len(documents), terms.batch, context.cohort.number, context.cohort.seed)
         return documents.select(rows)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Cohort, Desk, Domain, Mechanism, Noised, Rows, Terms, Unit
+from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, Noised, RoundContext, Rows, Terms, Unit
 from securetm.errors import BadSetting, NoiseNeedsIntegers
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.noising import check_positive, claims_alone, sampled
@@ -34,7 +34,7 @@ class WordSelection(Mechanism):
     compares a party's documents with and without one of them. Words that both know are counted by the Gaussian mechanism,
     whose bound is sqrt(`words_per_document`). The others stand in that document alone, so each has a true count of 1, and
     there are at most `words_per_document`: the threshold lets one of them through with a chance of at most `miss`. The pair is
-    thus no worse than a Gaussian answer together with an event that goes wrong with that chance, which `slack` states.
+    thus no worse than a Gaussian answer together with a failure of that chance, `failure_probability`.
     """
 
     words_per_document: int
@@ -82,22 +82,22 @@ class WordSelection(Mechanism):
 
         return sampled(GaussianDpEvent(self.noise_multiplier), terms) if self._selected(terms) else None
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
         """A word of one document alone let through, and how far its words' noise may be from the ideal one.
 
         The noise of all other words is the same with and without the document, so what it lacks tells nothing.
         """
-        return self.miss + self.words_per_document * self._noise.slack if self._selected(terms) else 0.0
+        return self.miss + self.words_per_document * self._noise.failure_probability if self._selected(terms) else 0.0
 
     def on_rows(self, rows: Rows, terms: Terms) -> Rows:
         """Run by a party: each owner's row with at most so many words, once each."""
         return at_most(rows, self.words_per_document, 1) if terms.names_words else rows
 
-    def on_named(self, sums: Array, terms: Terms, desk: Desk) -> Array:
+    def on_named(self, sums: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party: noised counts of the words that may be named, 0 for the others, and for words it has not."""
         if not terms.names_words:
             return sums
-        noised = np.asarray(sums, dtype=np.int64) + self._noise.draw(desk.entropy, len(sums))
+        noised = np.asarray(sums, dtype=np.int64) + self._noise.draw(context.entropy, len(sums))
         named: Array = np.where((np.asarray(sums) > 0) & (noised > self.threshold), noised, 0)
         return named
 

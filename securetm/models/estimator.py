@@ -1,6 +1,6 @@
 """The scikit-learn face of every topic model: fit, transform, top words, save and load, on one machine.
 
-It is no second way to learn: `fit` asks the model's own query and pours its answer through the same tally as a federation.
+`fit` asks the query of the model and adds its rows to the same clipped sum as a federation.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, Perturbed, State
 from securetm.errors import BadSetting, NoKnownWords, NoMatrix, NotFitted, OtherVocabulary
 from securetm.models.stored_model import read_model, write_model
-from securetm.tally import SumTally
 
 if TYPE_CHECKING:
     from securetm.contracts import TopicModel
@@ -181,10 +181,10 @@ class Estimator:
         loss = 0.0
         for rows in _batches(len(train), self._model.query(state).terms.batch, rng):
             query = self._model.query(state)
-            tally = SumTally(query.terms)
-            query.answer(train if rows is None else train.select(rows), tally, memory, rng)
-            state = self.advance(state, tally.blocks(), in_place=True)
-            loss += tally.loss * (len(train) if rows is None else len(rows))
+            clipped_sum = ClippedRowSum(query.terms)
+            query.answer(train if rows is None else train.select(rows), clipped_sum, memory, rng)
+            state = self.advance(state, clipped_sum.blocks(), in_place=True)
+            loss += clipped_sum.loss * (len(train) if rows is None else len(rows))
         return state, loss / max(len(train), 1)
 
 

@@ -15,7 +15,7 @@ from numba import njit
 from scipy import sparse
 from scipy.special import digamma
 
-from securetm.contracts import Array, Block, Losses, Rows, Tally
+from securetm.contracts import Array, Block, ClippedSum, Losses, Rows
 from securetm.models.document_noise import starts_of, uniform
 
 LEAST, MOST = 1e-5, 1e2  # of any prior that is learned
@@ -95,19 +95,19 @@ def _seat(topics: Array, draw_ends: Array, noise: Array, alpha: Array) -> tuple[
 
 @dataclass(frozen=True)
 class Beside:
-    """A tally that finds every row of counts beside the same document's tables."""
+    """A clipped sum that finds every row of counts beside the same document's tables."""
 
-    tally: Tally
+    clipped_sum: ClippedSum
     tables: Any
 
     def add(self, rows: Rows, owners: Array) -> None:
         """Pours in both as one row: whoever bounds it bounds them together."""
-        self.tally.add(sparse.hstack([sparse.csr_array(rows), self.tables[owners]], format="csr"), owners)
+        self.clipped_sum.add(sparse.hstack([sparse.csr_array(rows), self.tables[owners]], format="csr"), owners)
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
         """Passed on: counts have none."""
-        self.tally.add_losses(losses, owners, beside)
+        self.clipped_sum.add_losses(losses, owners, beside)
 
     def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:
         """Passed on."""
-        return self.tally.named(rows, owners, numbers)
+        return self.clipped_sum.named(rows, owners, numbers)

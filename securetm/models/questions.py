@@ -17,13 +17,13 @@ from securetm.contracts import (
     Answer,
     Array,
     Block,
+    ClippedSum,
     Documents,
     Domain,
     Memory,
     Needs,
     Rows,
     State,
-    Tally,
     Terms,
     TopicModel,
     Unit,
@@ -35,9 +35,9 @@ MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
 
 
-def pour(rows: Rows, documents: Documents, tally: Tally) -> None:
-    """The party gives one row per document; where persons are protected, the tally puts each person's rows together."""
-    tally.add(rows, np.arange(len(documents)))
+def pour(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
+    """The party gives one row per document; where persons are protected, the clipped sum puts each person's rows together."""
+    clipped_sum.add(rows, np.arange(len(documents)))
 
 
 def present(counts: Any) -> Any:
@@ -63,10 +63,10 @@ class DocumentFrequencies:
         layout = (Block("documents", (1,)), Block("frequencies", (self.vocabulary_size,)))
         return _presence_terms(layout, self.unit, data_only=True)
 
-    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours one row per document."""
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, tally)
+        pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ class WordList:
             unit=Unit.PARTY,
         )
 
-    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours its own words."""
         held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
         words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and sendable(w)]
         chosen = sorted(_fitting([w for _, w in sorted(words)], self.max_bytes))
-        tally.add(np.frombuffer("\n".join(chosen).encode(), dtype=np.int8), np.zeros(1, dtype=np.int64))
+        clipped_sum.add(np.frombuffer("\n".join(chosen).encode(), dtype=np.int8), np.zeros(1, dtype=np.int64))
 
 
 def merge_words(answer: Answer) -> tuple[str, ...]:
@@ -175,13 +175,13 @@ class CooccurrenceCounts:
         layout = (Block("documents", (1,)), Block("words", (len(words),)), Block("pairs", (len(pairs),)))
         return _presence_terms(layout, self.unit, data_only=False)
 
-    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours one sparse row per document."""
         words, pairs = _words_and_pairs(self.top)
         holds = present(sparse.csr_array(documents.counts)[:, words])
         both = holds[:, np.searchsorted(words, pairs[:, 0])] * holds[:, np.searchsorted(words, pairs[:, 1])]
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        pour(sparse.hstack([one, holds, both], format="csr"), documents, tally)
+        pour(sparse.hstack([one, holds, both], format="csr"), documents, clipped_sum)
 
 
 def npmi_from_answer(top: Array, answer: Answer) -> Array:
@@ -211,12 +211,12 @@ class HeldOut:
         layout = (Block("log_likelihood", (1,)), Block("tokens", (1,)), Block("documents", (1,)))
         return Terms(layout, bits=64, unit=self.unit)
 
-    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours (log-likelihood of the unseen words, how many they are, 1) per document."""
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)
         tokens = np.asarray(unseen.counts.sum(axis=1), dtype=np.float64).ravel()
-        pour(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, tally)
+        pour(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, clipped_sum)
 
 
 def perplexity_from_answer(answer: Answer) -> float:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from securetm.clipped_sum import clipped, joined
 from securetm.contracts import Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
 from securetm.errors import RowsDepend
 from securetm.models.made_up import MadeUp, made_up
-from securetm.tally import clipped, joined
 
 _ROUNDS = 2  # in the second one, what a model remembers of its documents has a say
 _SIZES = (1, 2, 4, 7, 12)  # libraries sum otherwise for some numbers of rows, most often for few
@@ -99,7 +99,7 @@ def _rows(query: Query, documents: MadeUp, owners: Array, names: Array) -> dict[
 
 
 class _Kept:
-    """A counter (contracts.Tally) that keeps each owner's clipped row instead of their sum."""
+    """A counter (contracts.ClippedSum) that keeps each owner's clipped row instead of their sum."""
 
     def __init__(self, owners: Array) -> None:
         self._owners = owners

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, Documents, Domain, Memory, Tally, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Terms
 from securetm.errors import NotAnswered, SketchTooSmall
 from securetm.models.questions import MOST_WORDS, present, sendable
 
@@ -43,16 +43,16 @@ class WordSketch:
         layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
         return Terms(layout, data_only=True, names_words=True, domain=Domain.INTEGER, bits=32)
 
-    def answer(self, documents: Documents, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """The party pours its table."""
-        held = tally.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
+        held = clipped_sum.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
         words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and _fits(word)]
         entries = _entries([word for word, _ in words], [n for _, n in words])
         table = np.zeros((self.cells, WIDTH), dtype=np.int64)
         for places in _places(entries, self.cells):
             np.add.at(table, places, entries)
         row = np.concatenate([[len(documents) if self.counted else 0], table.ravel()]).astype(np.int64)
-        tally.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+        clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
 
 
 def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:

@@ -201,7 +201,7 @@ def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary], empt
 
 def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -> bool:
     """As far as a plan says: what its own adversary sees is seen by one of these."""
-    own = _on_shelf(trial.threat_model).adversaries
+    own = _shipped(trial.threat_model).adversaries
     sees = next(set(one.sees) for one in own if one.name == trial.adversary)
     behaves = _behaviour(trial.threat_model, trial.adversary)
     able = (one.name == trial.adversary and sees <= set(one.sees) and one.behaviour == behaves for one in adversaries)
@@ -209,17 +209,17 @@ def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -
 
 
 def _behaviour(threat_model: str, adversary: str) -> str:
-    return next(one.behaviour for one in _on_shelf(threat_model).adversaries if one.name == adversary)
+    return next(one.behaviour for one in _shipped(threat_model).adversaries if one.name == adversary)
 
 
 def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
     """A trial speaks of the unit that its own threat model asks for: of single words, or of documents at least."""
-    asked = _on_shelf(threat_model).requires
+    asked = _shipped(threat_model).requires
     units = {one.claim.unit for one in asked if (one.claim.what, one.claim.against) == (claim.what, adversary)}
     return not units or (Unit.WORD in units) == (claim.unit is Unit.WORD)
 
 
-_on_shelf = cache(read_threat_model)
+_shipped = cache(read_threat_model)
 
 
 def _attempt(model: str, tried: Tried, changed: tuple[str, ...], settings: Mapping[str, Any]) -> dict[str, Any]:

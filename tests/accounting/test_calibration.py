@@ -9,7 +9,7 @@ from securetm.accounting.calibration import PRECISION, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.errors import ImpossibleNumber, OutOfReach
-from securetm.spending import SymmetricZCDpEvent
+from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5
 

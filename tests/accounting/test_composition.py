@@ -1,4 +1,4 @@
-"""Composition: which accountant speaks, what slack costs, what still fits a budget, and settings that would never end."""
+"""Composition: which accountant is used, what a failure probability costs, what fits a budget, and settings without an end."""
 
 import math
 import subprocess
@@ -18,11 +18,11 @@ from dp_accounting.dp_event import (
     SelfComposedDpEvent,
 )
 
-from securetm.accounting.composition import affordable, by_accountant, delta_at, quick_epsilon, slack_cost, total, within
+from securetm.accounting.composition import affordable, by_accountant, delta_at, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.errors import ImpossibleNumber
-from securetm.spending import SymmetricZCDpEvent
+from securetm.zcdp_event import SymmetricZCDpEvent
 from tests.effort import worked
 
 DELTA = 1e-5
@@ -96,10 +96,10 @@ def test_the_best_of_a_mixture_is_no_worse_than_either_way():
 
 
 def test_slack_is_taken_from_delta_with_what_its_distance_costs():
-    bare, slack = [Spend(STEP.event, count=1_000)], 1e-10
-    spends = [Spend(STEP.event, slack, 1_000)]
+    bare, failure_probability = [Spend(STEP.event, count=1_000)], 1e-10
+    spends = [Spend(STEP.event, failure_probability, 1_000)]
     found = total(spends, DELTA).epsilon
-    left = DELTA - 1_000 * slack * (1 + math.exp(found))
+    left = DELTA - 1_000 * failure_probability * (1 + math.exp(found))
     assert found >= total(bare, left).epsilon
     assert found == pytest.approx(total(bare, left).epsilon, rel=1e-5, abs=1e-5)
     assert delta_at(spends, 2.0) == pytest.approx(delta_at(bare, 2.0) + 1e-7 * (1 + math.exp(2.0)))
@@ -109,7 +109,7 @@ def test_slack_beyond_delta_leaves_nothing():
     assert total([Spend(STEP.event, 1e-5)], DELTA).epsilon == math.inf
     assert total([Spend(LaplaceDpEvent(1.0), 1e-9)], 0.0).epsilon == math.inf
     assert affordable([], Spend(STEP.event, 1e-5), 3.0, DELTA, 10) == 0
-    assert slack_cost(1e-300, 1e6) == math.inf
+    assert failure_cost(1e-300, 1e6) == math.inf
 
 
 def test_a_slack_whose_cost_grows_faster_than_epsilon_ends():
@@ -127,8 +127,8 @@ def test_a_slack_whose_cost_grows_faster_than_epsilon_ends():
 def test_exactly_what_is_affordable_fits(before, more):
     most = affordable(before, more, 2.0, DELTA, 100_000)
     assert 0 < most < 100_000
-    assert total([*before, Spend(more.event, more.slack, most)], DELTA).epsilon <= 2.0
-    assert total([*before, Spend(more.event, more.slack, most + 1)], DELTA).epsilon > 2.0
+    assert total([*before, Spend(more.event, more.failure_probability, most)], DELTA).epsilon <= 2.0
+    assert total([*before, Spend(more.event, more.failure_probability, most + 1)], DELTA).epsilon > 2.0
     assert affordable(before, more, 2.0, DELTA, most // 2) == most // 2
 
 

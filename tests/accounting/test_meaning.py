@@ -20,7 +20,7 @@ from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
 from securetm.errors import ImpossibleNumber
-from securetm.spending import SymmetricZCDpEvent
+from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5
 

@@ -22,9 +22,9 @@ from dp_accounting.dp_event import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.accounting.spends import Spend, event_as_text, event_from_text, leaves_of, slack_of
+from securetm.accounting.spends import Spend, event_as_text, event_from_text, failure_probability_of, leaves_of
 from securetm.errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
-from securetm.spending import SymmetricZCDpEvent
+from securetm.zcdp_event import SymmetricZCDpEvent
 
 noises = st.floats(min_value=1e-300, max_value=1e300)
 simple = st.one_of(
@@ -131,7 +131,7 @@ def test_a_count_that_is_not_whole_is_refused(bad):
 
 @pytest.mark.parametrize("bad", [-1e-9, 1.0, math.nan])
 def test_a_slack_that_is_no_probability_is_refused(bad):
-    with pytest.raises(ImpossibleNumber, match="slack"):
+    with pytest.raises(ImpossibleNumber, match="failure_probability"):
         Spend(GaussianDpEvent(1.0), bad)
 
 
@@ -175,4 +175,6 @@ def test_adaptive_answers_about_one_sample_lose_their_symmetry():
 
 
 def test_slack_adds_up_by_the_union_bound():
-    assert slack_of([Spend(GaussianDpEvent(1.0), 1e-9, 10), Spend(LaplaceDpEvent(1.0), 1e-8)]) == pytest.approx(2e-8)
+    assert failure_probability_of([Spend(GaussianDpEvent(1.0), 1e-9, 10), Spend(LaplaceDpEvent(1.0), 1e-8)]) == pytest.approx(
+        2e-8
+    )

@@ -25,8 +25,8 @@ from securetm.aggregation.masked_messages import (
     reveal_size,
 )
 from securetm.entropy import Seeded
-from securetm.shelf import shelf
-from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_cupboard, vectors_of
+from securetm.resources import data_folder
+from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_store, vectors_of
 
 N, ROUNDS = 4, 2
 SETUP = "set-up"
@@ -169,7 +169,7 @@ def signers(message: bytes, keep: Sequence[int]) -> bytes:
 def bad_ones(played: Logged) -> list[dict[str, str]]:
     """For each: where in the session, what arrives there instead, its refusal, and the attack."""
     steps, reveal, first, found = played.steps, reveal_size(ROUNDS), played.members[0], list[dict[str, str]]()
-    signer = identity_of(first, played.roster, own_cupboard(first))
+    signer = identity_of(first, played.roster, own_store(first))
 
     def signed(change: Change) -> Change:
         return lambda message: signer.sign(change(message[:-SIGNATURE]))
@@ -232,7 +232,7 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {"shamir.json": shamir_vectors,
 def main() -> None:
     """Writes the files."""
     for name, make in FILES.items():
-        (shelf("protocols") / "vectors" / name).write_text(text(make()))
+        (data_folder("protocols") / "vectors" / name).write_text(text(make()))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import Kind
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.tally import blocks_of
-from tests.laws.mechanism_laws import EmptyCupboard
+from tests.laws.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"
 STAGES = (Kind.COMMIT, Kind.REVEAL, Kind.SHARES, Kind.STORED, Kind.MASKED, Kind.CONSENT, Kind.UNMASKED)
@@ -40,8 +40,8 @@ def roster_of(members: Sequence[str], session: bytes = b"s" * 32) -> Roster:
     return Roster(session, b"p" * 32, tuple(members), {name: public_identity(name) for name in members})
 
 
-def own_cupboard(name: str) -> EmptyCupboard:
-    return EmptyCupboard({"identity": identity_key(name)})
+def own_store(name: str) -> EmptyStore:
+    return EmptyStore({"identity": identity_key(name)})
 
 
 def vectors_of(members: Sequence[str], terms: Terms = TERMS, seed: int = 0) -> dict[str, Array]:
@@ -79,9 +79,9 @@ class Played:
 
     def __post_init__(self) -> None:
         self.roster = roster_of(self.members)
-        self.cupboards = {name: own_cupboard(name) for name in (*self.members, COORDINATOR)}
+        self.stores = {name: own_store(name) for name in (*self.members, COORDINATOR)}
         self.parties = {name: self.seat(name) for name in self.members}
-        self.middle = self.aggregation.coordinator(self.roster, self.cupboards[COORDINATOR])
+        self.middle = self.aggregation.coordinator(self.roster, self.stores[COORDINATOR])
 
     def draw(self, name: str) -> Entropy:
         if self.entropy is not None:
@@ -89,12 +89,12 @@ class Played:
         return Seeded(hashlib.sha256((self.seed + name).encode()).digest(), unsafe=True) if self.seed else OperatingSystem()
 
     def seat(self, name: str):
-        return self.aggregation.party(name, self.roster, self.draw(name), self.cupboards[name])
+        return self.aggregation.party(name, self.roster, self.draw(name), self.stores[name])
 
     def restart(self, name: str) -> None:
-        """The process of a role ends; only its cupboard is left."""
+        """The process of a role ends; only its store is left."""
         if name == COORDINATOR:
-            self.middle = self.aggregation.coordinator(self.roster, self.cupboards[name])
+            self.middle = self.aggregation.coordinator(self.roster, self.stores[name])
         else:
             self.parties[name] = self.seat(name)
 

@@ -11,6 +11,7 @@ from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
 from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import (
     AlreadyUnmasked,
@@ -30,8 +31,7 @@ from securetm.errors import (
     UnknownRound,
     WrongSetup,
 )
-from securetm.tally import blocks_of
-from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_cupboard, vectors_of
+from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, TERMS32, N, asked, masked, place_of, refused, unmask
 
@@ -151,7 +151,7 @@ def test_different_round_ids_give_no_sum(played: Played) -> None:
 
 
 def signatures_of(played: Played, outcome: Outcome, signers: tuple[int, ...]) -> dict[int, bytes]:
-    whole = {place: identity_of(played.members[place], played.roster, own_cupboard(played.members[place])) for place in signers}
+    whole = {place: identity_of(played.members[place], played.roster, own_store(played.members[place])) for place in signers}
     return {p: one.sign(consent_body(p, outcome), SURVIVORS_CONTEXT)[-SIGNATURE:] for p, one in whole.items()}
 
 

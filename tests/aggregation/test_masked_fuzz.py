@@ -14,7 +14,7 @@ from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import VERSION, Kind, Reader
 from securetm.errors import Refused, SecuretmError, TooFewParties
-from tests.aggregation.played import COORDINATOR, STAGES, TERMS, Played, flat, names, own_cupboard, plain_sum, vectors_of
+from tests.aggregation.played import COORDINATOR, STAGES, TERMS, Played, flat, names, own_store, plain_sum, vectors_of
 
 N = 4
 FROM_COORDINATOR = (Kind.COMMITS, Kind.REVEALS, Kind.DELIVERY, Kind.ADVANCE, Kind.SURVIVORS, Kind.UNMASK)
@@ -48,7 +48,7 @@ def played_with(kind: Kind, change: Change, resign: bool) -> tuple[Played, dict[
     """A session in which one message of that kind, to or from the second party, is altered."""
     played = Played(MaskedSum(consistency=True), names(N))
     who = played.members[1]
-    signer = identity_of(who, played.roster, own_cupboard(who))
+    signer = identity_of(who, played.roster, own_store(who))
 
     def altered(name: str, message: bytes) -> bytes:
         if name != who or len(message) < 2 or message[1] != kind:

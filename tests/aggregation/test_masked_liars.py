@@ -23,7 +23,7 @@ from securetm.errors import (
     Refused,
     SharesDisagree,
 )
-from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_cupboard, vectors_of
+from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, N, flip
 
@@ -31,7 +31,7 @@ from .tampering import ROUNDS, N, flip
 def changing(played: Played, kind: Kind, change: Callable[[bytes], bytes], resign: bool = True) -> Played:
     """The second party sends something else; signed again with its own key, unless the network did it."""
     liar = played.members[1]
-    identity = identity_of(liar, played.roster, own_cupboard(liar))
+    identity = identity_of(liar, played.roster, own_store(liar))
 
     def change_up(name: str, message: bytes) -> bytes:
         if name != liar or message[1] != kind:

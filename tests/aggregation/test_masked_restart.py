@@ -11,11 +11,11 @@ import pytest
 from securetm.aggregation import masked_prekeys
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, head
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties, UnknownRound, WrongSetup
-from securetm.tally import blocks_of
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
-from tests.laws.mechanism_laws import EmptyCupboard
+from tests.laws.mechanism_laws import EmptyStore
 
 ASKED = MaskedSum().admit(TERMS, Played(MaskedSum(), names(4)).cohort())
 
@@ -77,7 +77,7 @@ class Crash(Exception):
     """The machine stops here."""
 
 
-class Failing(EmptyCupboard):
+class Failing(EmptyStore):
     """A memory that stops the machine before or after one of its writes."""
 
     def __init__(self, kept: dict[str, bytes], at: int, after: bool) -> None:
@@ -99,13 +99,13 @@ def test_no_prekey_masks_two_vectors_wherever_the_machine_stops(write: int, afte
     """A party masks, stops at any of its writes, and is asked again with another vector: one salt per prekey at most."""
     played = Played(MaskedSum(), names(4)).prepare(6)
     name, out = played.members[0], list[bytes]()
-    played.cupboards[name] = Failing(played.cupboards[name].kept, write, after)
-    played.parties[name]._prekeys._cupboard = played.cupboards[name]
+    played.stores[name] = Failing(played.stores[name].kept, write, after)
+    played.parties[name]._prekeys._store = played.stores[name]
     for attempt in range(8):
         try:
             out.append(masked_message(played, name, attempt // 2, attempt))
         except Crash:
-            played.cupboards[name] = EmptyCupboard(played.cupboards[name].kept)
+            played.stores[name] = EmptyStore(played.stores[name].kept)
             played.restart(name)
     by_prekey: dict[bytes, set[bytes]] = {}
     for message in out:
@@ -117,7 +117,7 @@ def test_no_prekey_masks_two_vectors_wherever_the_machine_stops(write: int, afte
 def test_what_leaves_is_on_disk_first(played: Played) -> None:
     name = played.members[0]
     message = first_message(played, name, 0)
-    assert any(value.endswith(message) for value in played.cupboards[name].kept.values())
+    assert any(value.endswith(message) for value in played.stores[name].kept.values())
 
 
 @pytest.fixture
@@ -154,9 +154,9 @@ def test_a_round_begun_under_an_earlier_set_up_is_abandoned(played: Played) -> N
 def test_a_party_set_back_to_an_old_copy_notices_before_it_masks_anything(played: Played) -> None:
     name, vectors = played.members[0], vectors_of(played.members)
     played.play(played.cohort(0), vectors)
-    old = deepcopy(played.cupboards[name])
+    old = deepcopy(played.stores[name])
     played.play(played.cohort(1), vectors)
-    played.cupboards[name] = old
+    played.stores[name] = old
     played.restart(name)
     played.seen.clear()
     with pytest.raises(RestoredState):
@@ -174,9 +174,9 @@ def test_a_party_set_back_to_an_old_copy_notices_before_it_masks_anything(played
 def test_a_reused_prekey_is_noticed_by_the_coordinator_and_named(played: Played) -> None:
     """A party whose memory is set back while it runs does not ask; its first message gives it away."""
     name, vectors = played.members[0], vectors_of(played.members)
-    old = dict(played.cupboards[name].kept)
+    old = dict(played.stores[name].kept)
     played.play(played.cohort(0), vectors)
-    played.cupboards[name].kept = old
+    played.stores[name].kept = old
     played.parties[name]._prekeys._next, played.parties[name]._prekeys._used = 0, {}
     cohort = played.cohort(1)
     middle, parties = played.begin(cohort, vectors, ASKED)
@@ -197,10 +197,10 @@ def test_a_reused_prekey_is_noticed_by_the_coordinator_and_named(played: Played)
 
 def test_a_coordinator_set_back_to_an_old_copy_catches_up(played: Played) -> None:
     vectors = vectors_of(played.members)
-    old = deepcopy(played.cupboards[COORDINATOR])
+    old = deepcopy(played.stores[COORDINATOR])
     played.play(played.cohort(0), vectors)
     played.play(played.cohort(1), vectors)
-    played.cupboards[COORDINATOR] = old
+    played.stores[COORDINATOR] = old
     played.restart(COORDINATOR)
     cohort = played.cohort(2)
     middle, parties = played.begin(cohort, vectors, ASKED)
@@ -221,7 +221,7 @@ def test_the_memory_of_another_session_is_not_used(played: Played) -> None:
     name = played.members[0]
     from dataclasses import replace
 
-    other = MaskedSum().party(name, replace(played.roster, session=b"t" * 32), played.draw(name), played.cupboards[name])
+    other = MaskedSum().party(name, replace(played.roster, session=b"t" * 32), played.draw(name), played.stores[name])
     assert played.parties[name].prepared == 6
     assert other.prepared == 0
 
@@ -266,11 +266,11 @@ def test_a_set_up_of_an_older_seat_is_not_stored(played: Played) -> None:
     name = played.members[0]
     older = played.parties[name].prepare(3)
     played.restart(name)
-    kept = dict(played.cupboards[name].kept)
+    kept = dict(played.stores[name].kept)
     exchanges = {member: seat.prepare(3) for member, seat in played.parties.items()}
     with pytest.raises(UnknownRound):
         played.run(played.middle.prepare(3), {**exchanges, name: older})
-    assert played.cupboards[name].kept == kept
+    assert played.stores[name].kept == kept
 
 
 def test_a_round_of_the_set_up_before_masks_nothing(played: Played) -> None:
@@ -292,9 +292,9 @@ def test_a_prekey_that_was_used_is_found_on_disk_before_it_is_used_again(played:
     with pytest.raises(RestoredState):
         seat._prekeys.use(0, bytes(32), message)
     seat._prekeys._next, seat._prekeys._used = 0, {}
-    kept = dict(played.cupboards[name].kept)
+    kept = dict(played.stores[name].kept)
     with pytest.raises(RestoredState):
         first_message(played, name, 1, seed=1)
-    assert {key: value for key, value in played.cupboards[name].kept.items() if "sent" in key} == {
+    assert {key: value for key, value in played.stores[name].kept.items() if "sent" in key} == {
         key: value for key, value in kept.items() if "sent" in key
     }

@@ -22,7 +22,7 @@ from securetm.errors import (
     UnreadableShares,
     WrongSetup,
 )
-from tests.aggregation.played import Played, names, own_cupboard, roster_of
+from tests.aggregation.played import Played, names, own_store, roster_of
 
 from .tampering import ROUNDS, N, flip, only
 
@@ -108,7 +108,7 @@ def test_set_ups_under_another_profile_session_or_roster_do_not_mix() -> None:
 def test_other_settings_make_another_set_up() -> None:
     played = Played(MaskedSum(), names(N))
     played.parties[played.members[1]] = MaskedSum(consistency=True).party(
-        played.members[1], played.roster, OperatingSystem(), played.cupboards[played.members[1]]
+        played.members[1], played.roster, OperatingSystem(), played.stores[played.members[1]]
     )
     with pytest.raises(WrongSetup):
         played.prepare(ROUNDS)
@@ -119,8 +119,8 @@ def test_unknown_and_foreign_identities_are_refused() -> None:
     whole = roster_of(members)
     unpinned = replace(whole, keys={m: key for m, key in whole.keys.items() if m != members[1]})
     with pytest.raises(UnknownIdentity):
-        MaskedSum().party(members[1], unpinned, OperatingSystem(), own_cupboard(members[1]))
+        MaskedSum().party(members[1], unpinned, OperatingSystem(), own_store(members[1]))
     with pytest.raises(NoIdentity):
-        MaskedSum().party(members[1], whole, OperatingSystem(), own_cupboard(members[2]))
+        MaskedSum().party(members[1], whole, OperatingSystem(), own_store(members[2]))
     with pytest.raises(UnknownIdentity):
         Register(unpinned).verify(1, b"message", bytes(64), b"", "commitment")

@@ -31,7 +31,7 @@ from securetm.errors import (
 )
 from tests.aggregation.played import STAGES, TERMS, Played, flat, identity_key, names, plain_sum, roster_of, vectors_of
 from tests.laws.aggregation_laws import AggregationLaws, cohort
-from tests.laws.mechanism_laws import EmptyCupboard
+from tests.laws.mechanism_laws import EmptyStore
 
 # ---- the laws of every aggregation -----------------------------------------------------------------------------------
 
@@ -44,12 +44,12 @@ class CarriedByWaves:
         self.opened_by, self.channel = whole.opened_by, whole.channel
         self.claims, self.admit, self.error, self.longest = whole.claims, whole.admit, whole.error, whole.longest
 
-    def party(self, me: str, roster: Roster, entropy, cupboard: EmptyCupboard):
-        cupboard.put("identity", identity_key(me))
-        return self._whole.party(me, roster_of(roster.members, roster.session), entropy, cupboard)
+    def party(self, me: str, roster: Roster, entropy, store: EmptyStore):
+        store.put("identity", identity_key(me))
+        return self._whole.party(me, roster_of(roster.members, roster.session), entropy, store)
 
-    def coordinator(self, roster: Roster, cupboard: EmptyCupboard):
-        return _CarriedSeat(self._whole.coordinator(roster_of(roster.members, roster.session), cupboard))
+    def coordinator(self, roster: Roster, store: EmptyStore):
+        return _CarriedSeat(self._whole.coordinator(roster_of(roster.members, roster.session), store))
 
 
 @dataclass
@@ -314,12 +314,12 @@ def test_the_coordinator_holds_no_vector() -> None:
 
 
 def reachable(root: object, least: int) -> dict[int, int]:
-    """The sizes of all large arrays and byte strings that can be reached from an object, the cupboard aside."""
+    """The sizes of all large arrays and byte strings that can be reached from an object, the store aside."""
     found: dict[int, int] = {}
     met, waiting = set[int](), [root]
     while waiting:
         one = waiting.pop()
-        if id(one) in met or isinstance(one, EmptyCupboard):
+        if id(one) in met or isinstance(one, EmptyStore):
             continue
         met.add(id(one))
         if isinstance(one, Array.__origin__ | bytes) and (size := one.nbytes if hasattr(one, "nbytes") else len(one)) >= least:

@@ -11,24 +11,24 @@ import pytest
 from securetm.aggregation import shamir
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import VERSION, Kind, Reader
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused
-from securetm.shelf import shelf
-from securetm.tally import blocks_of
+from securetm.resources import data_folder
 from tests.aggregation.make_vectors import FILES, text
 from tests.aggregation.played import COORDINATOR, flat, public_identity
-from tests.laws.mechanism_laws import EmptyCupboard
+from tests.laws.mechanism_laws import EmptyStore
 
 
 def vectors(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shelf("protocols") / "vectors" / name).read_text())
+    found: dict[str, Any] = json.loads((data_folder("protocols") / "vectors" / name).read_text())
     return found
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_are_what_their_maker_makes(name: str) -> None:
-    assert (shelf("protocols") / "vectors" / name).read_text() == text(FILES[name]())
+    assert (data_folder("protocols") / "vectors" / name).read_text() == text(FILES[name]())
 
 
 # ---- Shamir ----------------------------------------------------------------------------------------------------------
@@ -91,10 +91,10 @@ class Replayed:
             {m: public_identity(m) for m in members},
         )
         aggregation = MaskedSum(consistency=facts["consistency"], threshold=facts["threshold"], colluding=facts["colluding"])
-        cupboards = {m: EmptyCupboard({"identity": bytes.fromhex(facts["private"][m]["identity"])}) for m in members}
+        stores = {m: EmptyStore({"identity": bytes.fromhex(facts["private"][m]["identity"])}) for m in members}
         entropy = {m: Seeded(bytes.fromhex(facts["private"][m]["entropy"]), unsafe=True) for m in members}
-        self.parties = {m: aggregation.party(m, roster, entropy[m], cupboards[m]) for m in members}
-        self.middle = aggregation.coordinator(roster, EmptyCupboard({}))
+        self.parties = {m: aggregation.party(m, roster, entropy[m], stores[m]) for m in members}
+        self.middle = aggregation.coordinator(roster, EmptyStore({}))
         layout = tuple(Block(name, tuple(shape)) for name, shape in MASKED["terms"]["layout"])
         self.members, self.threshold = members, facts["threshold"]
         terms = Terms(layout, domain=Domain.INTEGER, reach=MASKED["terms"]["reach"])

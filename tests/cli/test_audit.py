@@ -247,7 +247,7 @@ def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, mon
     """With a plan of that name that is over in seconds; the real one runs in the slow suite."""
     monkeypatch.chdir(tmp_path)
     small = write_plan(tmp_path / "quick.toml", bench / "documents.jsonl", profiles=["open"], batch=2)
-    monkeypatch.setattr(plans, "toml_on", lambda *_, **__: small)
+    monkeypatch.setattr(plans, "named_toml", lambda *_, **__: small)
     said = securetm(*shlex.split(example_of("audit"))[1:])
     assert said.code == 0, said.err
     assert Path("audit.html").is_file()

@@ -12,6 +12,7 @@ from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
 from securetm.accounting.ledger import Ledger
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import Unwatched, begin
@@ -23,7 +24,6 @@ from securetm.models.gibbs.lda import LDA
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of, read_profile
-from securetm.tally import SumTally
 
 from .conftest import small_plan
 from .private import private_plan
@@ -92,9 +92,9 @@ def test_counts_are_promised_to_be_few(name: str) -> None:
 
 def counts_of(model: LDA, state: State, documents: Any, memory: Memory) -> Array:
     query = model.query(state)
-    tally = SumTally(query.terms, on_rows=lambda rows: at_most(rows, 30, 1))
-    query.answer(documents, tally, memory, np.random.default_rng(0))
-    return tally.vector()
+    clipped_sum = ClippedRowSum(query.terms, on_rows=lambda rows: at_most(rows, 30, 1))
+    query.answer(documents, clipped_sum, memory, np.random.default_rng(0))
+    return clipped_sum.vector()
 
 
 def test_a_document_more_moves_each_sum_by_its_own_bounded_row(five: Mapping[str, Corpus]) -> None:

@@ -17,7 +17,7 @@ from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
 from securetm.plans import VocabularyChoice, plan_from_tables
 from securetm.profiles import read_profile
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 from securetm.tables import Spoken
 
 from .conftest import SUBJECTS, small_plan
@@ -91,7 +91,7 @@ def test_a_list_of_words_is_read_as_any_editor_writes_it(mark: bytes, end: bytes
 
 
 def test_a_budget_below_what_is_drawn_at_once(tmp_path: Path) -> None:
-    text = (shelf("protocols") / "profiles/iftm.toml").read_text("utf-8")
+    text = (data_folder("protocols") / "profiles/iftm.toml").read_text("utf-8")
     (tmp_path / "iftm.toml").write_text(text.replace("epsilon = 8.0\ndelta", "epsilon = 4.0\ndelta"), "utf-8")
     with pytest.raises(BadSetting, match="less than the 8 that laplace_counts draws at once"):
         read_profile(str(tmp_path / "iftm.toml"))

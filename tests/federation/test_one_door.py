@@ -147,7 +147,7 @@ def test_a_word_that_was_pruned_stays_where_it_was_written(folder: RunFolder) ->
 
 
 TABLES = {
-    "cupboard": {"key", "value"},
+    "store": {"key", "value"},
     "rounds": {"serial", "question", "number", "survivors", "bytes_up", "bytes_down", "seconds"},
     "losses": {"serial", "measure", "value"},
     "refusals": {"at", "serial", "party", "name", "reason"},

@@ -10,11 +10,11 @@ from pathlib import Path
 import securetm
 from securetm import errors
 from securetm.errors import Refused
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 
 FACTS = {"message", "session", "keys", "ledger", "disk"}
 COORDINATORS = {"masked_opening.py", "masked_relay.py", "coordinator.py"}  # what no party runs
-PAGE = (shelf("protocols") / "refusals.md").read_text("utf-8")
+PAGE = (data_folder("protocols") / "refusals.md").read_text("utf-8")
 TABLE = {name: facts.split(", ") for name, facts in re.findall(r"^\| `(\w+)` \| .* \| ([\w, ]+) \|$", PAGE, re.MULTILINE)}
 ALL = {n for n, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Refused)} - {Refused.__name__}
 OURS = [

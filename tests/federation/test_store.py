@@ -75,7 +75,7 @@ def test_control_c_at_any_step_of_a_write_loses_nothing_and_writes_nothing_twice
 
 def test_control_c_is_heard_once_the_write_is_over(tmp_path: Path) -> None:
     drawer = Drawer(tmp_path / "a.sqlite", COMMON)
-    drawer.later("INSERT INTO cupboard VALUES (?, ?)", "key", b"value")
+    drawer.later("INSERT INTO store VALUES (?, ?)", "key", b"value")
 
     def keep() -> None:
         with undisturbed():

@@ -146,7 +146,7 @@ def test_a_list_that_reached_only_some_parties_binds_all_of_them(site: _Site) ->
 def test_a_coordinator_that_forgets_its_list_is_refused(site: _Site) -> None:
     first, state = begun(site)
     first.ask(TRAIN, state)
-    site.store.now("DELETE FROM cupboard WHERE key LIKE 'survivors %'")
+    site.store.now("DELETE FROM store WHERE key LIKE 'survivors %'")
     site.parties.away = {site.folder.members[0]}
     with pytest.raises(PartyRefused, match="SurvivorsChanged"):
         begun(site)[0].ask(TRAIN, state)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from securetm.aggregation import homomorphic_seats
-from securetm.contracts import Answer, Desk, State
+from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, CountsNotWhole, Malformed, PartyFailed, SecuretmError
@@ -223,9 +223,9 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
     party.documents = read_in(PUBLIC, party.corpus, party.plan, party.notes)
     query = party.questions.make(TRAIN, party.questions.model.for_party(fresh(party), ""))
     cohort = cohort_of(party.profile, party.members, round_id=bytes(32))
-    terms, desk = admitted(query.terms, party.profile, cohort), Desk(cohort, party.entropy, party.store)
+    terms, context = admitted(query.terms, party.profile, cohort), RoundContext(cohort, party.entropy, party.store)
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(MemoryError())(*given))
-    poured = party._poured(query, party.documents.for_question(TRAIN), terms, desk, np.random.default_rng(0))
+    poured = party._poured(query, party.documents.for_question(TRAIN), terms, context, np.random.default_rng(0))
     assert (poured.documents, {name: block.shape for name, block in poured.vector.items()}) == (
         0,
         {block.name: block.shape for block in terms.layout},

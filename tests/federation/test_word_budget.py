@@ -33,7 +33,7 @@ from securetm.federation.store import COMMON, Drawer
 from securetm.reports.budget_tables import show_sheet
 from securetm.reports.explanation import explain
 from securetm.reports.terminal import explanation, show_run
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 
 from .conftest import small_plan
 from .killed_run import ended
@@ -46,7 +46,7 @@ MODEL = {"name": "lda", "n_topics": 3, "sweeps": 2}
 @pytest.fixture
 def twice(tmp_path: Path) -> str:
     """The profile with a budget for two drawings of the noise."""
-    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     larger = text.replace("epsilon = 8.0\ndelta", "epsilon = 16.0\ndelta")
     assert larger != text
     (tmp_path / "iftm.toml").write_text(larger, "utf-8")
@@ -341,7 +341,7 @@ def test_the_calculator_says_what_a_run_spends_and_for_whole_documents() -> None
 
 
 def test_raw_counts_are_refused_by_name(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     path = tmp_path / "iftm.toml"
     path.write_text(text.replace('"discrete"', '"discrete"\nraw = true'), "utf-8")
     reasons = [gap["reason"] for gap in check(str(path), "lda", None, 5)]
@@ -353,7 +353,7 @@ def test_raw_counts_are_refused_by_name(corpora: Mapping[str, Corpus], tmp_path:
 
 def without_noise(folder: Path, how: str) -> str:
     """The profile with a budget of words that nothing keeps: words count raw, or nobody adds noise to them."""
-    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     parts = text.split("[[mechanism]]")
     noise = parts[1].replace("threshold  ", "raw = true\nthreshold  ")
     assert noise != parts[1]
@@ -374,7 +374,7 @@ def test_a_budget_that_nothing_keeps_is_said_to_be_none(how: str, tmp_path: Path
 
 def test_whom_words_are_hidden_from_is_said_where_noise_of_another_unit_stands_behind(tmp_path: Path) -> None:
     """It adds nothing to answers that are noised already, and so it takes nobody out of the sentence either."""
-    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     path = tmp_path / "iftm.toml"
     path.write_text(f'{text}\n[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1.0\n', "utf-8")
     both, alone = billed(str(path), 5, 50, 2000, None), billed("iftm", 5, 50, 2000, None)

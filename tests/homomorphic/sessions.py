@@ -1,4 +1,4 @@
-"""All roles of an encrypted sum in one place, with pinned identities and cupboards that can be kept over a restart."""
+"""All roles of an encrypted sum in one place, with pinned identities and stores that can be kept over a restart."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Aggregation, Answer, Array, Cohort, Entropy, Exchange, Roster, Seat, Terms
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.tally import blocks_of
 
 COORDINATOR = "coordinator"
 
 
-class Cupboard(dict[str, bytes]):
+class Store(dict[str, bytes]):
     """A role's memory for one test."""
 
     def put(self, key: str, value: bytes) -> None:
@@ -41,21 +41,21 @@ def names(n: int) -> tuple[str, ...]:
 
 @dataclass
 class Session:
-    """Seats and cupboards of everybody; `seen` is what the coordinator received, `told` what it sent."""
+    """Seats and stores of everybody; `seen` is what the coordinator received, `told` what it sent."""
 
     aggregation: Aggregation
     members: tuple[str, ...]
     seed: str = ""
     roster: Roster = None  # type: ignore[assignment]
     seats: dict[str, Seat] = field(default_factory=dict)
-    cupboards: dict[str, Cupboard] = field(default_factory=dict)
+    stores: dict[str, Store] = field(default_factory=dict)
     seen: list[tuple[str, bytes]] = field(default_factory=list)
     told: list[tuple[str, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.roster = self.roster or roster(self.members)
-        self.cupboards = {m: Cupboard(identity=identity(m)) for m in self.members}
-        self.cupboards[COORDINATOR] = Cupboard()
+        self.stores = {m: Store(identity=identity(m)) for m in self.members}
+        self.stores[COORDINATOR] = Store()
         for name in (COORDINATOR, *self.members):
             self.restart(name)
 
@@ -63,8 +63,8 @@ class Session:
         return Seeded(hashlib.sha256((self.seed + name).encode()).digest(), unsafe=True) if self.seed else OperatingSystem()
 
     def restart(self, name: str) -> None:
-        """A seat that knows no more than its cupboard."""
-        drawer = self.cupboards[name]
+        """A seat that knows no more than its store."""
+        drawer = self.stores[name]
         if name == COORDINATOR:
             self.seats[name] = self.aggregation.coordinator(self.roster, drawer)
         else:

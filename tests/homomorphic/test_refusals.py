@@ -27,7 +27,7 @@ from securetm.errors import (
     Unsound,
 )
 from securetm.experiments.bench_he import bench
-from tests.homomorphic.sessions import COORDINATOR, Cupboard, Session, cohort, identity, names, roster
+from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
 
 LAYOUT = (Block("a", (4,)),)
 BOTH = pytest.mark.parametrize("code", [BfvSum(), CkksSum()])
@@ -147,7 +147,7 @@ def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
 
 def test_a_party_without_an_identity_takes_no_part() -> None:
     session = Session(BfvSum(), names(2))
-    session.cupboards["party00"] = Cupboard()
+    session.stores["party00"] = Store()
     session.restart("party00")
     with pytest.raises(NoIdentity):
         session.seats["party00"].prepare(1).begin()
@@ -159,11 +159,11 @@ def test_the_secret_key_reaches_the_coordinator_in_no_message() -> None:
     session.prepare()
     terms = BfvSum().admit(Terms(LAYOUT, domain=Domain.INTEGER, reach=9.0), during)
     session.play(during, terms, {m: np.arange(4) for m in members})
-    secret = next(v for k, v in session.cupboards[members[0]].items() if k.startswith("sum key of"))
+    secret = next(v for k, v in session.stores[members[0]].items() if k.startswith("sum key of"))
     passed = b"".join(m for _, m in session.seen + session.told)
     assert all(secret[i : i + 16] not in passed for i in range(0, len(secret), 16))
     assert all(identity(m) not in passed for m in members)
-    assert not any(secret[:16] in value for value in session.cupboards[COORDINATOR].values())
+    assert not any(secret[:16] in value for value in session.stores[COORDINATOR].values())
 
 
 def test_importing_the_parts_does_not_load_the_library() -> None:

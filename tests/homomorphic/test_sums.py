@@ -14,7 +14,7 @@ from securetm.aggregation.homomorphic_seal import RunningSum, decrypt, draw_tern
 from securetm.contracts import INF, Aggregation, Block, Domain, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import NoSumKey, TooFewParties, UnknownRound
-from tests.homomorphic.sessions import COORDINATOR, Cupboard, Session, cohort, identity, names, roster
+from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
 from tests.laws import aggregation_laws
 from tests.laws.aggregation_laws import AggregationLaws
 
@@ -24,19 +24,19 @@ REAL = Terms((Block("a", (2, 2)), Block("b", (3,))), reach=1.0)
 
 @pytest.fixture
 def identities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pins each member's key, and lays the private half into its cupboard."""
+    """Pins each member's key, and lays the private half into its store."""
     members = iter(())
 
-    def cupboard(_: dict[str, bytes]) -> Cupboard:
+    def store(_: dict[str, bytes]) -> Store:
         nonlocal members
         name = next(members, None)
-        if name is None:  # the laws make the parties' cupboards in roster order, then the coordinator's
+        if name is None:  # the laws make the parties' stores in roster order, then the coordinator's
             members = iter((*aggregation_laws.MEMBERS, COORDINATOR))
             name = next(members)
-        return Cupboard(identity=identity(name)) if name != COORDINATOR else Cupboard()
+        return Store(identity=identity(name)) if name != COORDINATOR else Store()
 
     monkeypatch.setattr(aggregation_laws, "ROSTER", roster(aggregation_laws.MEMBERS))
-    monkeypatch.setattr(aggregation_laws, "EmptyCupboard", cupboard)
+    monkeypatch.setattr(aggregation_laws, "EmptyStore", store)
 
 
 @pytest.mark.usefixtures("identities")
@@ -177,8 +177,8 @@ def test_values_beyond_the_reach_are_clamped_and_counted_at_the_party_alone() ->
     vectors = {members[0]: np.array([5, 50, -50]), members[1]: np.array([1, 1, 1])}
     answer = session.play(during, code.admit(whole_terms(3, reach=9.0), during), vectors)
     assert answer.total["counts"].tolist() == [6, 10, -8]
-    assert int.from_bytes(session.cupboards[members[0]]["clamped"]) == 2
-    assert "clamped" not in session.cupboards[members[1]]
+    assert int.from_bytes(session.stores[members[0]]["clamped"]) == 2
+    assert "clamped" not in session.stores[members[1]]
 
 
 def test_noise_never_comes_near_the_next_number_in_the_largest_cohort() -> None:
@@ -294,7 +294,7 @@ def test_each_set_up_makes_a_new_key() -> None:
     found = set()
     for _ in range(3):
         session.prepare()
-        found.add(tuple(v for k, v in session.cupboards[members[0]].items() if k.startswith("sum key of")))
+        found.add(tuple(v for k, v in session.stores[members[0]].items() if k.startswith("sum key of")))
     assert len(found) == 3
 
 

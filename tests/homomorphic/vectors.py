@@ -202,7 +202,7 @@ def document(name: str) -> dict[str, Any]:
     """The whole file of one protocol."""
     play = Play(name)
     play.deliver(SUMS + len(TAKING_PART))
-    packed = next(v for k, v in play.session.cupboards["ant"].items() if k.startswith("sum key of"))
+    packed = next(v for k, v in play.session.stores["ant"].items() if k.startswith("sum key of"))
     assert len(packed) == SECRET
     answer = play.session.seats["ant"].answer(play.during.round_id)
     texts = [base64.b64encode(m).decode() for _, _, m in play.messages]

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import SecuretmError
-from securetm.tally import blocks_of
-from tests.laws.mechanism_laws import EmptyCupboard
+from tests.laws.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"
 MEMBERS = ("ant", "bee", "cat", "dog")
@@ -52,8 +52,8 @@ class Table:
 
     def __post_init__(self) -> None:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
-        self.parties = {m: self.aggregation.party(m, ROSTER, draw[m], EmptyCupboard({})) for m in MEMBERS}
-        self.middle = self.aggregation.coordinator(ROSTER, EmptyCupboard({}))
+        self.parties = {m: self.aggregation.party(m, ROSTER, draw[m], EmptyStore({})) for m in MEMBERS}
+        self.middle = self.aggregation.coordinator(ROSTER, EmptyStore({}))
         self.run(self.preparing())
 
     def preparing(self) -> dict[str, Exchange]:

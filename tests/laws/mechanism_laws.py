@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from securetm.contracts import Answer, Array, Block, Cohort, Desk, Domain, Mechanism, Needs, Noised, Rows, Terms, Unit
+from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.contracts import Answer, Array, Block, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Rows, Terms, Unit
 from securetm.entropy import OperatingSystem
-from securetm.tally import SumTally, blocks_of
 from tests.laws.toy_mechanisms import deviation, scale_of
 from tests.laws.toys import some_documents
 
@@ -27,7 +27,7 @@ CHANCE = 1e-9  # that an honest mechanism fails
 
 
 @dataclass
-class EmptyCupboard:
+class EmptyStore:
     """A role's memory for one test."""
 
     kept: dict[str, bytes]
@@ -39,9 +39,9 @@ class EmptyCupboard:
         self.kept[key] = value
 
 
-def desk(cohort: Cohort = COHORT) -> Desk:
-    """A desk with the operating system's randomness."""
-    return Desk(cohort, OperatingSystem(), EmptyCupboard({}))
+def context(cohort: Cohort = COHORT) -> RoundContext:
+    """A context with the operating system's randomness."""
+    return RoundContext(cohort, OperatingSystem(), EmptyStore({}))
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class InTurn(Mechanism):
             rows = part.on_rows(rows, before)
         return rows
 
-    def through(self, vector: Array, before: Terms, here: Desk) -> Array:
+    def through(self, vector: Array, before: Terms, here: RoundContext) -> Array:
         """A party's vector through every part."""
         for part, _, after in self.stations(before, here.cohort):
             vector = part.on_vector(vector, after, here)
         return vector
 
-    def on_answer(self, answer: Answer, terms: Terms, here: Desk) -> Answer:
+    def on_answer(self, answer: Answer, terms: Terms, here: RoundContext) -> Answer:
         for part in reversed(self.parts):
             answer = part.on_answer(answer, terms, here)
         return answer
@@ -84,14 +84,14 @@ class InTurn(Mechanism):
 
 def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, owners: Array) -> Array:
     """The vector of one party, on the way that it really takes, but without noise."""
-    tally = SumTally(before, mechanism.row_radius(before), lambda poured: mechanism.on_rows(poured, before))
+    clipped_sum = ClippedRowSum(before, mechanism.row_radius(before), lambda poured: mechanism.on_rows(poured, before))
     if len(owners):
-        tally.add(rows, owners)
-    vector = tally.vector()
+        clipped_sum.add(rows, owners)
+    vector = clipped_sum.vector()
     if isinstance(mechanism, InTurn):
-        vector = mechanism.through(vector, before, desk())
+        vector = mechanism.through(vector, before, context())
     elif admitted.noised is before.noised:
-        vector = mechanism.on_vector(vector, admitted, desk())
+        vector = mechanism.on_vector(vector, admitted, context())
     return vector.astype(float)
 
 
@@ -208,21 +208,21 @@ class MechanismLaws:
         others = owners != owners[-1]
         whole = summed(mechanism, before, admitted, rows, owners)
         moved = whole - summed(mechanism, before, admitted, rows[others], owners[others])
-        slack = 1e-9 * (1 + np.abs(whole).max())
+        failure_probability = 1e-9 * (1 + np.abs(whole).max())
         for order, bound in ((1, admitted.l1), (2, admitted.l2), (np.inf, admitted.linf)):
-            assert np.linalg.norm(moved, order) <= bound + slack, f"l{order} of {name}"
+            assert np.linalg.norm(moved, order) <= bound + failure_probability, f"l{order} of {name}"
 
     def test_no_document_counts_twice(self, mechanism: Mechanism, before: Terms) -> None:
         documents, admitted = some_documents(12, seed=2), mechanism.admit(before, COHORT)
         for batch in (0, 1, 5, 100):
-            taken = mechanism.on_documents(documents, replace(admitted, batch=batch), desk())
+            taken = mechanism.on_documents(documents, replace(admitted, batch=batch), context())
             assert len(np.unique(taken.keys)) == len(taken)
             assert set(taken.keys.tolist()) <= set(documents.keys.tolist())
 
     def test_vectors_keep_their_shape_and_kind(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(before, COHORT)
-        vector = SumTally(admitted).vector()
-        sent = mechanism.on_vector(vector.copy(), admitted, desk())
+        vector = ClippedRowSum(admitted).vector()
+        sent = mechanism.on_vector(vector.copy(), admitted, context())
         assert sent.shape == vector.shape
         assert np.issubdtype(sent.dtype, np.integer) == (admitted.domain is Domain.INTEGER)
 
@@ -241,7 +241,7 @@ class MechanismLaws:
         rate = mechanism.admit(asks, COHORT).sampling
         if rate == before.sampling:
             return
-        first, second = (set(mechanism.on_documents(documents, asks, desk()).keys.tolist()) for _ in range(2))
+        first, second = (set(mechanism.on_documents(documents, asks, context()).keys.tolist()) for _ in range(2))
         room = np.sqrt(3000 * np.log(4 / CHANCE) / 2)  # Hoeffding
         assert abs(len(first) - 3000 * rate) <= room
         assert abs(len(first & second) - 3000 * rate**2) <= room, "the second coins are the first ones"
@@ -266,20 +266,20 @@ class MechanismLaws:
 
     def noise(self, mechanism: Mechanism, admitted: Terms, cohort: Cohort = COHORT) -> Array:
         """What is added to nothing: by one party, by the fewest honest ones if each adds a share, or by who opens the sum."""
-        nothing = SumTally(admitted).vector()
+        nothing = ClippedRowSum(admitted).vector()
         if noises_total(mechanism):
-            opened = mechanism.on_answer(Answer(blocks_of(nothing, admitted)), admitted, desk(cohort)).total
+            opened = mechanism.on_answer(Answer(blocks_of(nothing, admitted)), admitted, context(cohort)).total
             assert opened is not None
             return np.concatenate([block.ravel() for block in opened.values()]).astype(float)
         senders = cohort.threshold - cohort.colluding if admitted.noised is Noised.SHARE else 1
-        drawn = [mechanism.on_vector(nothing.copy(), admitted, desk(cohort)) for _ in range(senders)]
+        drawn = [mechanism.on_vector(nothing.copy(), admitted, context(cohort)) for _ in range(senders)]
         total: Array = np.sum(drawn, axis=0).astype(float)
         return total
 
     def test_an_opened_total_says_how_much_noise_is_in_it(self, mechanism: Mechanism, before: Terms) -> None:
         """Of as many parties as add to it; whoever reads a model out of it need not guess."""
         admitted = mechanism.admit(before, COHORT)
-        opened = mechanism.on_answer(Answer(blocks_of(SumTally(admitted).vector(), admitted)), admitted, desk())
+        opened = mechanism.on_answer(Answer(blocks_of(ClippedRowSum(admitted).vector(), admitted)), admitted, context())
         in_words = admitted.unit is Unit.WORD  # then it is in what documents hold, and no total has noise of its own
         if not adds_noise(mechanism, admitted) or before.noised is admitted.noised is not Noised.NOT or in_words:
             assert opened.deviation == 0
@@ -297,7 +297,7 @@ class MechanismLaws:
         """Beyond its reach a vector would be cut where it is sealed, and cut noise is not the noise that is accounted."""
         admitted = mechanism.admit(many(replace(before, reach=9.0)), COHORT)
         if admitted.noised not in (Noised.NOT, before.noised):
-            sent = mechanism.on_vector(SumTally(admitted).vector(), admitted, desk())
+            sent = mechanism.on_vector(ClippedRowSum(admitted).vector(), admitted, context())
             assert admitted.reach >= 9.0 + 2 * np.abs(sent).max()
 
     def test_noise_has_an_event_and_a_claim(self, mechanism: Mechanism, before: Terms) -> None:
@@ -321,8 +321,8 @@ class MechanismLaws:
             assert rate_of(event, always) >= 0.01 * (1 - 1e-9)
 
     def test_slack_is_a_probability(self, mechanism: Mechanism, before: Terms) -> None:
-        slack = mechanism.slack(mechanism.admit(before, COHORT), COHORT)
-        assert 0 <= slack < 1e-3
+        failure_probability = mechanism.failure_probability(mechanism.admit(before, COHORT), COHORT)
+        assert 0 <= failure_probability < 1e-3
 
 
 def _dense(rows: Rows) -> Array:

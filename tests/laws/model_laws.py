@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, State, TopicModel
-from securetm.tally import SumTally
 from tests.laws.toys import WORDS, FewDocuments, some_documents
 
 VOCABULARY = tuple(f"word{w}" for w in range(WORDS))
@@ -23,9 +23,9 @@ def one_round(model: TopicModel, state: State, parties: Mapping[str, Any], memor
     poured: dict[str, Mapping[str, Array]] = {}
     for name, documents in parties.items():
         query = model.query(model.for_party(state, name))
-        tally = SumTally(query.terms)
-        query.answer(documents, tally, memories.setdefault(name, {}), np.random.default_rng(0))
-        poured[name] = tally.blocks()
+        clipped_sum = ClippedRowSum(query.terms)
+        query.answer(documents, clipped_sum, memories.setdefault(name, {}), np.random.default_rng(0))
+        poured[name] = clipped_sum.blocks()
     if query.terms.needs is Needs.EACH:
         return model.update(state, Answer(None, poured, tuple(poured)))
     total = {block.name: np.sum([blocks[block.name] for blocks in poured.values()], axis=0) for block in query.terms.layout}

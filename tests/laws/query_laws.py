@@ -1,6 +1,6 @@
 """What every query must keep: its terms, additivity, isolation, repeatability and its own bounds.
 
-Subclass `QueryLaws` and give the fixture `query`. It knows no mechanism: what a tally clips is the mechanism's affair.
+Subclass `QueryLaws` and give the fixture `query`. It knows no mechanism: what a clipped sum clips is the mechanism's affair.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
-from securetm.tally import SumTally
 from tests.laws.toys import some_documents
 
 
 @dataclass
-class RowTally:
-    """Keeps every row that is poured, where a real tally only keeps their sum."""
+class SumOfRows:
+    """Keeps every row that is poured, where a real clipped sum only keeps their sum."""
 
     rows: list[Array] = field(default_factory=list)
     owners: list[Array] = field(default_factory=list)
@@ -42,16 +42,16 @@ class RowTally:
 
 def poured(query: Query, documents: Any, memory: Memory | None = None, radius: float = INF) -> Array:
     """The flat vector of one party's answer."""
-    tally = SumTally(query.terms, radius)
-    query.answer(documents, tally, {} if memory is None else memory, np.random.default_rng(0))
-    return tally.vector()
+    clipped_sum = ClippedRowSum(query.terms, radius)
+    query.answer(documents, clipped_sum, {} if memory is None else memory, np.random.default_rng(0))
+    return clipped_sum.vector()
 
 
 def rows_of(query: Query, documents: Any) -> Array:
     """All rows of one party's answer."""
-    tally = RowTally()
-    query.answer(documents, tally, {}, np.random.default_rng(0))
-    return np.vstack(tally.rows)
+    clipped_sum = SumOfRows()
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    return np.vstack(clipped_sum.rows)
 
 
 def by_document(query: Query) -> bool:
@@ -115,10 +115,10 @@ class QueryLaws:
             np.testing.assert_allclose(np.sum(apart, axis=0), together, rtol=1e-9, atol=1e-9)
 
     def one_row_of_the_party(self, query: Query, documents: Any) -> None:
-        tally = RowTally()
-        query.answer(documents, tally, {}, np.random.default_rng(0))
-        assert len(tally.rows) == 1
-        assert len(np.unique(tally.owners[0])) == 1
+        clipped_sum = SumOfRows()
+        query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+        assert len(clipped_sum.rows) == 1
+        assert len(np.unique(clipped_sum.owners[0])) == 1
 
     def test_isolation(self, query: Query, documents: Any) -> None:
         if not by_document(query):
@@ -143,9 +143,9 @@ class QueryLaws:
             assert np.all(np.linalg.norm(rows, ord=order, axis=1) <= bound * (1 + 1e-9))
 
     def test_norms_of_losses(self, query: Query, documents: Any) -> None:
-        tally = RowTally()
-        query.answer(documents, tally, {}, np.random.default_rng(0))
-        for losses, owners in tally.losses:
+        clipped_sum = SumOfRows()
+        query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+        for losses, owners in clipped_sum.losses:
             for grouped in (owners, owners // 3):  # several documents of one person
                 self.norms_are_those_of_the_gradients(losses, grouped)
 

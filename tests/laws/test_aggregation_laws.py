@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.plain import PlainSum
-from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Cupboard, Domain, Entropy, Needs, Parcel, Roster, Terms
+from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Domain, Entropy, Needs, Parcel, Roster, Store, Terms
 from securetm.errors import BadSetting, Refused
 from tests.laws.aggregation_laws import LUCK, MEMBERS, RUNS, AggregationLaws, Table, cohort, told_apart
 from tests.laws.toy_masks import AddingSeat, Gathering, MaskingSeat, ToyMasks
@@ -84,10 +84,10 @@ class Mutated(ToyMasks):
     seat: type[MaskingSeat] = MaskingSeat
     middle: type[AddingSeat] = AddingSeat
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> MaskingSeat:
-        return self.seat(me, roster.members, entropy, cupboard)
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskingSeat:
+        return self.seat(me, roster.members, entropy, store)
 
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> AddingSeat:
+    def coordinator(self, roster: Roster, store: Store) -> AddingSeat:
         return self.middle(roster.members)
 
 
@@ -141,8 +141,8 @@ class Careless(AddingSeat):
 class FirstComeFirstAdded(PlainSum):
     """Adds floats in the order in which they arrive, so that the total depends on the network."""
 
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> Any:
-        return Hasty(super().coordinator(roster, cupboard))
+    def coordinator(self, roster: Roster, store: Store) -> Any:
+        return Hasty(super().coordinator(roster, store))
 
 
 @dataclass

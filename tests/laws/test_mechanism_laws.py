@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import INF, Answer, Array, Cohort, Desk, Mechanism, Noised, Terms
+from securetm.contracts import INF, Answer, Array, Cohort, Mechanism, Noised, RoundContext, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import BadSetting
 from securetm.mechanisms.central_noise import CentralNoise
@@ -139,15 +139,15 @@ class ForgetsSmallPrint(ToyClip):
 class HalfTheNoise(ToyIntegerNoise):
     """Draws at half the scale that its terms state."""
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
-        return vector + two_sided_geometric(desk.entropy, len(vector), self.scale(terms) / 2)
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        return vector + two_sided_geometric(context.entropy, len(vector), self.scale(terms) / 2)
 
 
 @dataclass(frozen=True)
 class RepeatedNoise(ToyIntegerNoise):
     """Always the same noise, which two questions cancel."""
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         return vector + two_sided_geometric(Seeded(bytes(32), unsafe=True), len(vector), self.scale(terms))
 
 
@@ -171,7 +171,7 @@ class NoEvent(ToyIntegerNoise):
 class WithReplacement(ToyClip):
     """Draws a document more than once, so that its row is in the sum more than once."""
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         return documents.select(np.zeros(len(documents), dtype=np.int64))
 
 
@@ -179,7 +179,7 @@ class WithReplacement(ToyClip):
 class RateOnPaper(PoissonSample):
     """States a sampling rate and takes every document."""
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         return documents
 
 
@@ -187,8 +187,8 @@ class RateOnPaper(PoissonSample):
 class SharedSeed(PoissonSample):
     """Draws at the right rate, the same documents every time."""
 
-    def on_documents(self, documents: Any, terms: Terms, desk: Desk) -> Any:
-        return super().on_documents(documents, terms, replace(desk, entropy=Seeded(bytes(32), unsafe=True)))
+    def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
+        return super().on_documents(documents, terms, replace(context, entropy=Seeded(bytes(32), unsafe=True)))
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,8 @@ class ExactGrid(FixedPoint):
 class HalfTheGaussian(GaussianNoise):
     """Draws half of what it states."""
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
-        return vector + rounded_gaussian(self.noise_multiplier * terms.l2 / 2).draw(desk.entropy, len(vector))
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        return vector + rounded_gaussian(self.noise_multiplier * terms.l2 / 2).draw(context.entropy, len(vector))
 
 
 @dataclass(frozen=True)
@@ -230,16 +230,16 @@ class NoRoom(GaussianNoise):
 class ATenthLess(GaussianNoise):
     """Draws a tenth less than it states."""
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
-        return vector + rounded_gaussian(0.9 * self.noise_multiplier * terms.l2).draw(desk.entropy, len(vector))
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        return vector + rounded_gaussian(0.9 * self.noise_multiplier * terms.l2).draw(context.entropy, len(vector))
 
 
 @dataclass(frozen=True)
 class HalfTheDose(CentralNoise):
     """Noises the total half as much as it states."""
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
-        return CentralNoise(self.noise_multiplier / 2).on_answer(answer, terms, desk)
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        return CentralNoise(self.noise_multiplier / 2).on_answer(answer, terms, context)
 
 
 @dataclass(frozen=True)
@@ -262,9 +262,9 @@ class SampledOnPaper(DiscreteLaplaceNoise):
 class SharesOfAll(NoiseShares):
     """Sizes shares as if nobody dropped out or colluded."""
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
-        everybody = replace(desk.cohort, threshold=len(desk.cohort.members), colluding=0)
-        return super().on_vector(vector, terms, replace(desk, cohort=everybody))
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        everybody = replace(context.cohort, threshold=len(context.cohort.members), colluding=0)
+        return super().on_vector(vector, terms, replace(context, cohort=everybody))
 
 
 @dataclass(frozen=True)
@@ -277,10 +277,10 @@ class SpentForAll(NoiseShares):
 
 
 @dataclass(frozen=True)
-class CarelessSlack(GaussianNoise):
+class CarelessFailures(GaussianNoise):
     """Says that its answers often fall outside of its event."""
 
-    def slack(self, terms: Terms, cohort: Cohort) -> float:
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         return float("inf")
 
 
@@ -322,7 +322,7 @@ LAWS, GAUSSIAN, SHARES = IntegerNoiseLaws(), GaussianLaws(), ShareLaws()
         (GAUSSIAN.test_honesty, HalfTheDose(2.0), BOUNDED),
         (GAUSSIAN.test_the_event_spends_no_less_than_the_noise_hides, BoastfulNoise(2.0), BOUNDED),
         (GAUSSIAN.test_the_reach_has_room_for_the_noise, NoRoom(2.0), BOUNDED),
-        (GAUSSIAN.test_slack_is_a_probability, CarelessSlack(2.0), BOUNDED),
+        (GAUSSIAN.test_slack_is_a_probability, CarelessFailures(2.0), BOUNDED),
         (LAWS.test_the_event_claims_no_more_amplification_than_the_sampling_gives, SampledOnPaper(1.0), BOUNDED),
         (SHARES.test_honesty_when_parties_drop_out_and_collude, SharesOfAll(3.0), BOUNDED),
         (SHARES.test_the_event_spends_no_less_than_the_noise_hides, SpentForAll(3.0), BOUNDED),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer, Array, Memory, Query, State, Tally, TopicModel
+from securetm.contracts import Answer, Array, ClippedSum, Memory, Query, State, TopicModel
 from tests.laws import toys
 from tests.laws.model_laws import ModelLaws, split, trained
 from tests.laws.toys import Mixture, some_documents
@@ -34,11 +34,11 @@ def test_a_model_that_needs_each_party_is_carried_too() -> None:
 class BatchNormalisedMemberships(toys.Memberships):
     """Centres the counts over the party's documents before it shares them out, as batch normalisation would."""
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         counts = documents.counts.toarray().astype(float)
         shares = toys.explained(counts - counts.mean(axis=0), self.topics)
         rows = (shares[:, :, None] * counts[:, None, :]).reshape(len(counts), self.topics.size)
-        tally.add(np.column_stack([rows, np.ones(len(rows))]), np.arange(len(rows)))
+        clipped_sum.add(np.column_stack([rows, np.ones(len(rows))]), np.arange(len(rows)))
 
 
 class BatchNormalised(Mixture):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer, Array, Block, Memory, Query, Tally, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
 from securetm.errors import SplitOwner
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from tests.laws import toys
@@ -110,9 +110,9 @@ class Mutant:
     def rows(self, counts: Array, documents: Any, rng: np.random.Generator) -> Array:
         return counts
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         rows = self.rows(documents.counts.toarray().astype(float), documents, rng)
-        tally.add(rows, np.arange(len(rows)))
+        clipped_sum.add(rows, np.arange(len(rows)))
 
 
 class BatchNormalised(Mutant):
@@ -165,18 +165,18 @@ class WrongNorms(toys.SquaredErrors):
 class WrongLosses(Mutant):
     """Losses that mislead the clip."""
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         words = documents.counts.astype(float)
         losses = WrongNorms(words, np.where(np.arange(len(documents)) % 2, 1.0, -1.0))
-        tally.add_losses(losses, np.arange(len(documents)), np.ones((len(documents), 0)))
+        clipped_sum.add_losses(losses, np.arange(len(documents)), np.ones((len(documents), 0)))
 
 
 class Chunked(Mutant):
     """Pours in two goes, and counts owners from zero in each."""
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         for rows in np.array_split(documents.counts.toarray().astype(float), 2):
-            tally.add(rows, np.arange(len(rows)))
+            clipped_sum.add(rows, np.arange(len(rows)))
 
 
 def test_an_owner_poured_twice_is_refused() -> None:

@@ -12,9 +12,9 @@ from hashlib import shake_256
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from securetm.contracts import Answer, Array, Claim, Cohort, Cupboard, Domain, Entropy, Exchange, Needs, Parcel, Roster, Terms
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import Answer, Array, Claim, Cohort, Domain, Entropy, Exchange, Needs, Parcel, Roster, Store, Terms
 from securetm.errors import BadSetting, BadVector, Duplicate, Malformed, NotInCohort, TooFewParties, UnknownRound
-from securetm.tally import blocks_of
 
 COORDINATOR = "coordinator"
 KEY = 32
@@ -46,10 +46,10 @@ class ToyMasks:
     def error(self, terms: Terms, cohort: Cohort) -> float:
         return 0.0
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, cupboard: Cupboard) -> MaskingSeat:
-        return MaskingSeat(me, roster.members, entropy, cupboard)
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskingSeat:
+        return MaskingSeat(me, roster.members, entropy, store)
 
-    def coordinator(self, roster: Roster, cupboard: Cupboard) -> AddingSeat:
+    def coordinator(self, roster: Roster, store: Store) -> AddingSeat:
         return AddingSeat(roster.members)
 
 
@@ -60,7 +60,7 @@ class MaskingSeat:
     me: str
     members: tuple[str, ...]
     entropy: Entropy
-    cupboard: Cupboard
+    store: Store
 
     @property
     def prepared(self) -> int:
@@ -68,7 +68,7 @@ class MaskingSeat:
         return 1_000_000
 
     def prepare(self, rounds: int) -> Exchange:
-        self.cupboard.put("private", self.entropy.bytes(KEY))
+        self.store.put("private", self.entropy.bytes(KEY))
         return Introducing(self)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
@@ -88,10 +88,10 @@ class MaskingSeat:
         return np.frombuffer(shake_256(self.secret(peer) + cohort.round_id).digest(8 * n), dtype="<u8")
 
     def private(self) -> X25519PrivateKey:
-        return X25519PrivateKey.from_private_bytes(self.cupboard.get("private") or b"")
+        return X25519PrivateKey.from_private_bytes(self.store.get("private") or b"")
 
     def secret(self, peer: str) -> bytes:
-        return self.private().exchange(X25519PublicKey.from_public_bytes(self.cupboard.get(f"key of {peer}") or b""))
+        return self.private().exchange(X25519PublicKey.from_public_bytes(self.store.get(f"key of {peer}") or b""))
 
     def answer(self, round_id: bytes) -> Answer:
         raise UnknownRound(round_id.hex()[:16])
@@ -126,7 +126,7 @@ class Introducing:
         if sender != COORDINATOR or len(message) != KEY * len(self.seat.members):
             raise Malformed(sender, "is no list of keys")
         for place, name in enumerate(self.seat.members):
-            self.seat.cupboard.put(f"key of {name}", message[KEY * place : KEY * (place + 1)])
+            self.seat.store.put(f"key of {name}", message[KEY * place : KEY * (place + 1)])
         return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Desk, Domain, Entropy, Mechanism, Needs, Noised, Terms
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.entropy import words
 from securetm.errors import BadSetting
 
@@ -63,11 +63,11 @@ class ToyIntegerNoise(Mechanism):
 
         return LaplaceDpEvent(self.scale(terms) / terms.l1)
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:
-        return vector + two_sided_geometric(desk.entropy, len(vector), self.scale(terms))
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        return vector + two_sided_geometric(context.entropy, len(vector), self.scale(terms))
 
-    def on_answer(self, answer: Answer, terms: Terms, desk: Desk) -> Answer:
-        return replace(answer, deviation=terms.deviation * len(desk.cohort.members) ** 0.5)
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        return replace(answer, deviation=terms.deviation * len(context.cohort.members) ** 0.5)
 
 
 def deviation(scale: float) -> float:

@@ -16,13 +16,13 @@ from securetm.contracts import (
     Answer,
     Array,
     Block,
+    ClippedSum,
     Documents,
     Domain,
     Memory,
     Needs,
     Query,
     State,
-    Tally,
     Terms,
     Unit,
 )
@@ -112,11 +112,11 @@ class Memberships:
     def terms(self) -> Terms:
         return Terms((Block("words", self.topics.shape), Block("documents", (1,))), bits=64)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         counts = documents.counts.toarray()
         shares = explained(counts, self.topics)
         rows = (shares[:, :, None] * counts[:, None, :]).reshape(len(counts), self.topics.size)
-        tally.add(np.column_stack([rows, np.ones(len(rows))]), np.arange(len(rows)))
+        clipped_sum.add(np.column_stack([rows, np.ones(len(rows))]), np.arange(len(rows)))
 
 
 def explained(counts: Array, topics: Array) -> Array:
@@ -161,11 +161,11 @@ class LinearGradient:
     def terms(self) -> Terms:
         return Terms((Block("gradient", self.weights.shape), Block("documents", (1,))), bits=64)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         words = documents.counts.astype(float)
         lengths = np.log1p(np.asarray(words.sum(axis=1)).ravel())
         losses = SquaredErrors(words, words @ self.weights - lengths)
-        tally.add_losses(losses, np.arange(len(documents)), np.ones((len(documents), 1)))
+        clipped_sum.add_losses(losses, np.arange(len(documents)), np.ones((len(documents), 1)))
 
 
 # ---- 3: integer counts, with memory at the party -----------------------------------------------------------------------
@@ -181,7 +181,7 @@ class TopicCounts:
     def terms(self) -> Terms:
         return Terms((Block("counts", self.preference.shape),), domain=Domain.INTEGER, bits=64)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         tokens, ends = documents.tokens, documents.token_ends
         before = memory.get("assignments", np.full(len(tokens), -1))
         parts = zip(documents.keys, np.split(tokens, ends[:-1]), np.split(before, ends[:-1]), strict=True)
@@ -189,7 +189,7 @@ class TopicCounts:
         document = np.repeat(np.arange(len(documents)), np.diff(ends, prepend=0))
         column = memory["assignments"] * self.preference.shape[1] + tokens
         ones = np.ones(len(tokens), np.int64)
-        tally.add(
+        clipped_sum.add(
             sparse.csr_array((ones, (document, column)), (len(documents), self.preference.size)), np.arange(len(documents))
         )
 
@@ -213,13 +213,13 @@ class LocalEpochs:
     def terms(self) -> Terms:
         return Terms((Block("difference", self.weights.shape),), bits=64, unit=Unit.PARTY)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         words = documents.counts.toarray().astype(float)
         lengths = np.log1p(words.sum(axis=1))
         local = self.weights.copy()
         for _ in range(self.epochs):
             local -= 0.01 * (words @ local - lengths) @ words / len(words)
-        tally.add((local - self.weights)[None, :], np.zeros(1, dtype=np.int64))
+        clipped_sum.add((local - self.weights)[None, :], np.zeros(1, dtype=np.int64))
 
 
 # ---- 5: each party's own vector, ragged, and another question to each party --------------------------------------------
@@ -236,9 +236,9 @@ class OwnTopics:
         layout = (Block("topics", (TOPICS, WORDS)),)
         return Terms(layout, needs=Needs.EACH, ragged=True, bits=64, unit=Unit.PARTY)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         sums = np.asarray(documents.counts.sum(axis=0), dtype=float).ravel()
-        tally.add(np.outer(self.asked + 1.0, sums), np.zeros(1, dtype=np.int64))
+        clipped_sum.add(np.outer(self.asked + 1.0, sums), np.zeros(1, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,9 @@ class Lengths:
         layout = (Block("lengths", (self.bins,)),)
         return Terms(layout, data_only=True, domain=Domain.INTEGER, l1=1.0, l2=1.0, linf=1.0, bits=64)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:
         lengths = np.minimum(np.asarray(documents.counts.sum(axis=1)).ravel(), self.bins - 1)
-        tally.add(np.eye(self.bins, dtype=np.int64)[lengths], np.arange(len(documents)))
+        clipped_sum.add(np.eye(self.bins, dtype=np.int64)[lengths], np.arange(len(documents)))
 
 
 # ---- a whole model -----------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ FORBIDDEN = (
     "securetm.federation.transcript",
     "securetm.federation.finished",
     "securetm.corpus",
-    "securetm.shelf",
+    "securetm.resources",
 )
 WAYS_OUT = (
     "pathlib",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.contracts import Desk
+from securetm.contracts import RoundContext
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.federation.round import pour
@@ -111,15 +111,15 @@ def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder)
     ask, plan, profile = next(iter(asked(view).values())), view.public.plan, view.public.profile
     cohort = cohort_of(profile, view.public.members, number=ask.number, seed=plan.seed)
     for insider in view.insiders:
-        desk = Desk(cohort, OperatingSystem(), _Cupboard())
+        context = RoundContext(cohort, OperatingSystem(), _Store())
         query = view.public.model.query(ask.state)
-        vector = pour(query, insider.documents, profile, ask.terms, desk, {}, np.random.default_rng(0)).vector
+        vector = pour(query, insider.documents, profile, ask.terms, context, {}, np.random.default_rng(0)).vector
         (mine,) = [one.heard for one in told if one.heard.party == insider.name]
         for block in (GRADIENT, DOCUMENTS):
             assert np.array_equal(np.rint(mine.blocks[block] / ask.step), vector[block])
 
 
-class _Cupboard(dict[str, bytes]):
+class _Store(dict[str, bytes]):
     """A party's memory of how many values it clamped."""
 
     def put(self, key: str, value: bytes) -> None:

@@ -22,7 +22,7 @@ from securetm.leakage.truth import truth_of
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 
 from .conftest import adversary
 
@@ -32,7 +32,7 @@ ATTACK = attack_called("count_reconstruction")
 @pytest.fixture(scope="module")
 def continuous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The profile iftm with the paper's own noise."""
-    text = (shelf("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
+    text = (data_folder("protocols") / "profiles" / "iftm.toml").read_text("utf-8")
     assert 'distribution = "discrete"' in text
     path = tmp_path_factory.mktemp("profile") / "iftm.toml"
     path.write_text(text.replace('distribution = "discrete"', 'distribution = "continuous"'), "utf-8")

@@ -12,11 +12,11 @@ from securetm.leakage.demonstration import fitting
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.leakage.recorded import granted_to
 from securetm.plans import read_plan
-from securetm.shelf import shelf
+from securetm.resources import data_folder
 
 from .conftest import adversary
 
-SHELF = shelf("audits") / "plans"
+SHELF = data_folder("audits") / "plans"
 GOOD = (SHELF / "quick.toml").read_text()
 
 

@@ -14,12 +14,13 @@ from securetm.accounting.ledger import Ledger
 from securetm.aggregation import masked_opening
 from securetm.aggregation.masked_prekeys import Prekeys
 from securetm.aggregation.masked_round import PartyRound
+from securetm.clipped_sum import ClippedRowSum
 from securetm.errors import BadState
 from securetm.federation.folder import Unwatched
 from securetm.federation.notes import Notes
 from securetm.federation.party import Party
 from securetm.federation.store import PartyStore
-from securetm.federation.witness import Purse
+from securetm.federation.witness import BudgetGuard
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import Refusal
@@ -28,7 +29,6 @@ from securetm.leakage.refused_moves import tried_moves
 from securetm.reports.findings import refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
-from securetm.tally import SumTally
 
 from .conftest import PARTIES
 
@@ -188,15 +188,15 @@ def test_parties_that_refuse_what_is_not_finite_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As they did once: whose documents had the word was then told by a name."""
-    vector = SumTally.vector
+    vector = ClippedRowSum.vector
 
-    def refusing(tally: SumTally) -> Any:
-        whole = vector(tally)
-        if tally.lost:
+    def refusing(clipped_sum: ClippedRowSum) -> Any:
+        whole = vector(clipped_sum)
+        if clipped_sum.lost:
             raise BadState("it is not finite")
         return whole
 
-    monkeypatch.setattr(SumTally, "vector", refusing)
+    monkeypatch.setattr(ClippedRowSum, "vector", refusing)
     monkeypatch.setattr(Notes, "noted", lambda _: nullcontext())
     (attempt,) = ALIKE
     assert not_held(tried("masked", settings, tmp_path)[attempt])
@@ -205,7 +205,7 @@ def test_parties_that_refuse_what_is_not_finite_are_found_out(
 def test_a_budget_that_nobody_keeps_is_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Purse, "_allowed", lambda *_: 1)
+    monkeypatch.setattr(BudgetGuard, "_allowed", lambda *_: 1)
     monkeypatch.setattr(Ledger, "charge", lambda *_: None)
     assert not_held(tried("dp-distributed", settings, tmp_path)["one question more than the budget reaches"])
 
@@ -214,7 +214,7 @@ def test_parties_that_do_not_look_at_links_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They look at lengths only: the longer ledger is the newer one."""
-    monkeypatch.setattr(Purse, "_follows", lambda _, head, known, __: head.count > known.count)
+    monkeypatch.setattr(BudgetGuard, "_follows", lambda _, head, known, __: head.count > known.count)
     assert not_held(tried("dp-distributed", settings, tmp_path)[PUT_BACK])
 
 

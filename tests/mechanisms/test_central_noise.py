@@ -13,7 +13,7 @@ from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseNeedsSum, Noise
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.quantising import FixedPoint
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, desk, rounded_gaussian
+from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
 
 
@@ -56,9 +56,9 @@ def test_the_total_is_noised_on_the_grid_and_then_real_again() -> None:
     profile = InTurn((Clip(0.5), FixedPoint(), CentralNoise(2.0)))
     terms = profile.admit(GRADIENT, COHORT)
     assert terms.noised is Noised.NOT
-    sent = profile.through(np.full(400, 0.125, np.float32), GRADIENT, desk())
+    sent = profile.through(np.full(400, 0.125, np.float32), GRADIENT, context())
     assert set(sent.tolist()) == {round(0.125 / terms.grid)}  # what a party sends is exact
-    opened = [profile.on_answer(Answer({"gradient": 3 * sent}), terms, desk()).total for _ in range(20)]
+    opened = [profile.on_answer(Answer({"gradient": 3 * sent}), terms, context()).total for _ in range(20)]
     noise = np.array([total["gradient"] for total in opened if total is not None]) - 0.375
     assert abs(noise.std() / 1.0 - 1.008) < 0.06  # 8,000 draws, 7.6 standard errors
     steps = np.array([total["gradient"] for total in opened if total is not None]) / terms.grid
@@ -69,9 +69,9 @@ def test_the_total_is_noised_on_the_grid_and_then_real_again() -> None:
 def test_what_parties_noised_is_left_alone() -> None:
     mechanism, selected, answer = CentralNoise(1.0), replace(COUNTS, noised=Noised.WHOLE), Answer({"a": np.arange(3)})
     assert mechanism.admit(selected, COHORT) == selected
-    assert mechanism.on_answer(answer, selected, desk()) is answer
+    assert mechanism.on_answer(answer, selected, context()) is answer
     assert mechanism.event(selected, COHORT) is None
-    assert mechanism.slack(selected, COHORT) == 0
+    assert mechanism.failure_probability(selected, COHORT) == 0
 
 
 def test_settings_are_checked() -> None:

@@ -16,7 +16,7 @@ from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.sampling import PoissonSample
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, desk, rounded_gaussian
+from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
 from tests.mechanisms.noisy import BOUNDED, COUNTS, GRADIENT, REAL
 
 
@@ -52,8 +52,8 @@ def test_selected_words_pass_and_spend_nothing_here() -> None:
     mechanism = GaussianNoise(1.0)
     assert mechanism.admit(selected, COHORT) == selected
     assert mechanism.event(selected, COHORT) is None
-    assert mechanism.slack(selected, COHORT) == 0
-    assert mechanism.on_vector(sums, selected, desk()) is sums
+    assert mechanism.failure_probability(selected, COHORT) == 0
+    assert mechanism.on_vector(sums, selected, context()) is sums
 
 
 def test_the_event_follows_from_the_terms_of_the_whole_profile() -> None:
@@ -65,13 +65,13 @@ def test_the_event_follows_from_the_terms_of_the_whole_profile() -> None:
     assert admitted.l2 == pytest.approx(256 * 20 + 2 * 20)
     assert admitted.deviation == pytest.approx(1.25 * admitted.l2)
     assert MaskedSum().admit(admitted, replace(COHORT, threshold=4)).bits == 32
-    assert noise.slack(admitted, COHORT) < 1e-30
+    assert noise.failure_probability(admitted, COHORT) < 1e-30
 
 
 def test_the_noise_comes_out_in_the_units_of_the_clip() -> None:
     profile: Any = InTurn((Clip(0.5), FixedPoint(headroom=0.05), GaussianNoise(1.0)))
     terms = profile.admit(GRADIENT, COHORT)
-    drawn = np.concatenate([profile.through(np.zeros(400, np.float32), GRADIENT, desk()) for _ in range(30)]) * terms.grid
+    drawn = np.concatenate([profile.through(np.zeros(400, np.float32), GRADIENT, context()) for _ in range(30)]) * terms.grid
     assert (
         abs(drawn.std() / 0.5 - 1.008) < 0.05
     )  # 12,000 draws, 7.7 standard errors; 0.8 % more than the clip asks for: what rounding may add to a row

@@ -18,7 +18,7 @@ from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.noising import PRIVATE
 from securetm.mechanisms.slot_noise import MOST_WORDS, SlotNoise
-from tests.laws.mechanism_laws import COHORT, EmptyCupboard, MechanismLaws, desk, each_terms
+from tests.laws.mechanism_laws import COHORT, EmptyStore, MechanismLaws, context, each_terms
 from tests.laws.toys import some_documents
 from tests.mechanisms.noisy import REAL
 from tests.mechanisms.word_noise import ASKED, SECRET, documents, lasting, shelf
@@ -44,7 +44,7 @@ class TestLaplaceCounts(MechanismLaws):
         return replace(ASKED if distribution == "discrete" else REAL, unit=Unit.WORD, l2=INF)
 
     def noise(self, mechanism: Mechanism, admitted: Terms, cohort: Any = COHORT) -> Array:
-        noised: Array = mechanism.on_documents(some_documents(), ASKED, desk()).counts.toarray()
+        noised: Array = mechanism.on_documents(some_documents(), ASKED, context()).counts.toarray()
         return noised
 
 
@@ -100,7 +100,7 @@ def test_other_questions_stay_as_they_are(change: dict[str, Any]) -> None:
     terms, corpus, mechanism = replace(ASKED, **change), documents(), LaplaceCounts(8.0)
     assert mechanism.admit(terms, COHORT) == terms
     assert mechanism.event(terms, COHORT) is None
-    assert mechanism.slack(terms, COHORT) == 0
+    assert mechanism.failure_probability(terms, COHORT) == 0
     assert mechanism.on_documents(corpus, terms, lasting()) is corpus
     assert not mechanism.remembers(corpus, terms, lasting(shelf(SECRET)))
 
@@ -137,7 +137,7 @@ def test_no_other_noise_is_added_to_what_follows() -> None:
 def test_it_spends_epsilon_for_a_word_and_as_often_for_more(distribution: str, epsilon: float) -> None:
     mechanism = LaplaceCounts(epsilon, distribution=distribution)
     admitted = mechanism.admit(ASKED, COHORT)
-    assert mechanism.slack(admitted, COHORT) == 0
+    assert mechanism.failure_probability(admitted, COHORT) == 0
     spend = Spend(mechanism.event(admitted, COHORT))
     assert total([spend], 1e-12).epsilon == pytest.approx(epsilon, abs=1e-6)
     assert total([spend], 0.0).epsilon == pytest.approx(epsilon)
@@ -161,9 +161,9 @@ def test_the_secret_lasts_and_is_drawn_once() -> None:
     assert not mechanism.remembers(corpus, ASKED, here)
     first = mechanism.on_documents(corpus, ASKED, here)
     assert mechanism.remembers(corpus, ASKED, here)
-    (key, secret), kept = next(iter(here.lasting.kept.items())), here.cupboard.kept  # type: ignore[union-attr,attr-defined]
+    (key, secret), kept = next(iter(here.lasting.kept.items())), here.store.kept  # type: ignore[union-attr,attr-defined]
     assert (len(secret), kept) == (32, {})
-    again = mechanism.on_documents(documents(), ASKED, replace(desk(), lasting=here.lasting))
+    again = mechanism.on_documents(documents(), ASKED, replace(context(), lasting=here.lasting))
     assert again is not first
     assert (again.counts != first.counts).nnz == 0
     other = mechanism.on_documents(documents(), ASKED, lasting())
@@ -172,13 +172,13 @@ def test_the_secret_lasts_and_is_drawn_once() -> None:
 
 
 def test_without_a_lasting_memory_the_cupboard_keeps_it() -> None:
-    here = desk()
+    here = context()
     LaplaceCounts(1.0).on_documents(documents(), ASKED, here)
-    assert len(here.cupboard.kept) == 1  # type: ignore[attr-defined]
+    assert len(here.store.kept) == 1  # type: ignore[attr-defined]
 
 
 def test_the_secret_is_on_disk_before_it_is_used() -> None:
-    class Full(EmptyCupboard):
+    class Full(EmptyStore):
         def put(self, key: str, value: bytes) -> None:
             raise OSError("no room")
 

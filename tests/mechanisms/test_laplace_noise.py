@@ -13,7 +13,7 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from securetm.contracts import Array, Mechanism, Noised, Terms
 from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, desk, discrete_laplace
+from tests.laws.mechanism_laws import COHORT, MechanismLaws, context, discrete_laplace
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 
 
@@ -48,8 +48,8 @@ def test_selected_words_pass_and_spend_nothing_here() -> None:
     selected, sums, mechanism = replace(COUNTS, noised=Noised.WHOLE), np.arange(11), DiscreteLaplaceNoise(1.0)
     assert mechanism.admit(selected, COHORT) == selected
     assert mechanism.event(selected, COHORT) is None
-    assert mechanism.on_vector(sums, selected, desk()) is sums
-    assert mechanism.slack(selected, COHORT) == 0
+    assert mechanism.on_vector(sums, selected, context()) is sums
+    assert mechanism.failure_probability(selected, COHORT) == 0
 
 
 def losses(scale: float, shifts: tuple[int, ...]) -> tuple[Array, Array]:

@@ -22,8 +22,8 @@ from securetm.errors import (
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
 from securetm.mechanisms.quantising import FixedPoint
-from securetm.spending import SymmetricZCDpEvent
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, desk, discrete_gaussian, skellam
+from securetm.zcdp_event import SymmetricZCDpEvent
+from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context, discrete_gaussian, skellam
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
 
 ORDERS = (2, 3, 7)
@@ -77,7 +77,7 @@ def test_shares_grow_with_those_who_may_be_missing_or_listen() -> None:
     def share(threshold: int, colluding: int) -> float:
         cohort = replace(COHORT, threshold=threshold, colluding=colluding)
         terms = replace(BOUNDED, noised=Noised.SHARE)
-        return float(NoiseShares(40.0).on_vector(np.zeros(20_000, np.int64), terms, desk(cohort)).std())
+        return float(NoiseShares(40.0).on_vector(np.zeros(20_000, np.int64), terms, context(cohort)).std())
 
     whole = 40.0 * BOUNDED.l2
     room = 7 / np.sqrt(2 * 20_000)  # seven standard errors, 3.5 %: once in 10^11
@@ -92,7 +92,7 @@ def test_a_masked_sum_of_the_whole_profile_fits_its_ring() -> None:
     terms = profile.admit(replace(GRADIENT, layout=(Block("gradient", (100_000,)),)), COHORT)
     sealed = MaskedSum().admit(terms, COHORT)
     assert sealed.bits == 32
-    assert 0 < shares.slack(sealed, COHORT) < 1e-20
+    assert 0 < shares.failure_probability(sealed, COHORT) < 1e-20
 
 
 def test_nothing_rounds_after_a_share() -> None:
@@ -104,8 +104,8 @@ def test_selected_words_pass_and_spend_nothing_here() -> None:
     selected, sums, mechanism = replace(COUNTS, noised=Noised.WHOLE), np.arange(11), NoiseShares(1.0)
     assert mechanism.admit(selected, COHORT) == selected
     assert mechanism.event(selected, COHORT) is None
-    assert mechanism.on_vector(sums, selected, desk()) is sums
-    assert mechanism.slack(selected, COHORT) == 0
+    assert mechanism.on_vector(sums, selected, context()) is sums
+    assert mechanism.failure_probability(selected, COHORT) == 0
 
 
 def test_a_party_that_looks_for_documents_is_a_helper_too() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.contracts import Array, Block, Domain, Mechanism, Needs, Noised, Terms, Unit
 from securetm.mechanisms.normalising import TopicWise
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, desk, integer_terms
+from tests.laws.mechanism_laws import COHORT, MechanismLaws, context, integer_terms
 
 OWN = Terms((Block("topics", (4, 6)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
 
@@ -32,7 +32,7 @@ class TestTopicWise(MechanismLaws):
 
 
 def normalised(rows: Array, terms: Terms = OWN) -> Array:
-    return TopicWise().on_vector(rows, TopicWise().admit(terms, COHORT), desk())
+    return TopicWise().on_vector(rows, TopicWise().admit(terms, COHORT), context())
 
 
 def test_topics_sum_to_one_and_the_amount_of_data_stays() -> None:
@@ -61,7 +61,7 @@ def test_whole_numbers_become_shares() -> None:
 def test_other_vectors_pass(terms: Terms) -> None:
     rows = np.ones((2, 6))
     assert TopicWise().admit(terms, COHORT) == terms
-    assert TopicWise().on_vector(rows, terms, desk()) is rows
+    assert TopicWise().on_vector(rows, terms, context()) is rows
 
 
 def test_it_claims_and_spends_nothing_for_the_counts_come_back() -> None:

@@ -16,7 +16,7 @@ from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots, StoredSlots
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.slot_noise import SlotNoise
-from tests.laws.mechanism_laws import COHORT, desk
+from tests.laws.mechanism_laws import COHORT, context
 from tests.mechanisms.word_noise import ASKED, SECRET, documents, lasting, shelf
 
 KINDS = pytest.mark.parametrize("distribution", ["discrete", "continuous"])
@@ -192,9 +192,9 @@ def test_batches_are_drawn_behind_the_noise() -> None:
     """Samplers that stand after it choose among noised documents, with the noise they have."""
     made = noised(documents(), 1.0, "continuous")
     asked = replace(LaplaceCounts(1.0).admit(ASKED, COHORT), batch=2)
-    batch = ShuffledBatches().on_documents(made, asked, desk())
+    batch = ShuffledBatches().on_documents(made, asked, context())
     rows = [made.keys.tolist().index(key) for key in batch.keys]
     np.testing.assert_array_equal(batch.counts.toarray(), made.counts.toarray()[rows])
     admitted = PoissonSample(0.5).admit(asked, COHORT)
     assert (admitted.batch, admitted.sampling, admitted.unit) == (0, 1.0, Unit.WORD)
-    assert set(PoissonSample(0.5).on_documents(made, asked, desk()).keys) <= set(made.keys)
+    assert set(PoissonSample(0.5).on_documents(made, asked, context()).keys) <= set(made.keys)

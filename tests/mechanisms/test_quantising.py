@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.contracts import Answer, Block, Cohort, Desk, Domain, Mechanism, Noised, Terms, Unit
+from securetm.contracts import Answer, Block, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
 from securetm.entropy import OperatingSystem
 from securetm.errors import BadSetting, NoiseBeforeRounding, RangeTooSmall
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
-from tests.laws.mechanism_laws import EmptyCupboard, InTurn, MechanismLaws, integer_terms
+from tests.laws.mechanism_laws import EmptyStore, InTurn, MechanismLaws, integer_terms
 
 COHORT = Cohort(b"r" * 32, 0, ("a", "b", "c", "d", "e"))
 REAL = Terms((Block("values", (1000,)),))
 
 
-def desk() -> Desk:
-    return Desk(COHORT, OperatingSystem(), EmptyCupboard({}))
+def context() -> RoundContext:
+    return RoundContext(COHORT, OperatingSystem(), EmptyStore({}))
 
 
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
@@ -29,9 +29,9 @@ def test_a_sum_comes_back_within_the_grid(rounding: str, bits: int) -> None:
     mechanism = FixedPoint(span=8.0, wide_span=8.0, rounding=rounding)
     terms = mechanism.admit(Terms(REAL.layout, bits=bits), COHORT)
     values = np.random.default_rng(0).uniform(-8, 8, 1000)
-    whole = mechanism.on_vector(values, terms, desk())
+    whole = mechanism.on_vector(values, terms, context())
     assert whole.dtype == (np.int32 if bits == 32 else np.int64)
-    back = mechanism.on_answer(Answer({"values": whole}), terms, desk()).total
+    back = mechanism.on_answer(Answer({"values": whole}), terms, context()).total
     assert back is not None
     assert np.abs(back["values"] - values).max() <= terms.grid * (0.5000001 if rounding == "nearest" else 1)
     assert 5 * np.abs(whole).max() < 2 ** (bits - 1)  # five parties' sum fits the ring
@@ -40,7 +40,7 @@ def test_a_sum_comes_back_within_the_grid(rounding: str, bits: int) -> None:
 def test_stochastic_rounding_is_right_on_average() -> None:
     mechanism = FixedPoint(span=1.0, rounding="stochastic")
     terms = mechanism.admit(REAL, COHORT)
-    draws = mechanism.on_vector(np.full(200_000, 0.3 * terms.grid), terms, desk())
+    draws = mechanism.on_vector(np.full(200_000, 0.3 * terms.grid), terms, context())
     assert set(np.unique(draws)) == {0, 1}
     assert abs(draws.mean() - 0.3) < 0.0072  # seven deviations
 
@@ -49,32 +49,32 @@ def test_nearest_rounding_gives_the_same_bytes_again() -> None:
     mechanism = FixedPoint()
     terms = mechanism.admit(REAL, COHORT)
     values = np.random.default_rng(1).normal(size=1000).astype(np.float32)
-    assert np.array_equal(mechanism.on_vector(values, terms, desk()), mechanism.on_vector(values, terms, desk()))
+    assert np.array_equal(mechanism.on_vector(values, terms, context()), mechanism.on_vector(values, terms, context()))
 
 
 def test_what_is_out_of_range_is_clamped_and_only_counted_at_the_party() -> None:
-    mechanism, here = FixedPoint(span=1.0), desk()
+    mechanism, here = FixedPoint(span=1.0), context()
     terms = mechanism.admit(REAL, COHORT)
     whole = mechanism.on_vector(np.array([5.0, -5.0, 0.5]), terms, here)
     assert whole.tolist()[:2] == [terms.reach, -terms.reach]
-    assert int.from_bytes(here.cupboard.get(CLAMPED) or b"") == 2
+    assert int.from_bytes(here.store.get(CLAMPED) or b"") == 2
     mechanism.on_vector(np.array([9.0]), terms, here)
-    assert int.from_bytes(here.cupboard.get(CLAMPED) or b"") == 3
+    assert int.from_bytes(here.store.get(CLAMPED) or b"") == 3
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("mechanism", [FixedPoint(), Clamped()])
 def test_values_that_are_not_finite_count_as_nothing_and_only_at_the_party(bad: float, mechanism: Clamped) -> None:
-    here = desk()
+    here = context()
     sent = mechanism.on_vector(np.array([0.0, bad]), mechanism.admit(REAL, COHORT), here)
     assert sent.tolist() == [0, 0]
-    assert int.from_bytes(here.cupboard.get(NO_NUMBERS) or b"") == 1
+    assert int.from_bytes(here.store.get(NO_NUMBERS) or b"") == 1
 
 
 def test_whole_numbers_stay_as_they_are_up_to_what_the_ring_can_sum() -> None:
     mechanism = FixedPoint()
     terms = mechanism.admit(Terms(REAL.layout, domain=Domain.INTEGER, bits=32), COHORT)
-    whole = mechanism.on_vector(np.array([3, -7, 2**40]), terms, desk())
+    whole = mechanism.on_vector(np.array([3, -7, 2**40]), terms, context())
     assert whole.tolist() == [3, -7, (2**31 - 1) // 5]
     assert terms.grid == 0.0
 

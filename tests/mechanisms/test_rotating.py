@@ -14,7 +14,7 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from tests.effort import worked
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, desk
+from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context
 from tests.mechanisms.noisy import COUNTS
 
 REAL = Terms((Block("a", (3, 2)), Block("b", (5,))), bits=64)
@@ -40,9 +40,9 @@ class TestRotationBetweenClipAndGrid(MechanismLaws):
 def test_lengths_stay_and_the_way_back_is_exact(size: int) -> None:
     terms = replace(REAL, layout=(Block("a", (size,)),))
     vector = np.random.default_rng(size).normal(size=size).astype(np.float32)
-    turned = Rotation().on_vector(vector, terms, desk())
+    turned = Rotation().on_vector(vector, terms, context())
     assert np.linalg.norm(turned) == pytest.approx(np.linalg.norm(vector), rel=1e-6)
-    back = Rotation().on_answer(Answer({"a": turned}), terms, desk()).total
+    back = Rotation().on_answer(Answer({"a": turned}), terms, context()).total
     assert back is not None
     np.testing.assert_allclose(back["a"], vector, atol=1e-12)
 
@@ -50,13 +50,13 @@ def test_lengths_stay_and_the_way_back_is_exact(size: int) -> None:
 def test_a_peak_is_spread() -> None:
     peak = np.zeros(4096)
     peak[17] = 1.0
-    turned = Rotation().on_vector(peak, replace(REAL, layout=(Block("a", (4096,)),)), desk())
+    turned = Rotation().on_vector(peak, replace(REAL, layout=(Block("a", (4096,)),)), context())
     np.testing.assert_allclose(np.abs(turned), 1 / 64)
 
 
 def test_each_round_turns_otherwise_and_all_parties_alike() -> None:
-    vector, other = np.arange(11.0), desk(replace(COHORT, round_id=b"another"))
-    once, again = (Rotation().on_vector(vector, REAL, desk()) for _ in range(2))
+    vector, other = np.arange(11.0), context(replace(COHORT, round_id=b"another"))
+    once, again = (Rotation().on_vector(vector, REAL, context()) for _ in range(2))
     np.testing.assert_array_equal(once, again)
     assert np.abs(Rotation().on_vector(vector, REAL, other) - once).max() > 0.1
 
@@ -69,7 +69,7 @@ def test_a_coarse_grid_clamps_less_of_a_peak() -> None:
 
     def sent_and_opened(profile: InTurn) -> float:
         admitted = profile.admit(terms, COHORT)
-        opened = profile.on_answer(Answer({"a": profile.through(vector, terms, desk())}), admitted, desk()).total
+        opened = profile.on_answer(Answer({"a": profile.through(vector, terms, context())}), admitted, context()).total
         assert opened is not None
         return float(np.abs(opened["a"] - vector).max())
 
@@ -81,7 +81,7 @@ def test_noise_after_the_grid_is_turned_back_into_noise_of_the_same_size() -> No
     profile = InTurn((Clip(1.0), Rotation(), FixedPoint(), GaussianNoise(1.0)))
     terms = replace(REAL, layout=(Block("a", (20_000,)),), bits=32)
     admitted = profile.admit(terms, COHORT)
-    opened = profile.on_answer(Answer({"a": profile.through(np.zeros(20_000), terms, desk())}), admitted, desk()).total
+    opened = profile.on_answer(Answer({"a": profile.through(np.zeros(20_000), terms, context())}), admitted, context()).total
     assert opened is not None
     assert abs(opened["a"].std() / 1.008 - 1) < 7 / np.sqrt(2 * 20_000)  # seven standard errors
 
@@ -90,9 +90,9 @@ def test_noise_after_the_grid_is_turned_back_into_noise_of_the_same_size() -> No
 def test_what_is_not_a_real_sum_passes(terms: Terms) -> None:
     vector = np.arange(11)
     assert Rotation().admit(terms, COHORT) == terms
-    assert Rotation().on_vector(vector, terms, desk()) is vector
+    assert Rotation().on_vector(vector, terms, context()) is vector
     answer = Answer({"a": vector[:6].reshape(3, 2), "b": vector[6:]})
-    assert terms.needs is Needs.EACH or terms.ragged or Rotation().on_answer(answer, terms, desk()) is answer
+    assert terms.needs is Needs.EACH or terms.ragged or Rotation().on_answer(answer, terms, context()) is answer
 
 
 def test_noise_comes_after_it() -> None:
@@ -102,8 +102,8 @@ def test_noise_comes_after_it() -> None:
 
 def test_a_million_values_take_little_time() -> None:
     terms, vector = replace(REAL, layout=(Block("a", (1_000_000,)),)), np.ones(1_000_000, np.float32)
-    Rotation().on_vector(vector, terms, desk())
-    assert worked(lambda: Rotation().on_vector(vector, terms, desk())) < 5  # a product with the matrix takes hours
+    Rotation().on_vector(vector, terms, context())
+    assert worked(lambda: Rotation().on_vector(vector, terms, context())) < 5  # a product with the matrix takes hours
 
 
 def test_behind_the_grid_it_is_refused() -> None:

@@ -78,7 +78,7 @@ def test_the_stated_deviation_is_the_ideal_law_s(law: str, parameter: float) -> 
     spread = np.sqrt(np.mean(drawn**4) - np.mean(drawn**2) ** 2) / math.sqrt(DRAWS)
     assert abs(np.mean(drawn**2) - sampler.deviation**2) < 7 * spread  # outside once in 10^11 draws
     assert abs(drawn.mean()) < 7 * sampler.deviation / math.sqrt(DRAWS)
-    assert 0 < sampler.slack < 2.0**-100
+    assert 0 < sampler.failure_probability < 2.0**-100
 
 
 def test_deviations_in_closed_form() -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from securetm.contracts import Block, Desk, Terms, Unit
+from securetm.contracts import Block, RoundContext, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
 from securetm.mechanisms.sampling import PoissonSample
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, desk
+from tests.laws.mechanism_laws import COHORT, MechanismLaws, context
 from tests.laws.toys import some_documents
 
 ASKS = Terms((Block("gradient", (5,)),), batch=3)
@@ -40,12 +40,12 @@ def test_sampling_documents_gives_no_amplification_to_another_unit(unit: Unit) -
 def test_a_question_for_all_documents_gets_them_all() -> None:
     asks = replace(ASKS, batch=0)
     assert PoissonSample(0.1).admit(asks, COHORT) == asks
-    assert PoissonSample(0.1).on_documents(DOCUMENTS, asks, desk()) is DOCUMENTS
+    assert PoissonSample(0.1).on_documents(DOCUMENTS, asks, context()) is DOCUMENTS
 
 
 def test_all_documents_of_a_person_come_together() -> None:
     whose = np.arange(4000) % 800
-    taken = PoissonSample(0.25).on_documents(DOCUMENTS.belonging_to(whose), replace(ASKS, unit=Unit.PERSON), desk())
+    taken = PoissonSample(0.25).on_documents(DOCUMENTS.belonging_to(whose), replace(ASKS, unit=Unit.PERSON), context())
     people, documents = np.unique(taken.persons, return_counts=True)
     assert set(documents.tolist()) == {5}
     assert abs(len(people) - 200) < 6.2 * np.sqrt(800 * 0.25 * 0.75)
@@ -53,26 +53,26 @@ def test_all_documents_of_a_person_come_together() -> None:
 
 def test_persons_that_nobody_named_cannot_be_sampled() -> None:
     with pytest.raises(NoPersons):
-        PoissonSample(0.5).on_documents(DOCUMENTS, replace(ASKS, unit=Unit.PERSON), desk())
+        PoissonSample(0.5).on_documents(DOCUMENTS, replace(ASKS, unit=Unit.PERSON), context())
 
 
 def test_coins_follow_from_nothing_that_anybody_can_guess() -> None:
     """Same documents with the same keys, same round, same public seed: yet others take part each time, as many by chance."""
-    taken = [PoissonSample(0.5).on_documents(DOCUMENTS, ASKS, desk()).keys for _ in range(2)]
+    taken = [PoissonSample(0.5).on_documents(DOCUMENTS, ASKS, context()).keys for _ in range(2)]
     both = len(np.intersect1d(*taken))
     assert abs(both - 1000) < 6.2 * np.sqrt(4000 * 0.25 * 0.75)
 
 
 def test_nobody_may_be_chosen_and_everybody_is_at_rate_one() -> None:
-    assert len(PoissonSample(2.0**-60).on_documents(DOCUMENTS, ASKS, desk())) == 0
-    assert len(PoissonSample(2.0**-70).on_documents(DOCUMENTS, ASKS, desk())) == 0
-    assert len(PoissonSample(1.0).on_documents(DOCUMENTS, ASKS, desk())) == 4000
-    assert len(PoissonSample(0.5).on_documents(some_documents(0, seed=0), ASKS, desk())) == 0
+    assert len(PoissonSample(2.0**-60).on_documents(DOCUMENTS, ASKS, context())) == 0
+    assert len(PoissonSample(2.0**-70).on_documents(DOCUMENTS, ASKS, context())) == 0
+    assert len(PoissonSample(1.0).on_documents(DOCUMENTS, ASKS, context())) == 4000
+    assert len(PoissonSample(0.5).on_documents(some_documents(0, seed=0), ASKS, context())) == 0
 
 
 def test_a_batch_may_be_empty() -> None:
     corpus = Corpus.from_strings(["one document", "another document"])
-    nobody = PoissonSample(2.0**-60).on_documents(corpus, ASKS, desk())
+    nobody = PoissonSample(2.0**-60).on_documents(corpus, ASKS, context())
     assert (len(nobody), nobody.counts.shape) == (0, (0, len(corpus.vocabulary)))
 
 
@@ -89,9 +89,9 @@ class Words:
 
 def test_the_coins_are_exact() -> None:
     edge = int(0.3 * 2**64)  # a float is a whole number of 2^-64 here, so this is exact
-    here = desk()
+    here = context()
     drawn = PoissonSample(0.3).on_documents(
-        some_documents(4, seed=0), ASKS, Desk(COHORT, Words(edge - 1, edge, 0, 2**64 - 1), here.cupboard)
+        some_documents(4, seed=0), ASKS, RoundContext(COHORT, Words(edge - 1, edge, 0, 2**64 - 1), here.store)
     )
     assert drawn.keys.tolist() == [0, 2]
 

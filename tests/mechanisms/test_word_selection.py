@@ -11,6 +11,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoiseNeedsIntegers
@@ -22,8 +23,7 @@ from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.models.word_sketch import WordSketch
-from securetm.tally import SumTally
-from tests.laws.mechanism_laws import CHANCE, COHORT, InTurn, MechanismLaws, desk
+from tests.laws.mechanism_laws import CHANCE, COHORT, InTurn, MechanismLaws, context
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 
 NAMES = replace(COUNTS, names_words=True, data_only=True)
@@ -49,7 +49,7 @@ def test_the_terms_say_that_nothing_private_is_left(asked: Unit, protected: Unit
     assert admitted.l1 == admitted.l2 == admitted.linf == INF
     assert admitted.deviation == pytest.approx(sqrt(2.0**2 * 5 + 1 / 12), rel=1e-6)
     assert SELECTION.event(admitted, COHORT) == GaussianDpEvent(2.0)
-    assert 0.01 <= SELECTION.slack(admitted, COHORT) < 0.01 + 1e-15
+    assert 0.01 <= SELECTION.failure_probability(admitted, COHORT) < 0.01 + 1e-15
 
 
 @pytest.mark.parametrize("terms", [REAL, COUNTS, BOUNDED, replace(BOUNDED, noised=Noised.WHOLE)])
@@ -57,13 +57,13 @@ def test_other_questions_pass(terms: Terms) -> None:
     rows, sums = np.full((2, 11), 3), np.arange(11)
     assert SELECTION.admit(terms, COHORT) == terms
     assert SELECTION.on_rows(rows, terms) is rows
-    assert SELECTION.on_named(sums, terms, desk()) is sums
+    assert SELECTION.on_named(sums, terms, context()) is sums
 
 
 def test_nothing_is_spent_on_questions_that_name_no_words() -> None:
     for terms in (REAL, BOUNDED, GaussianNoise(1.0).admit(BOUNDED, COHORT)):
         assert SELECTION.event(terms, COHORT) is None
-        assert SELECTION.slack(terms, COHORT) == 0
+        assert SELECTION.failure_probability(terms, COHORT) == 0
 
 
 def test_words_are_counted_in_whole_numbers() -> None:
@@ -77,7 +77,7 @@ def test_only_one_part_of_a_profile_spends_on_the_words() -> None:
     met = InTurn((SELECTION, *others)).stations(NAMES)
     spent = [type(part).__name__ for part, _, after in met if part.event(after, COHORT) is not None]
     assert spent == ["WordSelection"]
-    named, here = np.arange(11), desk()
+    named, here = np.arange(11), context()
     for part, _, after in met:
         np.testing.assert_array_equal(part.on_vector(named, after, here), named)
 
@@ -102,7 +102,7 @@ def test_the_threshold_is_the_smallest_that_keeps_the_promise(words: int, noise:
 
 def test_a_document_alone_is_named_as_rarely_as_promised_and_no_rarer_than_needed() -> None:
     trials = 40_000
-    sums = SELECTION.on_named(np.ones(5 * trials, dtype=np.int64), NAMES, desk())  # 5 words of one document, many times
+    sums = SELECTION.on_named(np.ones(5 * trials, dtype=np.int64), NAMES, context())  # 5 words of one document, many times
     missed = (sums.reshape(trials, 5) > 0).any(axis=1).mean()
     room = np.sqrt(3 * 0.01 * np.log(2 / CHANCE) / trials)  # Chernoff
     assert missed <= 0.01 + room
@@ -114,13 +114,13 @@ def test_through_the_door_a_person_counts_once_for_all_documents(unit: Unit) -> 
     asked = replace(NAMES, unit=unit)
     whose = np.arange(3000) // 300  # ten persons, and each says the same three words in each of 300 documents
     rows = sparse.csr_array(np.tile([4, 1, 0, 2], (3000, 1)))
-    tally = SumTally(
+    clipped_sum = ClippedRowSum(
         asked,
         on_rows=lambda poured: SELECTION.on_rows(poured, asked),
-        on_named=lambda sums: SELECTION.on_named(sums, asked, desk()),
+        on_named=lambda sums: SELECTION.on_named(sums, asked, context()),
         persons=whose,
     )
-    named = tally.named(rows, np.arange(3000), np.arange(4))
+    named = clipped_sum.named(rows, np.arange(3000), np.arange(4))
     truth = 10 if unit is Unit.PERSON else 3000
     assert named[2] == 0
     assert (np.abs(named[[0, 1, 3]] - truth) < 7 * sqrt(20)).all() or unit is Unit.PERSON
@@ -146,27 +146,27 @@ def _bounded_sums(corpus: Corpus) -> dict[str, int]:
         return sums
 
     sketch = WordSketch(3000, counted=False)
-    tally = SumTally(sketch.terms, on_rows=lambda rows: SELECTION.on_rows(rows, sketch.terms), on_named=seen)
-    sketch.answer(corpus, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(sketch.terms, on_rows=lambda rows: SELECTION.on_rows(rows, sketch.terms), on_named=seen)
+    sketch.answer(corpus, clipped_sum, {}, np.random.default_rng(0))
     return found
 
 
 def test_of_two_words_with_one_number_only_the_first_is_counted() -> None:
-    tally = SumTally(NAMES)
-    assert tally.named(np.array([[1, 1, 1], [0, 1, 0]]), np.arange(2), np.array([9, 9, 4])).tolist() == [3, 0, 1]
+    clipped_sum = ClippedRowSum(NAMES)
+    assert clipped_sum.named(np.array([[1, 1, 1], [0, 1, 0]]), np.arange(2), np.array([9, 9, 4])).tolist() == [3, 0, 1]
 
 
 def test_words_of_many_documents_are_named_with_noise() -> None:
     truth = np.full(4000, 200)
-    named = SELECTION.on_named(truth, NAMES, desk())
+    named = SELECTION.on_named(truth, NAMES, context())
     assert (named > SELECTION.threshold).all()
     assert abs((named - truth).std() / sqrt(20) - 1) < 0.1
-    assert np.any(named != SELECTION.on_named(truth, NAMES, desk()))
+    assert np.any(named != SELECTION.on_named(truth, NAMES, context()))
 
 
 def test_a_word_that_nobody_uses_is_never_named() -> None:
     loose = WordSelection(5, 30.0, 0.4)
-    named = loose.on_named(np.tile([0, 300], 5000), NAMES, desk())
+    named = loose.on_named(np.tile([0, 300], 5000), NAMES, context())
     assert not named[::2].any()
     assert (named >= 0).all()
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Desk
+from securetm.contracts import RoundContext
 from securetm.corpus.corpus import Corpus
-from tests.laws.mechanism_laws import EmptyCupboard, desk, integer_terms
+from tests.laws.mechanism_laws import EmptyStore, context, integer_terms
 
 ASKED = integer_terms()
 SECRET = bytes(range(32))
@@ -23,11 +23,11 @@ def documents(words: int = 40, seed: int = 0) -> Corpus:
     return Corpus.from_tokens(tokens, ends, listed, sentence_ends=np.array([2, 3, 5, 10, 30, 50]), name="four")
 
 
-def shelf(secret: bytes | None = None) -> EmptyCupboard:
-    return EmptyCupboard({}) if secret is None else Fixed({}, secret)
+def shelf(secret: bytes | None = None) -> EmptyStore:
+    return EmptyStore({}) if secret is None else Fixed({}, secret)
 
 
-class Fixed(EmptyCupboard):
+class Fixed(EmptyStore):
     """A memory in which every secret was drawn before, and is the same."""
 
     def __init__(self, kept: dict[str, bytes], secret: bytes) -> None:
@@ -38,5 +38,5 @@ class Fixed(EmptyCupboard):
         return self.secret
 
 
-def lasting(kept: Any = None) -> Desk:
-    return replace(desk(), lasting=EmptyCupboard({}) if kept is None else kept)
+def lasting(kept: Any = None) -> RoundContext:
+    return replace(context(), lasting=EmptyStore({}) if kept is None else kept)

@@ -7,11 +7,11 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Block, Terms
 from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFitted, NotFound, OtherModel, OtherVocabulary
 from securetm.models.estimator import Estimator, as_documents, held_back
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.tally import SumTally
 from tests.models.trained_by_hand import VOCABULARY, WORDS, planted
 
 torch.set_num_threads(1)
@@ -54,9 +54,9 @@ def test_fit_is_the_federations_own_path():
     for rows in np.array_split(rng.permutation(48), 2):
         total = []
         for part in np.array_split(rows, 3):
-            tally = SumTally(net.query(state).terms)
-            net.query(net.for_party(state, "any")).answer(documents.select(part), tally, {}, rng)
-            total.append(tally.blocks())
+            clipped_sum = ClippedRowSum(net.query(state).terms)
+            net.query(net.for_party(state, "any")).answer(documents.select(part), clipped_sum, {}, rng)
+            total.append(clipped_sum.blocks())
         state = net.update(state, Answer({name: sum(part[name] for part in total) for name in total[0]}))
     np.testing.assert_allclose(learned["weights"], state["weights"], atol=1e-10)
 
@@ -237,9 +237,9 @@ def test_models_without_a_batch_learn_from_all_documents_at_once():
             class Totals:
                 terms = Terms((Block("totals", state["totals"].shape),), bits=64)
 
-                def answer(self, documents, tally, memory, rng):
+                def answer(self, documents, clipped_sum, memory, rng):
                     memory["asked"] = memory.get("asked", np.zeros(1)) + 1
-                    tally.add(documents.counts * memory["asked"][0], np.arange(len(documents)))
+                    clipped_sum.add(documents.counts * memory["asked"][0], np.arange(len(documents)))
 
             return Totals()
 

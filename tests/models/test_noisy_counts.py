@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
@@ -13,7 +14,6 @@ from securetm.models.gibbs.lda import LDA
 from securetm.models.noisy_counts import NoisedCounts, likely_counts, positive_means, told_to_parties
 from securetm.models.quality import perplexity
 from securetm.models.variational.lda_vi import VariationalLDA
-from securetm.tally import SumTally
 
 WORDS, ROUNDS = 500, 4
 NOISE = {0.5: 110.0, 1: 56.0, 3: 20.0, 8: 9.0}  # about what that epsilon asks for over so many rounds of rows of 30 counts
@@ -32,13 +32,13 @@ def trained(model: LDA | VariationalLDA, documents: Corpus, deviation: float, ro
     state, memory, rng = dict(model.start(documents.vocabulary, np.random.default_rng(0))), {}, np.random.default_rng(1)
     for _ in range(ROUNDS):
         query = model.query(model.for_party(state, ""))
-        tally = (
-            SumTally(query.terms, on_rows=lambda found: at_most(found, rows, 1))
+        clipped_sum = (
+            ClippedRowSum(query.terms, on_rows=lambda found: at_most(found, rows, 1))
             if isinstance(model, LDA)
-            else SumTally(query.terms)
+            else ClippedRowSum(query.terms)
         )
-        query.answer(documents, tally, memory, rng)
-        counts = tally.blocks()["counts"]
+        query.answer(documents, clipped_sum, memory, rng)
+        counts = clipped_sum.blocks()["counts"]
         noised = counts + rng.normal(0, deviation, counts.shape)
         state = dict(model.update(state, Answer({"counts": noised}, deviation=deviation)))
     return state

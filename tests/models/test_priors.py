@@ -7,13 +7,13 @@ import pytest
 from scipy import sparse
 from scipy.special import digamma
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.questions import PerPerson
 from securetm.models import priors
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.gibbs.lda import LDA
-from securetm.tally import SumTally
 
 TRUTH = np.array([0.8, 0.4, 0.2, 0.1, 0.1])
 
@@ -29,9 +29,9 @@ def documents_of(alpha, eta, documents=1500, words=120, seed=0):
 
 def answer_of(model, state, documents, memory):
     query = model.query(state)
-    tally = SumTally(query.terms, persons=documents.persons)
-    query.answer(documents, tally, memory, np.random.default_rng(0))
-    return {name: block.copy() for name, block in tally.blocks().items()}
+    clipped_sum = ClippedRowSum(query.terms, persons=documents.persons)
+    query.answer(documents, clipped_sum, memory, np.random.default_rng(0))
+    return {name: block.copy() for name, block in clipped_sum.blocks().items()}
 
 
 # ---- the fixed points --------------------------------------------------------------------------------------------------
@@ -126,10 +126,10 @@ def test_rows_of_persons_are_poured_whole():
     model = LDA(n_topics=5, priors="learned")
     state = model.start(documents.vocabulary, np.random.default_rng(0))
     query = PerPerson(model.query(state))
-    tally = SumTally(query.terms, persons=owned.persons)
-    query.answer(owned, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(query.terms, persons=owned.persons)
+    query.answer(owned, clipped_sum, {}, np.random.default_rng(0))
     expected = answer_of(model, state, documents, {})
-    np.testing.assert_array_equal(tally.blocks()[priors.BLOCK], expected[priors.BLOCK])
+    np.testing.assert_array_equal(clipped_sum.blocks()[priors.BLOCK], expected[priors.BLOCK])
 
 
 # ---- little, and nonsense ----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Documents, Query, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NoPersons, NotAnswered
@@ -23,7 +24,6 @@ from securetm.models.questions import (
     npmi_from_answer,
     perplexity_from_answer,
 )
-from securetm.tally import SumTally
 from tests.laws.toys import FewDocuments, some_documents
 
 
@@ -37,9 +37,9 @@ def ask(query: Query, *parties: Documents) -> Answer:
 
 
 def poured(query: Query, documents: Documents) -> dict[str, Array]:
-    tally = SumTally(query.terms)
-    query.answer(documents, tally, {}, np.random.default_rng(0))
-    return dict(tally.blocks())
+    clipped_sum = ClippedRowSum(query.terms)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    return dict(clipped_sum.blocks())
 
 
 def lists(**parties: bytes) -> Answer:
@@ -67,16 +67,16 @@ def test_a_stored_zero_is_no_word() -> None:
 def test_rows_of_a_person_are_bounded_together() -> None:
     documents = some_documents(6, 4, seed=1).belonging_to(np.array([0, 0, 0, 7, 7, 9]))
     query = DocumentFrequencies(4, Unit.PERSON)
-    tally = SumTally(query.terms, radius=1.0, persons=documents.persons)
-    query.answer(documents, tally, {}, np.random.default_rng(0))
-    assert np.linalg.norm(tally.vector()) <= 3  # three persons, each row cut to length one and rounded towards zero
+    clipped_sum = ClippedRowSum(query.terms, radius=1.0, persons=documents.persons)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    assert np.linalg.norm(clipped_sum.vector()) <= 3  # three persons, each row cut to length one and rounded towards zero
     assert query.terms.l2 == float("inf")
 
 
 def test_persons_are_asked_for_when_the_corpus_names_none() -> None:
     query = DocumentFrequencies(4, Unit.PERSON)
     with pytest.raises(NoPersons):
-        query.answer(some_documents(3, 4, seed=1), SumTally(query.terms), {}, np.random.default_rng(0))
+        query.answer(some_documents(3, 4, seed=1), ClippedRowSum(query.terms), {}, np.random.default_rng(0))
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------

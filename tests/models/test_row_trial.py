@@ -69,10 +69,10 @@ class Louder:
     asked: object
     terms: object
 
-    def answer(self, documents, tally, memory, rng):
+    def answer(self, documents, clipped_sum, memory, rng):
         if len(documents) > 3:
             documents = replace(documents, each=tuple(np.append(one, one[:1]) for one in documents.each))
-        self.asked.answer(documents, tally, memory, rng)
+        self.asked.answer(documents, clipped_sum, memory, rng)
 
 
 def test_counts_are_tried_too():

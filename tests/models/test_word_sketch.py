@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SketchTooSmall
 from securetm.models.word_sketch import LONGEST, WordSketch, words_in
-from securetm.tally import SumTally
 
 
 def asked(corpora: list[Corpus], most_words: int) -> Answer:
     """The sum that parties' tables add up to."""
     sketch, total = WordSketch(most_words), None
     for corpus in corpora:
-        tally = SumTally(sketch.terms)
-        sketch.answer(corpus, tally, {}, np.random.default_rng(0))
-        total = tally.vector() if total is None else total + tally.vector()
-    tally = SumTally(sketch.terms)
-    tally.add(total[None, :], np.zeros(1, dtype=np.int64))
-    return Answer(tally.blocks())
+        clipped_sum = ClippedRowSum(sketch.terms)
+        sketch.answer(corpus, clipped_sum, {}, np.random.default_rng(0))
+        total = clipped_sum.vector() if total is None else total + clipped_sum.vector()
+    clipped_sum = ClippedRowSum(sketch.terms)
+    clipped_sum.add(total[None, :], np.zeros(1, dtype=np.int64))
+    return Answer(clipped_sum.blocks())
 
 
 def parties(rng: np.random.Generator, count: int, words: int) -> list[Corpus]:
@@ -84,7 +84,7 @@ def test_its_size_follows_from_the_plan_alone(most_words: int) -> None:
     few, many = (parties(np.random.default_rng(0), 1, words)[0] for words in (5, 500))
     sizes = []
     for corpus in (few, many):
-        tally = SumTally(terms)
-        WordSketch(most_words).answer(corpus, tally, {}, np.random.default_rng(0))
-        sizes.append(tally.vector().shape)
+        clipped_sum = ClippedRowSum(terms)
+        WordSketch(most_words).answer(corpus, clipped_sum, {}, np.random.default_rng(0))
+        sizes.append(clipped_sum.vector().shape)
     assert sizes[0] == sizes[1]

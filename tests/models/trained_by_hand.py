@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.models.estimator import as_documents
-from securetm.tally import SumTally
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -23,9 +23,9 @@ def planted(documents=240, seed=0):
 
 def counts_of(model, state, documents, memory):
     query = model.query(state)
-    tally = SumTally(query.terms)
-    query.answer(documents, tally, memory, np.random.default_rng(0))
-    return tally.blocks()["counts"]
+    clipped_sum = ClippedRowSum(query.terms)
+    query.answer(documents, clipped_sum, memory, np.random.default_rng(0))
+    return clipped_sum.blocks()["counts"]
 
 
 def rounds(model, state, documents, memory, number):

@@ -20,9 +20,9 @@ from securetm.accounting.calculator.statement import (
     sentence_large,
     upward,
 )
-from securetm.accounting.composition import Total, by_accountant, largest, slack_cost, total
+from securetm.accounting.composition import Total, by_accountant, failure_cost, largest, total
 from securetm.accounting.groups import GROUP, group_of
-from securetm.accounting.spends import Spend, leaves_of, slack_of
+from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.errors import NoEpsilonHolds
 
@@ -56,7 +56,7 @@ def figures(title: str, promise: Promise, spends: Spends, delta: float, share: f
     """
     proved = [row for row in by_accountant(spends, share * delta) if row.epsilon < math.inf]
     if not proved:
-        raise NoEpsilonHolds(promise.unit, f"{delta:.3g}", f"{slack_of(spends):.3g}")
+        raise NoEpsilonHolds(promise.unit, f"{delta:.3g}", f"{failure_probability_of(spends):.3g}")
     best = proved[0]
     large = sentence_large(best.epsilon, promise.unit)
     return Sheet(
@@ -101,7 +101,7 @@ def replaced(epsilon: float, delta: float, unit: str) -> str:
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:
     """Whether Renyi divergences alone prove it, which takes no time; if they do not, others may."""
-    return by_renyi(leaves_of(spends)).delta(epsilon) + slack_cost(slack_of(spends), epsilon) <= delta
+    return by_renyi(leaves_of(spends)).delta(epsilon) + failure_cost(failure_probability_of(spends), epsilon) <= delta
 
 
 def largest_by(quick: Callable[[int], bool], fits: Callable[[int], bool], most: int) -> int:

@@ -62,7 +62,9 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
     unit, budget = asked.budget.unit.value, asked.budget
     lasts = _lasting(asked, progress)
     if lasts == 0:
-        raise BudgetTooSmall("round", upward(budget.epsilon), unit, "one costs more, or its slack exceeds delta", _RATHER)
+        raise BudgetTooSmall(
+            "round", upward(budget.epsilon), unit, "one costs more, or its failure_probability exceeds delta", _RATHER
+        )
     billed = replace(asked, rounds=min(asked.rounds, lasts))
     sheet = figures(
         f"Profile {billed.profile}, {counted(billed.rounds, 'round')}",

@@ -16,7 +16,7 @@ transcripts, and A_r those sorted under r, P(S and A_r) <= e^epsilon P'(S and A_
 up to (epsilon, sum of d_r).
 
 Slack is the probability that an answer is not its event's. Its sum is held below a share of its own, so that the bound on it is
-fixed in advance as the orders are; what it takes from delta is worked out at `composition.slack_cost`.
+fixed in advance as the orders are; what it takes from delta is worked out at `composition.failure_cost`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from securetm.accounting.composition import slack_cost
+from securetm.accounting.composition import failure_cost
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.renyi import epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend, leaves_of
@@ -35,7 +35,7 @@ from securetm.contracts import Array, Budget
 
 ALONE = 0.9  # of delta: only one run ever spends
 AMONG = 0.05  # of delta: several runs, in equal parts for each order
-SLACK = 0.05  # of delta: several runs, for answers that are not their event's
+FAILURE_SHARE = 0.05  # of delta: several runs, for answers that are not their event's
 _BESIDE_GAUSSIAN = (0.6, 0.73, 0.87, 1.0)  # times the best order for unsampled noise; sampled noise is best at or below it
 _LARGEST = 1024
 
@@ -48,12 +48,12 @@ class Cost:
 
     divergences: tuple[float, ...]  # by order
     pure: float = 0.0
-    slack: float = 0.0
+    failure_probability: float = 0.0
 
     def plus(self, other: Cost, times: int) -> Cost:
         """Both together, the other so many times."""
         divergences = tuple(mine + times * more for mine, more in zip(self.divergences, other.divergences, strict=True))
-        return Cost(divergences, self.pure + times * other.pure, self.slack + times * other.slack)
+        return Cost(divergences, self.pure + times * other.pure, self.failure_probability + times * other.failure_probability)
 
 
 def nothing(orders: Orders) -> Cost:
@@ -65,7 +65,7 @@ def nothing(orders: Orders) -> Cost:
 def cost_of(kind: Spend, orders: Orders) -> Cost:
     """The cost of some equal answers."""
     divergences = renyi_curve([kind], np.array(orders, dtype=float))
-    return Cost(tuple(map(float, divergences)), basic_epsilon(leaves_of([kind])), kind.slack * kind.count)
+    return Cost(tuple(map(float, divergences)), basic_epsilon(leaves_of([kind])), kind.failure_probability * kind.count)
 
 
 def orders_for(budget: Budget) -> Orders:
@@ -80,8 +80,8 @@ def orders_for(budget: Budget) -> Orders:
 
 
 def filter_epsilon(cost: Cost, orders: Orders, budget: Budget) -> float:
-    """What the filter says was spent; infinity where slack took more than its share of delta."""
+    """What the filter says was spent; infinity where failure probability took more than its share of delta."""
     by_order: Array = epsilons_at(np.array(orders), np.array(cost.divergences), AMONG * budget.delta / len(orders))
     epsilon = min(float(by_order.min()), cost.pure)
-    slack = slack_cost(cost.slack, max(epsilon, budget.epsilon))
-    return epsilon if slack <= SLACK * budget.delta else math.inf
+    failure_probability = failure_cost(cost.failure_probability, max(epsilon, budget.epsilon))
+    return epsilon if failure_probability <= FAILURE_SHARE * budget.delta else math.inf

@@ -297,7 +297,7 @@ class Ledger:
         if about.get("unit", unit) != unit:
             raise UnitsDiffer(str(self._file.path), unit, str(about["unit"]))
         self._check_profile(run, about)
-        what = {"event": as_text(spend.event), "slack": spend.slack, "count": spend.count}
+        what = {"event": as_text(spend.event), "slack": spend.failure_probability, "count": spend.count}
         self._file.append({"kind": SPENT, "run": run, **what, "unit": unit, "about": dict(about), "time": _now()})
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:

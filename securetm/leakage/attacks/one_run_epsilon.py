@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Memory, Tally
+from securetm.contracts import Array, ClippedSum, Memory
 from securetm.errors import SmallerUnit
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
@@ -121,7 +121,7 @@ def _rows(view: View, documents: Any) -> Iterator[tuple[int, Any]]:
     memory: Memory = {}
     for question in asked(view).values():
         query, poured = questions.make(TRAIN, question.state), _Rows()
-        query.answer(documents, cast(Tally, poured), memory, np.random.default_rng(0))  # a count's query only adds rows
+        query.answer(documents, cast(ClippedSum, poured), memory, np.random.default_rng(0))  # a count's query only adds rows
         terms, rows = query.terms, sparse.csr_array(poured.rows)
         for mechanism in view.public.profile.mechanisms:
             rows = sparse.csr_array(mechanism.on_rows(rows, terms))
@@ -130,7 +130,7 @@ def _rows(view: View, documents: Any) -> Iterator[tuple[int, Any]]:
 
 
 class _Rows:
-    """A tally (contracts.Tally) that adds nothing up."""
+    """A clipped sum (contracts.ClippedSum) that adds nothing up."""
 
     rows: Any = None
 

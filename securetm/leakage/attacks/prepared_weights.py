@@ -13,7 +13,7 @@ from typing import Self, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import INF, Array, Desk, Profile, Query, State, Terms, TopicModel, Unit
+from securetm.contracts import INF, Array, Profile, Query, RoundContext, State, Terms, TopicModel, Unit
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import pour
@@ -103,7 +103,7 @@ class Asked:
     query: Query
     profile: Profile
     terms: Terms
-    desk: Desk
+    context: RoundContext
 
     @classmethod
     def about(cls, public: Public, words: tuple[str, ...], rng: np.random.Generator) -> Self:
@@ -111,28 +111,28 @@ class Asked:
         questions = Questions(public.plan, public.model)
         questions.adopt(words)
         state = public.model.for_party(prepared(public.model, words, rng), public.members[0])
-        query, desk = (
+        query, context = (
             questions.make(TRAIN, state),
-            Desk(cohort_of(public.profile, public.members), OperatingSystem(), _Pocket()),
+            RoundContext(cohort_of(public.profile, public.members), OperatingSystem(), _Pocket()),
         )
         terms, kept = query.terms, []
         for mechanism in public.profile.mechanisms:
-            after = mechanism.admit(terms, desk.cohort)
-            if mechanism.event(after, desk.cohort) is not None:  # from here on noise is added, sized by the terms so far
+            after = mechanism.admit(terms, context.cohort)
+            if mechanism.event(after, context.cohort) is not None:  # from here on noise is added, sized by the terms so far
                 break
             if not isinstance(mechanism, PoissonSample | ShuffledBatches):  # who takes part is chosen here
                 kept.append(mechanism)
             terms = after
-        return cls(query, replace(public.profile, mechanisms=tuple(kept)), terms, desk)
+        return cls(query, replace(public.profile, mechanisms=tuple(kept)), terms, context)
 
     def total(self, documents: BagOfWords) -> Array:
         """One party's sum of these documents."""
-        poured = pour(self.query, documents, self.profile, self.terms, self.desk, {}, np.random.default_rng(0))
+        poured = pour(self.query, documents, self.profile, self.terms, self.context, {}, np.random.default_rng(0))
         return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in poured.vector.values()])
 
 
 class _Pocket(dict[str, bytes]):
-    """A cupboard that is thrown away."""
+    """A store that is thrown away."""
 
     def put(self, key: str, value: bytes) -> None:
         self[key] = value

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Terms
 from securetm.leakage.parts.mask_keys import MaskKeys, mask_keys
 from securetm.leakage.reading import ANSWER, SEALED, Heard, asked, first_parcel, said_by_parties, vector_at
 from securetm.leakage.views import View
-from securetm.tally import blocks_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Desk, Memory, State, Unit
+from securetm.contracts import Answer, Array, Memory, RoundContext, State, Unit
 from securetm.entropy import Seeded
 from securetm.errors import NotSimulated
 from securetm.federation.coordinator import before_own_noise
@@ -87,15 +87,15 @@ def training(
     for number in range(public.plan.training.rounds):
         query = questions.make(TRAIN, public.model.for_party(state, ""))
         cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
-        terms, desk = admitted(query.terms, public.profile, cohort), Desk(cohort, entropy, _Kept())
+        terms, context = admitted(query.terms, public.profile, cohort), RoundContext(cohort, entropy, _Kept())
         said = [
-            pour(query, documents, public.profile, terms, desk, memory, rng).vector
+            pour(query, documents, public.profile, terms, context, memory, rng).vector
             for documents, memory in zip(dealt, memories, strict=True)
         ]
         total = {name: np.sum([one[name] for one in said], axis=0) for name in said[0]}
         opened = Answer(total, {}, public.members)
-        answer = as_opened(opened, public.profile, terms, desk)
-        seen = answer if before == public.profile else as_opened(opened, before, terms, desk)
+        answer = as_opened(opened, public.profile, terms, context)
+        seen = answer if before == public.profile else as_opened(opened, before, terms, context)
         state = public.model.update(state, answer)
         yield number, seen.total or {}, state
 

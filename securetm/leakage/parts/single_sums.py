@@ -20,14 +20,14 @@ from securetm.contracts import (
     Answer,
     Array,
     Block,
+    ClippedSum,
     Cohort,
-    Desk,
     Domain,
     Mechanism,
     Memory,
     Needs,
     Noised,
-    Tally,
+    RoundContext,
     Terms,
     Unit,
 )
@@ -134,8 +134,8 @@ class OneSum:
         terms = self.terms
         shape = (terms.size,) if times == 1 else (times, terms.size)
         added = sum(self._vector(present and first, shape) for first in (True, *(False,) * (self._shares - 1)))
-        desk = self._at_hand()[0]
-        opened = as_opened(Answer({NAME: np.asarray(added)}), self.public.profile, terms, desk).total
+        context = self._at_hand()[0]
+        opened = as_opened(Answer({NAME: np.asarray(added)}), self.public.profile, terms, context).total
         assert opened is not None  # a sum was asked for
         return np.asarray(opened[NAME], dtype=np.float32).reshape(times, terms.size)
 
@@ -152,8 +152,8 @@ class OneSum:
         """Answers that are in a sum: where noise comes in shares, only those that nobody can take off again."""
         return honest_shares(self.cohort) if self.terms.noised is Noised.SHARE else 1
 
-    def _at_hand(self) -> tuple[Desk, Memory, np.random.Generator]:
-        return Desk(self.cohort, OperatingSystem(), _Pocket()), {}, np.random.default_rng(0)
+    def _at_hand(self) -> tuple[RoundContext, Memory, np.random.Generator]:
+        return RoundContext(self.cohort, OperatingSystem(), _Pocket()), {}, np.random.default_rng(0)
 
     # ---- slots of words ----
 
@@ -163,10 +163,10 @@ class OneSum:
             yield self._slots_at_once(min(_SLOTS, n - start), present)
 
     def _slots_at_once(self, n: int, present: bool) -> Array:
-        desk, terms = Desk(self.cohort, OperatingSystem(), _Pocket()), self.asked
+        context, terms = RoundContext(self.cohort, OperatingSystem(), _Pocket()), self.asked
         documents: Any = _Made(1, np.full(n, 0 if present else -1, dtype=np.int32))
         for mechanism in self.public.profile.mechanisms:
-            documents = mechanism.on_documents(documents, terms, desk)
+            documents = mechanism.on_documents(documents, terms, context)
             terms = mechanism.admit(terms, self.cohort)
         ends, words, weights = documents.perturbed.between(0, n)
         table = np.zeros((n, _WORDS), dtype=np.float32)
@@ -190,10 +190,10 @@ class _OneRow:
     terms: Terms
     row: Array
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Run by the party that holds the canary, and by those that hold nothing."""
         if len(documents):
-            tally.add(self.row, np.zeros(1, dtype=np.int64))
+            clipped_sum.add(self.row, np.zeros(1, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class _EndToEnd(Mechanism):
 
     times: int
 
-    def on_vector(self, vector: Array, terms: Terms, desk: Desk) -> Array:  # noqa: ARG002
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
         """The sum before any rounding or noise, over and over."""
         return np.tile(vector, self.times)
 
@@ -235,7 +235,7 @@ class _Made:
 
 
 class _Pocket(dict[str, bytes]):
-    """A cupboard that is thrown away."""
+    """A store that is thrown away."""
 
     def put(self, key: str, value: bytes) -> None:
         self[key] = value

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
 from securetm.errors import BadWordList, SketchTooSmall
 from securetm.models.questions import merge_words
 from securetm.models.word_sketch import WordSketch, words_in
-from securetm.tally import SumTally
 
 CELLS, LIST = "cells", "words"
 _FREQUENCY = 1  # the column of a table's cells that sums how many documents hold their words
@@ -77,9 +77,9 @@ class _OneDocument:
 def _once(words: tuple[str, ...], most_words: int) -> Array:
     """The cells of a table that one party would make of these words, without their frequencies."""
     sketch = WordSketch(most_words)
-    tally = SumTally(sketch.terms)
+    clipped_sum = ClippedRowSum(sketch.terms)
     document: Any = _OneDocument(words)
-    sketch.answer(document, tally, {}, np.random.default_rng(0))
-    cells = np.array(tally.blocks()[CELLS], dtype=np.int64)
+    sketch.answer(document, clipped_sum, {}, np.random.default_rng(0))
+    cells = np.array(clipped_sum.blocks()[CELLS], dtype=np.int64)
     cells[:, _FREQUENCY] = 0
     return cells

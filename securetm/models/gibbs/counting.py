@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, Domain, Memory, State, Tally, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, State, Terms
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
@@ -142,17 +142,17 @@ class CountsQuery:
         """One row per document: whole numbers, as many in all as it has words. How many these are is bounded elsewhere."""
         return Terms((Block("counts", self.state["counts"].shape),), domain=Domain.INTEGER)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Draws come from public noise by document, not from the rng; the topics stay in the party's memory."""
         table = self.model.table(self.state)
         held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
         fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
         before.keep(memory, fresh)
-        self.pour(held, fresh, table, tally, documents)
+        self.pour(held, fresh, table, clipped_sum, documents)
 
-    def pour(self, held: Held, fresh: Assignments, table: Table, tally: Tally, documents: Any) -> None:
+    def pour(self, held: Held, fresh: Assignments, table: Table, clipped_sum: ClippedSum, documents: Any) -> None:
         """What is poured of topics that were drawn; another question may pour more beside."""
-        held.pour(fresh.topics, table, tally, documents.persons)
+        held.pour(fresh.topics, table, clipped_sum, documents.persons)
 
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:

@@ -14,7 +14,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from securetm.contracts import Array, Memory, Tally
+from securetm.contracts import Array, ClippedSum, Memory
 from securetm.models.document_noise import starts_of
 
 NEVER = -2  # the step of a document that no state can have counted
@@ -131,8 +131,8 @@ class Held(Protocol):
         """How often each word has each topic in all these documents together: topics x words."""
         ...
 
-    def pour(self, topics: Array, table: Table, tally: Tally, persons: Array | None) -> None:
-        """The same into a tally, one row per document."""
+    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:
+        """The same into a clipped sum, one row per document."""
         ...
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Answer, State, Tally, Terms
+from securetm.contracts import Answer, ClippedSum, State, Terms
 from securetm.models import priors
 from securetm.models.gibbs.counting import Counting, CountsQuery
 from securetm.models.gibbs.draws import Assignments, Held, Table
@@ -78,9 +78,9 @@ class LearningQuery(CountsQuery):
         counts = super().terms
         return replace(counts, layout=(*counts.layout, priors.block_of(self.model.n_topics)))
 
-    def pour(self, held: Held, fresh: Assignments, table: Table, tally: Tally, documents: Any) -> None:
+    def pour(self, held: Held, fresh: Assignments, table: Table, clipped_sum: ClippedSum, documents: Any) -> None:
         """The tables are those of the topics that are counted; behind noise all documents are poured as one row."""
         found = priors.tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
         if documents.perturbed is not None:
             found = sparse.csr_array(found.sum(axis=0)[None])
-        super().pour(held, fresh, table, priors.Beside(tally, found), documents)
+        super().pour(held, fresh, table, priors.Beside(clipped_sum, found), documents)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Tally
+from securetm.contracts import Array, ClippedSum
 from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.models.gibbs.alias_tables import build, tables_of
 from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
@@ -106,13 +106,13 @@ class Bags:
         counts_of(self.ends, self.words, self.counts, self.draw_ends, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def pour(self, topics: Array, table: Table, tally: Tally, persons: Array | None) -> None:
+    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         narrow = np.zeros(0, dtype=np.int32 if k * words < 2**31 else np.int64)  # of the type that places have
         facts = (self.ends, self.words, self.counts, self.draw_ends, topics, words, k, narrow)
         for rows in chunks(self.draw_ends, persons, _CHUNK):
-            tally.add(sparse.csr_array(rows_of(rows, *facts), shape=(len(rows), k * words)), rows)
+            clipped_sum.add(sparse.csr_array(rows_of(rows, *facts), shape=(len(rows), k * words)), rows)
 
 
 def _for_gibbs(table: Table, sweeps: int) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from securetm.contracts import Array, Perturbed, Tally
+from securetm.contracts import Array, ClippedSum, Perturbed
 from securetm.errors import BrokenPromise
 from securetm.models.document_noise import starts_of
 from securetm.models.gibbs.alias_tables import tables_of
@@ -89,11 +89,11 @@ class Slots:
             add_up(head, stop, self._layout.pieces, self.slot_ends, *read, topics, sums)
         return sums / WHOLE
 
-    def pour(self, topics: Array, table: Table, tally: Tally, persons: Array | None) -> None:  # noqa: ARG002
-        """The same into a tally, as one row for the whole party: what is bounded was bounded slot by slot, before the noise."""
+    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:  # noqa: ARG002
+        """Adds one row for the whole party: each slot was bounded before the noise."""
         if len(self):
             row = self.counted(topics, table).reshape(1, -1)
-            tally.add(row.astype(np.int64) if self.perturbed.whole else row, np.zeros(1, np.int64))
+            clipped_sum.add(row.astype(np.int64) if self.perturbed.whole else row, np.zeros(1, np.int64))
 
     def _draw(self, first: int, last: int, shared: Shared, noise: Array, sweeps: int, topics: Array) -> Array:
         """New topics for a range of documents, and the sums that they make: a block is read once for both."""

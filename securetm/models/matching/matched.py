@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Block, Memory, Needs, State, Tally, Terms, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, Unit
 from securetm.models.gibbs.counting import Counting, bounded
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.gibbs.lda import LDA
@@ -200,13 +200,13 @@ class TopicsQuery:
         most, words = self.state["counts"].shape
         return Terms((Block("topics", (most, words + 1)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Draws come from public noise by document. Nothing is remembered: each round restarts from the composed model."""
         start = self.model.table(self.state)
         held = self.model.read(documents, start.words)
         counts = self.model.trained(start, held, held.names(documents.keys))
         amount = np.full((len(counts), 1), float(amount_of(documents)))
-        tally.add(np.hstack([counts, amount]).astype(np.float32), np.arange(len(counts)))
+        clipped_sum.add(np.hstack([counts, amount]).astype(np.float32), np.arange(len(counts)))
 
 
 def amount_of(documents: Any) -> int:

@@ -18,10 +18,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
 from securetm.errors import CouplesDocuments, NoProbe
 from securetm.models.made_up import made_up
-from securetm.tally import SumTally
 
 Inputs = tuple[Tensor, ...]
 
@@ -241,6 +241,6 @@ def _compare(model: str, whole: Array, apart: Array, terms: Array, unit: float) 
 
 
 def _answer(query: Query, documents: Any, radius: float) -> Array:
-    tally = SumTally(query.terms, radius=radius, persons=documents.persons)
-    query.answer(documents, tally, {}, np.random.default_rng(0))
-    return np.asarray(tally.vector())
+    clipped_sum = ClippedRowSum(query.terms, radius=radius, persons=documents.persons)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    return np.asarray(clipped_sum.vector())

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms, Unit
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
 from securetm.errors import BadSetting
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
@@ -211,12 +211,12 @@ class StepQuery:
         layout = (Block("gradient", self.state["weights"].shape), Block("documents", (1,)))
         return Terms(layout, batch=self.model.batch, bits=_bits(self.model.dtype))
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """All given documents are the batch; their noise is public, so neither memory nor rng is used."""
         count = len(documents)
         if count:
             losses = self.model.losses(self.state, documents.counts, documents.keys)
-            tally.add_losses(losses, owners=np.arange(count), beside=np.ones((count, 1), dtype=self.model.dtype))
+            clipped_sum.add_losses(losses, owners=np.arange(count), beside=np.ones((count, 1), dtype=self.model.dtype))
 
 
 @dataclass(frozen=True)
@@ -232,13 +232,13 @@ class EpochsQuery:
         layout = (Block("difference", self.state["weights"].shape), Block("documents", (1,)))
         return Terms(layout, unit=Unit.PARTY, bits=_bits(self.model.dtype))
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Batches are shuffled by the rng; the optimiser starts afresh, since its memory never travels."""
         count = len(documents)
         if count:
             difference = self._trained(documents, rng) - self.state["weights"]
             row = np.append(count * difference, self.state["weights"].dtype.type(count))
-            tally.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+            clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
 
     def _trained(self, documents: Any, rng: np.random.Generator) -> Array:
         model, weights = self.model, self.state["weights"].copy()

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, Tally
+from securetm.contracts import Array, ClippedSum
 from securetm.errors import BrokenPromise, NoSentences
 from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
 from securetm.models.gibbs.slots import Slots
@@ -87,12 +87,12 @@ class Sentences:
         counts_of_sentences(self.spoken, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def pour(self, topics: Array, table: Table, tally: Tally, persons: Array | None) -> None:
+    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         for rows in chunks(self.lengths, persons, _CHUNK):
             found = rows_of_sentences(rows, self.spoken, topics, words, k)
-            tally.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
+            clipped_sum.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
 
 
 def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import digamma
 
-from securetm.contracts import Answer, Array, Block, Memory, State, Tally, Terms
+from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, on_ranges
@@ -143,10 +143,10 @@ class ExpectedCounts:
         """One row per document: real numbers that add up to its length. How long a row may be is bounded elsewhere."""
         return Terms((Block("counts", self.state["counts"].shape),), batch=self.model.batch_size, bits=64)
 
-    def answer(self, documents: Any, tally: Tally, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Nothing is drawn and nothing remembered: each document starts from equal shares of all topics."""
         bounds = Bounds.found(self.model, self.state, self.model.counted(documents, self.state["counts"].shape[1]))
-        tally.add_losses(bounds, np.arange(len(documents)), np.zeros((len(documents), 0)))
+        clipped_sum.add_losses(bounds, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, NonPrivateDpEvent, Po
 
 from securetm.accounting.composition import affordable, total
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.filter import ALONE, AMONG, SLACK, orders_for
+from securetm.accounting.ledger.filter import ALONE, AMONG, FAILURE_SHARE, orders_for
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
@@ -140,8 +140,8 @@ def by_filter(spends: list[Spend], budget: Budget) -> float:
     """The rule as its page states it, written once more."""
     orders = orders_for(budget)
     epsilons = epsilons_at(np.array(orders), renyi_curve(spends, orders), AMONG * budget.delta / len(orders))
-    slack = sum(spend.slack * spend.count for spend in spends)
-    assert slack * (1 + math.exp(budget.epsilon)) <= SLACK * budget.delta
+    failure_probability = sum(spend.failure_probability * spend.count for spend in spends)
+    assert failure_probability * (1 + math.exp(budget.epsilon)) <= FAILURE_SHARE * budget.delta
     return float(epsilons.min())
 
 
@@ -194,7 +194,7 @@ def test_pure_answers_add_up_across_runs_without_any_delta(path: Path) -> None:
 
 def test_slack_beyond_its_share_admits_no_second_run(path: Path) -> None:
     with Ledger.open(path, "alice", BUDGET) as ledger:
-        ledger.charge("first", Spend(GaussianDpEvent(100.0), slack=0.1 * BUDGET.delta), ABOUT)
+        ledger.charge("first", Spend(GaussianDpEvent(100.0), failure_probability=0.1 * BUDGET.delta), ABOUT)
         with pytest.raises(BudgetExhausted):
             ledger.charge("second", Spend(GaussianDpEvent(100.0)), ABOUT)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
@@ -13,8 +14,7 @@ from securetm.models.gibbs import lda_documents
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import Bags
-from securetm.tally import SumTally
-from tests.laws.query_laws import RowTally
+from tests.laws.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
@@ -79,12 +79,12 @@ def test_no_row_names_a_place_twice():
     """Or its length would be told too short, and a clip would let it through."""
     counts = np.zeros((1, WORDS), dtype=np.int64)
     counts[0, :3] = 40
-    tally = RowTally()
+    clipped_sum = SumOfRows()
     poured = []
-    tally.add = lambda rows, owners: poured.append(rows)
+    clipped_sum.add = lambda rows, owners: poured.append(rows)
     model = LDA(n_topics=3)
     state = model.start(VOCABULARY, np.random.default_rng(0))
-    model.query(state).answer(as_documents(counts, VOCABULARY), tally, {}, np.random.default_rng(0))
+    model.query(state).answer(as_documents(counts, VOCABULARY), clipped_sum, {}, np.random.default_rng(0))
     (row,) = poured
     assert len(np.unique(row.indices)) == row.nnz <= 9
     assert row.sum() == 120
@@ -107,10 +107,10 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=persons)
-    tally = SumTally(query.terms, persons=persons)  # which refuses a person that comes back in a later chunk
-    query.answer(owned, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(query.terms, persons=persons)  # which refuses a person that comes back in a later chunk
+    query.answer(owned, clipped_sum, {}, np.random.default_rng(0))
     assert query.terms.unit is Unit.PERSON
-    np.testing.assert_array_equal(tally.blocks()["counts"], whole)
+    np.testing.assert_array_equal(clipped_sum.blocks()["counts"], whole)
 
 
 @pytest.mark.parametrize("most", range(1, 9))

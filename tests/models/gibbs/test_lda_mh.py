@@ -8,13 +8,13 @@ from math import lgamma
 import numpy as np
 import pytest
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.errors import BadSetting
 from securetm.models.estimator import as_documents
 from securetm.models.gibbs.draws import Assignments
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import Bags
-from securetm.tally import SumTally
 
 COPIES = 40_000
 
@@ -115,9 +115,9 @@ def test_parts_of_the_documents_add_up_to_the_whole_by_proposals():
         found = []
         for part, memory in zip(parts, memories, strict=True):
             query = model.query(state)
-            tally = SumTally(query.terms)
-            query.answer(part, tally, memory, np.random.default_rng(0))
-            found.append(tally.blocks()["counts"].copy())
+            clipped_sum = ClippedRowSum(query.terms)
+            query.answer(part, clipped_sum, memory, np.random.default_rng(0))
+            found.append(clipped_sum.blocks()["counts"].copy())
         np.testing.assert_array_equal(found[0], found[1] + found[2])
         state = model.update(state, Answer({"counts": found[0]}))
 

@@ -15,7 +15,7 @@ from securetm.models.gibbs.alias_tables import tables_of
 from securetm.models.gibbs.draws import Assignments, Table
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.slots import Slots
-from tests.laws.query_laws import RowTally
+from tests.laws.query_laws import SumOfRows
 
 
 @dataclass(frozen=True)
@@ -259,11 +259,11 @@ def test_counts_are_the_sums_of_weights(by_sentence, whole):
         expected[z] += documents.perturbed.rows[[slot]].toarray()[0]
     assert np.allclose(held.counted(topics, table), expected, rtol=0, atol=1e-7)
     assert np.allclose(held.counted(topics.copy(), table), expected, rtol=0, atol=1e-7)
-    tally = RowTally()
-    held.pour(topics, table, tally, None)
-    assert [len(owners) for owners in tally.owners] == [1]
-    assert tally.rows[0].dtype == (np.int64 if whole else np.float64)
-    assert (tally.rows[0].reshape(4, 30) == held.counted(topics, table)).all()
+    clipped_sum = SumOfRows()
+    held.pour(topics, table, clipped_sum, None)
+    assert [len(owners) for owners in clipped_sum.owners] == [1]
+    assert clipped_sum.rows[0].dtype == (np.int64 if whole else np.float64)
+    assert (clipped_sum.rows[0].reshape(4, 30) == held.counted(topics, table)).all()
 
 
 def test_first_topics_depend_on_no_weight():
@@ -355,9 +355,9 @@ def test_planted_topics_are_found_behind_noise(epsilon, tau, whole):
     model = LDA(n_topics=3, alpha=0.1, eta=0.1)
     state, memory = model.start(tuple(f"w{v}" for v in range(60)), np.random.default_rng(4)), {}
     for _ in range(60):
-        tally = RowTally()
-        model.query(state).answer(documents, tally, memory, np.random.default_rng(0))
-        state = model.update(state, Answer({"counts": sum(tally.rows).reshape(3, 60)}))
+        clipped_sum = SumOfRows()
+        model.query(state).answer(documents, clipped_sum, memory, np.random.default_rng(0))
+        state = model.update(state, Answer({"counts": sum(clipped_sum.rows).reshape(3, 60)}))
     shares = model.topics(state).reshape(3, 3, 20).sum(axis=2)
     assert sorted(shares.argmax(axis=1)) == [0, 1, 2]
     assert shares.max(axis=1).min() > (0.9 if whole else 0.5)
@@ -367,8 +367,8 @@ def test_the_question_is_about_whole_numbers_unless_noise_left_none():
     documents, _ = planted_behind(8.0, 0.2, True, documents=6)
     model = LDA(n_topics=3)
     query = model.query(model.start(tuple(f"w{v}" for v in range(60)), np.random.default_rng(4)))
-    tally = RowTally()
-    query.answer(documents, tally, {}, np.random.default_rng(0))
+    clipped_sum = SumOfRows()
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
     assert query.terms.domain is Domain.INTEGER
-    assert np.issubdtype(tally.rows[0].dtype, np.integer)
-    assert tally.rows[0].sum() == documents.perturbed.rows.sum()
+    assert np.issubdtype(clipped_sum.rows[0].dtype, np.integer)
+    assert clipped_sum.rows[0].sum() == documents.perturbed.rows.sum()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, Unit
 from securetm.errors import BadSetting, DamagedModel, OtherModel
 from securetm.models.estimator import as_documents
@@ -21,7 +22,6 @@ from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenc
 from securetm.models.matching.matching import composed, integrated
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.stored_model import write_model
-from securetm.tally import SumTally
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -40,9 +40,9 @@ def planted(subjects: tuple[int, ...], documents: int = 90, seed: int = 0) -> An
 def sent(model: MatchedLDA, state: Mapping[str, Array], documents: Any, party: str = "") -> Array:
     """What one party answers."""
     query = model.query(model.for_party(state, party))
-    tally = SumTally(query.terms)
-    query.answer(documents, tally, {}, np.random.default_rng(0))
-    return tally.vector()
+    clipped_sum = ClippedRowSum(query.terms)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    return clipped_sum.vector()
 
 
 def federated(model: MatchedLDA, parties: Mapping[str, Any], rounds: int, seed: int = 0) -> Mapping[str, Array]:
@@ -282,7 +282,7 @@ def test_a_state_of_another_form_is_none_of_this_models(forged: dict[str, Array]
 def test_nothing_is_remembered_between_rounds() -> None:
     model, documents, memory = MatchedLDA(n_topics=2, sweeps=1), planted((0, 1)), dict[str, Array]()
     query = model.query(model.start(VOCABULARY, np.random.default_rng(0)))
-    query.answer(documents, SumTally(query.terms), memory, np.random.default_rng(0))
+    query.answer(documents, ClippedRowSum(query.terms), memory, np.random.default_rng(0))
     assert memory == {}
     assert len(Assignments.remembered(memory).names) == 0
 

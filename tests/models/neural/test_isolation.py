@@ -193,8 +193,8 @@ class Query:
     def __init__(self, rows, terms=None):
         self.rows, self.terms = rows, terms or Terms((Block("words", (30,)),), bits=64)
 
-    def answer(self, documents, tally, memory, rng):
-        tally.add(self.rows(documents, rng), np.arange(len(documents)))
+    def answer(self, documents, clipped_sum, memory, rng):
+        clipped_sum.add(self.rows(documents, rng), np.arange(len(documents)))
 
 
 class Toy:
@@ -246,10 +246,10 @@ class Usual:
     def query(self, state):
         return self
 
-    def answer(self, documents, tally, memory, rng):
+    def answer(self, documents, clipped_sum, memory, rng):
         loss = self.network(torch.from_numpy(dense(documents).astype(np.float32))) * len(documents)
         found = torch.autograd.grad(loss, list(self.network.parameters()))
-        tally._vector += torch.cat([x.flatten() for x in found]).numpy()
+        clipped_sum._vector += torch.cat([x.flatten() for x in found]).numpy()
 
 
 def test_batch_normalised_prodlda_is_refused_and_layer_normalised_is_not(monkeypatch):

@@ -3,13 +3,13 @@ import pytest
 import torch
 from torch.nn import functional
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Prior, Shape
 from securetm.models.neural.spelled import Spelled
-from securetm.tally import SumTally
 
 torch.set_num_threads(1)
 WORDS = 40
@@ -29,9 +29,9 @@ def model(**settings):
 
 def asked(net, state, documents):
     query = net.query(state)
-    tally = SumTally(query.terms)
-    query.answer(documents, tally, {}, np.random.default_rng(9))
-    return tally.blocks()
+    clipped_sum = ClippedRowSum(query.terms)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(9))
+    return clipped_sum.blocks()
 
 
 def autograd_rows(net, state, documents):
@@ -107,12 +107,12 @@ def test_clipped_sum_is_the_sum_of_clipped_rows(setting):
     rows, _ = autograd_rows(net, state, documents)
     whole = np.hstack([rows, np.ones((len(rows), 1))])
     radius = float(np.median(np.linalg.norm(whole, axis=1)))
-    tally = SumTally(net.query(state).terms, radius=radius)
-    net.query(state).answer(documents, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(net.query(state).terms, radius=radius)
+    net.query(state).answer(documents, clipped_sum, {}, np.random.default_rng(0))
     weights = np.minimum(1.0, radius / np.linalg.norm(whole, axis=1))
     assert (weights < 1).any()
     assert (weights == 1).any()
-    np.testing.assert_allclose(tally.vector(), weights @ whole, atol=1e-9)
+    np.testing.assert_allclose(clipped_sum.vector(), weights @ whole, atol=1e-9)
 
 
 def test_parts_sum_to_the_whole(setting):
@@ -251,14 +251,14 @@ def test_local_epochs_answer_with_one_row_of_the_party(setting):
     _, state, documents = setting
     net = model(local_epochs=2, batch=10)
     rng = np.random.default_rng(11)
-    tally = SumTally(net.query(state).terms)
-    net.query(state).answer(documents, tally, {}, rng)
-    difference, count = tally.blocks()["difference"], tally.blocks()["documents"][0]
+    clipped_sum = ClippedRowSum(net.query(state).terms)
+    net.query(state).answer(documents, clipped_sum, {}, rng)
+    difference, count = clipped_sum.blocks()["difference"], clipped_sum.blocks()["documents"][0]
     assert count == len(documents)
     assert np.abs(difference).max() > 0
-    tally = SumTally(net.query(state).terms)
-    net.query(state).answer(documents, tally, {}, np.random.default_rng(11))
-    np.testing.assert_array_equal(tally.blocks()["difference"], difference)
+    clipped_sum = ClippedRowSum(net.query(state).terms)
+    net.query(state).answer(documents, clipped_sum, {}, np.random.default_rng(11))
+    np.testing.assert_array_equal(clipped_sum.blocks()["difference"], difference)
 
 
 def test_federated_averaging_weighs_parties_by_documents():
@@ -280,10 +280,10 @@ def test_one_local_step_of_sgd_is_one_step_of_the_server():
     query = local.query(state)
     noisy = {**state, "step": (state["step"] << 32) + 1}  # the local step's own noise
     gradient = local.losses(noisy, documents.counts, documents.keys).gradient(np.ones(8))
-    tally = SumTally(query.terms)
-    query.answer(documents, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(query.terms)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
     weights, _ = local.stepped(state["weights"].copy(), gradient, 8, {}, 1, in_place=False)
-    np.testing.assert_allclose(tally.blocks()["difference"] / 8, weights - state["weights"], atol=1e-13)
+    np.testing.assert_allclose(clipped_sum.blocks()["difference"] / 8, weights - state["weights"], atol=1e-13)
 
 
 @pytest.mark.parametrize(

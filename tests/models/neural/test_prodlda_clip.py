@@ -7,16 +7,16 @@ import pytest
 import torch
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Block, Terms
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
 from securetm.models.neural.spelled import Spelled
-from securetm.tally import SumTally
 
 torch.set_num_threads(1)
 WORDS, TOPICS, HIDDEN = 1500, 20, 15
-LEAST_ROOM = 2.0**-38  # what `norms` may be short of, less than half of what the tally leaves
+LEAST_ROOM = 2.0**-38  # what `norms` may be short of, less than half of what the clipped sum leaves
 
 
 def documents():
@@ -91,13 +91,13 @@ HOSTILE = {
 
 def poured(net, state, chosen, radius, persons=None):
     query = net.query(state)
-    tally = SumTally(query.terms, radius=radius)
+    clipped_sum = ClippedRowSum(query.terms, radius=radius)
     if persons is None:
-        query.answer(chosen, tally, {}, np.random.default_rng(0))
+        query.answer(chosen, clipped_sum, {}, np.random.default_rng(0))
     else:
         losses = net.losses(state, chosen.counts, chosen.keys)
-        tally.add_losses(losses, persons, np.ones((len(chosen), 1), dtype=state["weights"].dtype))
-    return tally
+        clipped_sum.add_losses(losses, persons, np.ones((len(chosen), 1), dtype=state["weights"].dtype))
+    return clipped_sum
 
 
 def length(vector):
@@ -119,8 +119,8 @@ def test_no_persons_row_is_longer_than_the_radius(name, dtype):
     net, state = setting(dtype, HOSTILE[name])
     for radius in (1e-3, 1.0):
         for rows in (np.arange(12), np.array([0, 10]), np.array([2, 3, 4, 8])):
-            tally = poured(net, state, documents().select(rows), radius, persons=np.zeros(len(rows), dtype=int))
-            assert length(tally.vector()) <= radius
+            clipped_sum = poured(net, state, documents().select(rows), radius, persons=np.zeros(len(rows), dtype=int))
+            assert length(clipped_sum.vector()) <= radius
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -153,9 +153,9 @@ def test_ordinary_norms_are_not_overstated_either():
 @pytest.mark.parametrize("name", ["beyond float32", "huge", "not a number", "hidden overflow"])
 def test_where_every_document_diverges_the_clipped_answer_is_exactly_nothing(name):
     net, state = setting("float32", HOSTILE[name])
-    tally = poured(net, state, documents(), 1.0)
-    assert not tally.vector().any()
-    assert tally.loss == float("inf")  # the party's own figure says so
+    clipped_sum = poured(net, state, documents(), 1.0)
+    assert not clipped_sum.vector().any()
+    assert clipped_sum.loss == float("inf")  # the party's own figure says so
 
 
 def test_a_document_that_diverges_changes_nothing_but_itself():
@@ -205,9 +205,9 @@ def test_a_person_with_one_document_that_diverges_gives_nothing():
 
 def test_without_a_clip_too_what_diverges_counts_as_nothing_and_is_counted():
     net, state = setting("float32", HOSTILE["not a number"])
-    tally = poured(net, state, documents(), float("inf"))
-    assert not tally.vector().any()
-    assert tally.lost == 12
+    clipped_sum = poured(net, state, documents(), float("inf"))
+    assert not clipped_sum.vector().any()
+    assert clipped_sum.lost == 12
 
 
 def test_weight_zero_is_exactly_nothing_where_the_gradient_is_no_number():
@@ -253,11 +253,11 @@ class Lengths:
 @pytest.mark.parametrize("bits", [32, 64])
 def test_the_tally_aims_below_its_radius_by_the_room_for_rounding(bits):
     losses = Lengths(0.0, 0.5, 2.0, np.inf, np.nan, 1e100)
-    tally = SumTally(Terms((Block("gradient", (3,)),), bits=bits), radius=1.0)
-    tally.add_losses(losses, np.arange(6), np.ones((6, 0)))
+    clipped_sum = ClippedRowSum(Terms((Block("gradient", (3,)),), bits=bits), radius=1.0)
+    clipped_sum.add_losses(losses, np.arange(6), np.ones((6, 0)))
     assert losses.seen.dtype == np.float64  # whatever the model is in
     np.testing.assert_allclose(losses.seen[:3], [1.0, 1.0, 0.5 / (1 + 2.0**-36)], rtol=1e-15)
     assert losses.seen[2] < 0.5
     assert not losses.seen[3:5].any()
     assert 0 < losses.seen[5] < 1.1e-100
-    assert tally.loss == 1.0
+    assert clipped_sum.loss == 1.0

@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.tally import SumTally
 
 torch.set_num_threads(1)
 WORDS = 60
@@ -84,8 +84,8 @@ def test_the_clipped_sum_is_opacus_clipped_sum(opacus, setting):
     theirs = per_sample(opacus, net, state, documents)
     whole = np.hstack([theirs, np.ones((len(theirs), 1))]).astype(float)  # ours counts the document within the radius
     radius = float(np.median(np.linalg.norm(whole, axis=1)))
-    tally = SumTally(net.query(state).terms, radius=radius)
-    net.query(state).answer(documents, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(net.query(state).terms, radius=radius)
+    net.query(state).answer(documents, clipped_sum, {}, np.random.default_rng(0))
     expected = np.minimum(1.0, radius / np.linalg.norm(whole, axis=1)) @ whole
     room = 2.0**-10 if net.dtype == "float32" else CLOSE[net.dtype]
-    assert np.linalg.norm(tally.vector() - expected) <= 2 * room * np.linalg.norm(expected)
+    assert np.linalg.norm(clipped_sum.vector() - expected) <= 2 * room * np.linalg.norm(expected)

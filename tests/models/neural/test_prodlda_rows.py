@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy import sparse
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
-from securetm.tally import SumTally
 
 WORDS, DOCUMENTS = 117, 33  # no multiples of what a processor takes at once
 
@@ -87,9 +87,9 @@ def test_neighbouring_sums_are_a_radius_apart_and_hardly_more(name, dtype):
 
     def total(rows):
         query = net.query(state)
-        tally = SumTally(query.terms, radius=1.0)
-        query.answer(documents.select(rows), tally, {}, np.random.default_rng(0))
-        return tally.vector().astype(np.float64)
+        clipped_sum = ClippedRowSum(query.terms, radius=1.0)
+        query.answer(documents.select(rows), clipped_sum, {}, np.random.default_rng(0))
+        return clipped_sum.vector().astype(np.float64)
 
     everybody = np.arange(DOCUMENTS)
     whole = total(everybody)

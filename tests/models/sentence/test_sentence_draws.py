@@ -7,13 +7,13 @@ import types
 import numpy as np
 import pytest
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
 from securetm.models.gibbs.draws import Assignments
 from securetm.models.sentence import sentence_proposals, sentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
-from securetm.tally import SumTally
 from tests.models.trained_by_hand import counts_of, rounds
 
 from .planted import SAMPLERS, SWEEPS, WORDS, planted
@@ -128,11 +128,11 @@ def test_every_word_is_counted_once(sampler):
 def test_no_row_names_a_place_twice():
     """Or its length would be told too short, and a clip would let it through."""
     poured = []
-    tally = types.SimpleNamespace(add=lambda rows, owners: poured.append(rows))
+    clipped_sum = types.SimpleNamespace(add=lambda rows, owners: poured.append(rows))
     model = SentenceLDA(n_topics=2)
     state = model.start(tuple("abcd"), np.random.default_rng(0))
     documents = spoken([[[0, 1, 0], [1, 0], [0, 0, 3], [3]]], 4)
-    model.query(state).answer(documents, tally, {}, np.random.default_rng(0))
+    model.query(state).answer(documents, clipped_sum, {}, np.random.default_rng(0))
     (row,) = poured
     assert len(np.unique(row.indices)) == row.nnz <= 6
     assert row.sum() == 9
@@ -158,7 +158,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     persons = np.random.default_rng(1).integers(0, 9, 30)
     ends = {"sentence_ends": documents.sentence_ends, "keys": documents.keys}
     owned = Corpus.from_tokens(documents.tokens, documents.token_ends, documents.vocabulary, persons=persons, **ends)
-    tally = SumTally(query.terms, persons=persons)
-    query.answer(owned, tally, {}, np.random.default_rng(0))
+    clipped_sum = ClippedRowSum(query.terms, persons=persons)
+    query.answer(owned, clipped_sum, {}, np.random.default_rng(0))
     assert query.terms.unit is Unit.PERSON
-    np.testing.assert_array_equal(tally.blocks()["counts"], whole)
+    np.testing.assert_array_equal(clipped_sum.blocks()["counts"], whole)

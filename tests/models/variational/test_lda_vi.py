@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import digamma as scipy_digamma
 from scipy.special import gammaln
 
+from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, State
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.estimator import BagOfWords, as_documents
@@ -18,7 +19,6 @@ from securetm.models.noisy_counts import above_noise
 from securetm.models.quality import top_words
 from securetm.models.variational.lda_vi import Bounds, VariationalLDA
 from securetm.models.variational.lda_vi_kernels import digamma
-from securetm.tally import SumTally
 
 WORDS = 60
 VOCABULARY = tuple(f"w{v}" for v in range(WORDS))
@@ -36,9 +36,9 @@ def planted(documents: int = 240, seed: int = 0) -> BagOfWords:
 
 def total_of(model: VariationalLDA, state: State, documents: Any, radius: float = np.inf) -> Array:
     query = model.query(state)
-    tally = SumTally(query.terms, radius)
-    query.answer(documents, tally, {}, np.random.default_rng(0))
-    return tally.blocks()["counts"]
+    clipped_sum = ClippedRowSum(query.terms, radius)
+    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
+    return clipped_sum.blocks()["counts"]
 
 
 def after(model: VariationalLDA, rounds: int, documents: Any, seed: int = 0) -> State:

@@ -28,7 +28,7 @@ def _unchanged(rows: Any) -> Any:
     return rows
 
 
-class SumTally:
+class ClippedRowSum:
     """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party.
 
     What is not finite counts as nothing: the owner's whole row, or a coordinate of a sum that no number holds any more.

@@ -10,11 +10,11 @@ FOLDERS = ("protocols", "threat_models", "audits")
 _HERE = Path(__file__).resolve().parent
 
 
-def shelf(folder: str) -> Path:
+def data_folder(folder: str) -> Path:
     """The data folder of that name, wherever this copy of securetm keeps it."""
     if folder not in FOLDERS:
         raise NotFound("data folder", folder, FOLDERS)
-    installed = _HERE / "_shelf" / folder
+    installed = _HERE / "_data" / folder
     if installed.is_dir():
         return installed
     if (_HERE.parent / "pyproject.toml").is_file() and (_HERE.parent / folder).is_dir():
@@ -22,16 +22,16 @@ def shelf(folder: str) -> Path:
     raise NotFound("data folder", folder, ())
 
 
-def titles(folder: str, below: str = "") -> tuple[str, ...]:
-    """The names of the TOML files on a shelf, sorted."""
-    return tuple(sorted(path.stem for path in (shelf(folder) / below).glob("*.toml")))
+def toml_names(folder: str, below: str = "") -> tuple[str, ...]:
+    """The names of the TOML files in a data folder, sorted."""
+    return tuple(sorted(path.stem for path in (data_folder(folder) / below).glob("*.toml")))
 
 
-def toml_on(folder: str, name: str, *, below: str = "", kind: str) -> Path:
-    """The TOML file called `name`: a path if it looks like one, else a title on that shelf."""
+def named_toml(folder: str, name: str, *, below: str = "", kind: str) -> Path:
+    """The TOML file called `name`: a path if it looks like one, else a name in that data folder."""
     if name.endswith(".toml") and Path(name).is_file():
         return Path(name)
-    known = titles(folder, below)
+    known = toml_names(folder, below)
     if name not in known:
         raise NotFound(kind, name, known)
-    return shelf(folder) / below / f"{name}.toml"
+    return data_folder(folder) / below / f"{name}.toml"
