@@ -16,8 +16,8 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.contents import DIGEST, text_digest
 from securetm.corpus.corpus import Corpus, Dropped
+from securetm.corpus.dropped import NO_TEXT, NO_WORD
 from securetm.corpus.keys import document_keys
-from securetm.corpus.left_out import NO_TEXT, NO_WORD
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 from securetm.errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus, Dropped
-from securetm.corpus.left_out import NOT_DEALT, UNNAMED, Dealing, Dealt
+from securetm.corpus.dropped import NOT_DEALT, UNNAMED, Dealing, Dealt
 from securetm.errors import BadSetting, NoColumn, TooFewDocuments
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.left_out import left_out
+from securetm.corpus.dropped import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.identities import public_identity

@@ -20,7 +20,7 @@ from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.left_out import NOT_AGREED
+from securetm.corpus.dropped import NOT_AGREED
 from securetm.entropy import OperatingSystem
 from securetm.errors import Interrupted, LedgerExhausted, NoBudgetLeft, PartyFailed
 from securetm.federation.alone import kept_figures
