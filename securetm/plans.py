@@ -13,7 +13,8 @@ from typing import Any, TypeVar, cast
 
 from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting, UnknownSetting, VocabularyNotAllowed
+from securetm.errors import BadSetting, UnknownSetting
+from securetm.profile_errors import VocabularyNotAllowed
 from securetm.profiles import VOCABULARIES, formed, make_model, read_profile
 from securetm.tables import digest, into, read_toml, require
 

@@ -28,17 +28,7 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import (
-    BadSetting,
-    NoiseByParties,
-    NotFound,
-    NotNoised,
-    NotNoisedByWord,
-    PublicBatches,
-    SharesInTheClear,
-    WordNoiseOnly,
-    WordsNotSelected,
-)
+from securetm.errors import BadSetting, NotFound
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
@@ -50,6 +40,15 @@ from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.word_selection import WordSelection
+from securetm.profile_errors import (
+    NoiseByParties,
+    NotNoised,
+    NotNoisedByWord,
+    PublicBatches,
+    SharesInTheClear,
+    WordNoiseOnly,
+    WordsNotSelected,
+)
 from securetm.resources import named_toml, toml_names
 from securetm.tables import digest, into, read_toml, require
 from securetm.threats import Gap, gaps, read_threat_model

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from string import Formatter
 
 import pytest
 
-from securetm import errors
-from securetm.errors import LedgerRolledBack, SecuretmError
+from securetm.accounting.ledger_errors import LedgerRolledBack
+from securetm.errors import SecuretmError, error_classes
 
-
-def kinds(root: type[SecuretmError]) -> Iterator[type[SecuretmError]]:
-    for kind in root.__subclasses__():
-        yield kind
-        yield from kinds(kind)
-
-
-OURS = [kind for kind in kinds(SecuretmError) if kind.__module__.startswith(errors.__name__)]
+OURS = list(error_classes().values())
 
 
 @pytest.mark.parametrize("kind", OURS)

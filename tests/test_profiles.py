@@ -8,18 +8,10 @@ from pathlib import Path
 import pytest
 
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
-from securetm.errors import (
-    Misuse,
-    NotFound,
-    NotNoised,
-    NotNoisedByWord,
-    SharesInTheClear,
-    UnknownSetting,
-    UnreadableToml,
-    WordNoiseOnly,
-)
+from securetm.errors import Misuse, NotFound, UnknownSetting, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
 from securetm.plans import plan_from_tables
+from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
 from securetm.profiles import admitted, make_model, profile_names, read_profile
 from securetm.reports.explanation import explain
 from securetm.tables import Spoken

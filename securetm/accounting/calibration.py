@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from scipy.optimize import brentq
 
+from securetm.accounting.accounting_errors import OutOfReach
 from securetm.accounting.composition import quick_epsilon, total, within
 from securetm.accounting.events import positive, probability
 from securetm.accounting.spends import Spend
-from securetm.errors import OutOfReach
 
 PRECISION = 1e-3  # of what is found, relative and always to the safe side
 _STRIDE = 0.1

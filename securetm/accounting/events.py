@@ -21,7 +21,7 @@ from dp_accounting.dp_event import (
     ZCDpEvent,
 )
 
-from securetm.errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
+from securetm.accounting.accounting_errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 NAMES: dict[type[DpEvent], str] = {

@@ -19,10 +19,10 @@ from dp_accounting.dp_event import (
 )
 from scipy import special
 
+from securetm.accounting.accounting_errors import UnknownEvent
 from securetm.accounting.pure import pure_epsilon
 from securetm.accounting.spends import Leaves, Spend, leaves_of
 from securetm.contracts import Array
-from securetm.errors import UnknownEvent
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order

@@ -18,8 +18,8 @@ from dp_accounting.dp_event import (
     ZCDpEvent,
 )
 
+from securetm.accounting.accounting_errors import UnknownEvent
 from securetm.accounting.events import checked, event_as_text, event_from_text, probability, whole
-from securetm.errors import UnknownEvent
 
 __all__ = ["Leaves", "Spend", "event_as_text", "event_from_text", "failure_probability_of", "leaves_of"]
 

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from securetm.aggregation.homomorphic_errors import NotASum, NotWhole, TooWide
 from securetm.aggregation.homomorphic_fit import DEGREE, Fit, cheapest
 from securetm.aggregation.homomorphic_seal import Code, Workshop, drawer
 from securetm.aggregation.shared_key_sum import SharedKeySum
 from securetm.contracts import Array, Cohort, Domain, Needs, Terms
-from securetm.errors import NotASum, NotWhole, TooWide
 
 
 class BfvCode:

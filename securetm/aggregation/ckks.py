@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.aggregation.bfv import fit_whole
+from securetm.aggregation.homomorphic_errors import NoRange, NotASum, TooWide
 from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, Fit, cheapest, largest_reach
 from securetm.aggregation.homomorphic_seal import Code, Workshop
 from securetm.aggregation.shared_key_sum import SharedKeySum
 from securetm.contracts import INF, Array, Cohort, Domain, Needs, Terms
-from securetm.errors import BadSetting, NoRange, NotASum, TooWide
+from securetm.errors import BadSetting
 
 FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
 

@@ -20,9 +20,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from securetm.aggregation.homomorphic_errors import HelperDied
 from securetm.aggregation.homomorphic_fit import Fit, Modulus
 from securetm.contracts import Array
-from securetm.errors import HelperDied
 
 WORTH = 512  # ciphertexts in one piece of work: about a million values, a tenth of a second
 MOST = 3  # helpers beside this process

@@ -18,11 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from securetm.aggregation.homomorphic_errors import NoSealLibrary
 from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, SEED, Fit
 from securetm.aggregation.homomorphic_helpers import spread
 from securetm.contracts import Array, Entropy
 from securetm.entropy import OperatingSystem
-from securetm.errors import NoSealLibrary
 
 _PLAIN_HEAD = 32 + 8 + 8 + 16 + 8  # parameters' hash, coefficients, scale, inner header, count
 _CIPHER_HEAD = 32 + 1 + 8 + 8 + 8 + 8 + 8 + 16 + 8  # ... and form, polynomials, degree, primes, scale, correction

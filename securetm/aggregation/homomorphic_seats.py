@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from securetm.aggregation.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, TooFewInSum, UnlikeKeys
 from securetm.aggregation.homomorphic_fit import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits, whole_numbers
 from securetm.aggregation.homomorphic_seal import Code, RunningSum, decrypt, encrypt, seal
 from securetm.aggregation.homomorphic_setup import COORDINATOR, HOLDERS, SECRET_KEY, CoordinatorSetup, PartySetup
@@ -33,18 +34,7 @@ from securetm.aggregation.sealed_key import (
 )
 from securetm.aggregation.survivors import OneList
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Store, Terms
-from securetm.errors import (
-    BadCiphertext,
-    Duplicate,
-    Malformed,
-    NoSumKey,
-    NotInCohort,
-    OpenedBefore,
-    TooFewInSum,
-    TooFewParties,
-    UnknownRound,
-    UnlikeKeys,
-)
+from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties, UnknownRound
 
 WITHOUT_END = sys.maxsize
 OPENED, CLAMPED = "sum opened", "clamped"

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from securetm.aggregation.homomorphic_errors import UnlikeKeys
 from securetm.aggregation.homomorphic_seal import draw_ternary
+from securetm.aggregation.masked_errors import NoIdentity, UnexpectedMessage
 from securetm.aggregation.sealed_key import (
     BOX,
     BUNDLE,
@@ -37,7 +39,7 @@ from securetm.aggregation.sealed_key import (
     unpack_secret,
 )
 from securetm.contracts import Entropy, Parcel, Roster, Store
-from securetm.errors import Duplicate, Malformed, NoIdentity, NotInCohort, TooFewParties, UnexpectedMessage, UnlikeKeys
+from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
 
 COORDINATOR = "coordinator"
 IDENTITY, EPHEMERAL, SECRET_KEY, HOLDERS = "identity", "sum set-up", "sum key", "sum key holders"

@@ -12,8 +12,9 @@ from functools import cached_property
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from securetm.aggregation.masked_errors import BadSignature, NoIdentity, UnknownIdentity
 from securetm.contracts import Roster, Store
-from securetm.errors import BadSignature, NoIdentity, NotInCohort, UnknownIdentity
+from securetm.errors import NotInCohort
 
 PROTOCOL = b"securetm masked_sum 2"
 SIGNATURE = 64

@@ -10,6 +10,16 @@ from dataclasses import dataclass, replace
 
 from securetm.aggregation.graph import Geometry, Risk, disconnected, geometry, holds, stalled
 from securetm.aggregation.identities import Register, identity_of
+from securetm.aggregation.masked_errors import (
+    MaskedNeedsIntegers,
+    MaskedNeedsReach,
+    MaskedNeedsSum,
+    RingTooSmall,
+    ThresholdTooHigh,
+    TooFewHonest,
+    TwoViewsPossible,
+    WeakGraph,
+)
 from securetm.aggregation.masked_memory import Policy
 from securetm.aggregation.masked_messages import (
     HEADER_SIZE,
@@ -21,17 +31,7 @@ from securetm.aggregation.masked_messages import (
 from securetm.aggregation.masked_seats import MaskedCoordinatorSeat, MaskedPartySeat
 from securetm.aggregation.masked_waves import COORDINATOR
 from securetm.contracts import INF, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
-from securetm.errors import (
-    BadSetting,
-    MaskedNeedsIntegers,
-    MaskedNeedsReach,
-    MaskedNeedsSum,
-    RingTooSmall,
-    ThresholdTooHigh,
-    TooFewHonest,
-    TwoViewsPossible,
-    WeakGraph,
-)
+from securetm.errors import BadSetting
 
 _LIMITS = {
     "rounds": f"must lie between 1 and {MOST_ROUNDS}",

@@ -14,6 +14,7 @@ import numpy as np
 from securetm.aggregation import shamir
 from securetm.aggregation.identities import KEY, SIGNATURE, Register
 from securetm.aggregation.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked_errors import AnotherVector, FalseSecret, FalseShare, OutOfStep, PrekeyReused, WrongSetup
 from securetm.aggregation.masked_memory import Policy, Relayed
 from securetm.aggregation.masked_messages import (
     CONSENT_SIZE,
@@ -38,18 +39,7 @@ from securetm.aggregation.masked_waves import Wave
 from securetm.aggregation.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
 from securetm.aggregation.survivors import OneList
 from securetm.contracts import Array, Parcel, Store
-from securetm.errors import (
-    AnotherVector,
-    BadVector,
-    FalseSecret,
-    FalseShare,
-    Malformed,
-    OutOfStep,
-    PrekeyReused,
-    TooFewParties,
-    UnknownRound,
-    WrongSetup,
-)
+from securetm.errors import BadVector, Malformed, TooFewParties, UnknownRound
 
 STREAMS = 256  # keystreams at a time, so that what is open does not grow with the number of parties
 

@@ -7,10 +7,11 @@ Of several seats over one memory only the newest uses prekeys, since each knows 
 from __future__ import annotations
 
 from securetm.aggregation.identities import Register
+from securetm.aggregation.masked_errors import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
 from securetm.aggregation.masked_memory import Prepared, read_prepared
 from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, VERSION, read_header
 from securetm.contracts import Store
-from securetm.errors import NotPrepared, RestoredState, RoundAbandoned, UnknownRound, WrongSetup
+from securetm.errors import UnknownRound
 
 KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
 _SHORT = 16

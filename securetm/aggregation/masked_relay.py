@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from securetm.aggregation.identities import KEY, SIGNATURE, Register, hashed
+from securetm.aggregation.masked_errors import BrokenCommitment, SharesDisagree, WrongSetup
 from securetm.aggregation.masked_memory import STORED_KIND, Policy, Relayed
 from securetm.aggregation.masked_messages import (
     COMMIT_SIZE,
@@ -30,7 +31,7 @@ from securetm.aggregation.masked_setup import check_reveal, draw, epoch_of
 from securetm.aggregation.masked_waves import Wave
 from securetm.aggregation.shares import seeds_digest, short_hash
 from securetm.contracts import Parcel, Store
-from securetm.errors import BrokenCommitment, Malformed, SharesDisagree, WrongSetup
+from securetm.errors import Malformed
 
 
 @dataclass(frozen=True)

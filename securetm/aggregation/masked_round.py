@@ -10,6 +10,20 @@ from dataclasses import dataclass, replace
 
 from securetm.aggregation.identities import SIGNATURE, Identity, hashed, named
 from securetm.aggregation.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked_errors import (
+    AlreadyUnmasked,
+    CalledDropped,
+    NotPrepared,
+    OtherSurvivors,
+    OutOfStep,
+    RestoredState,
+    SetsIncomplete,
+    SetsOverlap,
+    TooFewSignatures,
+    TooFewSurvivors,
+    UnexpectedMessage,
+    WrongSetup,
+)
 from securetm.aggregation.masked_memory import Policy, Prepared
 from securetm.aggregation.masked_messages import (
     SALT,
@@ -30,22 +44,7 @@ from securetm.aggregation.masked_waves import COORDINATOR
 from securetm.aggregation.shares import MASK_KEY, SEED, share_of, shared_secret
 from securetm.aggregation.survivors import OneList
 from securetm.contracts import Array, Entropy, Parcel
-from securetm.errors import (
-    AlreadyUnmasked,
-    CalledDropped,
-    NotInCohort,
-    NotPrepared,
-    OtherSurvivors,
-    OutOfStep,
-    RestoredState,
-    SetsIncomplete,
-    SetsOverlap,
-    TooFewSignatures,
-    TooFewSurvivors,
-    UnexpectedMessage,
-    UnknownRound,
-    WrongSetup,
-)
+from securetm.errors import NotInCohort, UnknownRound
 
 SURVIVORS_CONTEXT = b"survivors"
 

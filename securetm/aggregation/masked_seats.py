@@ -9,6 +9,7 @@ import numpy as np
 
 from securetm.aggregation.graph import Risk
 from securetm.aggregation.identities import Identity, Register
+from securetm.aggregation.masked_errors import NotPrepared
 from securetm.aggregation.masked_memory import Policy, Relayed, read_relayed
 from securetm.aggregation.masked_messages import HEADER_SIZE, MOST_ROUNDS, Place
 from securetm.aggregation.masked_opening import CoordinatorRound, Table
@@ -19,7 +20,7 @@ from securetm.aggregation.masked_setup import PartySetup
 from securetm.aggregation.survivors import OneList
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Store, Terms
-from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, NotPrepared, UnknownRound
+from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, UnknownRound
 
 _RELAYED, _ROUNDS = "masked relayed", "masked rounds"
 _TAG = 16

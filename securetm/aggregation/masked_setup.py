@@ -13,6 +13,7 @@ from functools import cached_property
 from securetm.aggregation import shamir
 from securetm.aggregation.graph import Geometry, geometry, holds, neighbourhoods
 from securetm.aggregation.identities import KEY, SIGNATURE, Identity, Register, hashed
+from securetm.aggregation.masked_errors import BrokenCommitment, ChangedMessage, UnexpectedMessage, WrongSetup
 from securetm.aggregation.masked_memory import Policy, Prepared
 from securetm.aggregation.masked_messages import (
     COMMIT_SIZE,
@@ -38,7 +39,7 @@ from securetm.aggregation.shares import (
     unseal,
 )
 from securetm.contracts import Entropy, Parcel
-from securetm.errors import BrokenCommitment, ChangedMessage, CohortTooSmall, UnexpectedMessage, WrongSetup
+from securetm.errors import CohortTooSmall
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from securetm.aggregation.identities import Register
+from securetm.aggregation.masked_errors import UnexpectedMessage
 from securetm.aggregation.masked_messages import signed_parts
-from securetm.errors import Duplicate, Malformed, TooFewParties, UnexpectedMessage
+from securetm.errors import Duplicate, Malformed, TooFewParties
 
 COORDINATOR = "coordinator"
 

@@ -18,9 +18,11 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from securetm.aggregation.homomorphic_errors import BadCiphertext, NoSignature, NotSealedForUs
 from securetm.aggregation.homomorphic_fit import DEGREE
+from securetm.aggregation.masked_errors import BadKey
 from securetm.contracts import Array, Roster, Store
-from securetm.errors import BadCiphertext, BadKey, Malformed, NoSignature, NotInCohort, NotSealedForUs, WrongSession
+from securetm.errors import Malformed, NotInCohort, WrongSession
 
 VERSION = 1
 HELLO, BUNDLE, SEALED, KEY, READY, FRESH, SUM = range(1, 8)

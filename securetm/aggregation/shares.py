@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from securetm.aggregation.identities import hashed, named
 from securetm.aggregation.mask_stream import derive
+from securetm.aggregation.masked_errors import BadKey, UnreadableShares
 from securetm.aggregation.masked_messages import SHORT
 from securetm.aggregation.shamir import PRIME, SHARE
-from securetm.errors import BadKey, UnreadableShares
 
 MASK_KEY, SEED = 0, 1  # which of a round's two shares
 

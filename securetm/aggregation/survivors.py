@@ -11,8 +11,8 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from securetm.aggregation.masked_errors import SurvivorsChanged, SurvivorsMissing
 from securetm.contracts import Cohort, Store
-from securetm.errors import SurvivorsChanged, SurvivorsMissing
 
 
 @dataclass(frozen=True)

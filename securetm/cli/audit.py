@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from securetm.cli.command_errors import AuditInterrupted, KeepsAlready, NoPlanFile
 from securetm.cli.output import Json
 from securetm.cli.report import Examples, Html, Markdown, check_places, hand_out
-from securetm.errors import AuditInterrupted, KeepsAlready, NoPlanFile
 
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages

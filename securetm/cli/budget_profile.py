@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from securetm.accounting.calculator.profile import Billed
 from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
-from securetm.errors import NothingSpent, TooFewForProfile
+from securetm.cli.command_errors import NothingSpent
 from securetm.federation.paying import bill_of
+from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables

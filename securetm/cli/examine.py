@@ -74,7 +74,7 @@ def _opened(run: Path) -> FinishedRun:
 
 def _transformed(finished: FinishedRun, documents: Corpus) -> tuple[Any, list[int]]:
     """Topic shares, and how many words of each document are known; documents without one are counted on standard error."""
-    from securetm.errors import NoKnownWords
+    from securetm.models.model_errors import NoKnownWords
     from securetm.reports.terminal import screen
 
     with warnings.catch_warnings(record=True) as said:

@@ -10,8 +10,7 @@ import os
 import sys
 import traceback
 
-from securetm.errors import FAILURE, MISUSE, SecuretmError, SystemRefused
-from securetm.errors.meant import did_you_mean
+from securetm.errors import FAILURE, MISUSE, SecuretmError, SystemRefused, did_you_mean
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C, without a word
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed

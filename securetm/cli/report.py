@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from securetm.cli.output import Json, print_json
-from securetm.errors import CannotWriteReport
+from securetm.reports.report_errors import CannotWriteReport
 
 if TYPE_CHECKING:
     from securetm.leakage.findings import Audit

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from securetm.cli.command_errors import NotAPlan, NotASetting, NothingLearned
 from securetm.cli.output import Json, print_json
-from securetm.errors import BadSetting, NotAPlan, NotASetting, NothingLearned
+from securetm.errors import BadSetting
 
 if TYPE_CHECKING:
     from rich.console import Console

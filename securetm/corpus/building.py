@@ -16,10 +16,10 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.contents import DIGEST, text_digest
 from securetm.corpus.corpus import Corpus, Dropped
+from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
 from securetm.corpus.dropped import NO_TEXT, NO_WORD
 from securetm.corpus.keys import document_keys
 from securetm.corpus.tokeniser import BREAK, Tokeniser
-from securetm.errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
 
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed

@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.building import Record
-from securetm.errors import BadCell, MissingColumn, NulByte
+from securetm.corpus.corpus_errors import BadCell, MissingColumn, NulByte
 
 ROLES = ("text", "label", "party", "date", "person", "embedding")
 USUAL: Mapping[str, tuple[str, ...]] = {

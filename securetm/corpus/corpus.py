@@ -15,8 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
+from securetm.corpus.corpus_errors import RepeatedWord, UnlikeParts
 from securetm.corpus.keys import document_keys, mixed
-from securetm.errors import BadSetting, RepeatedWord, UnlikeParts
+from securetm.errors import BadSetting
 
 if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from securetm.corpus.building import Record
 from securetm.corpus.columns import Columns, record
+from securetm.corpus.corpus_errors import BadTable, DocumentTooLong, DuplicateColumn, EmptyFile, RaggedRow
 from securetm.corpus.files import LIMIT, MEGABYTES, Lines, OnProgress
-from securetm.errors import BadTable, DocumentTooLong, DuplicateColumn, EmptyFile, RaggedRow
 
 
 def table_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from securetm.corpus.building import CorpusBuilder, Record
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, TooFewPackages
 from securetm.corpus.plain_prose import prose
 from securetm.corpus.stop_words import ENGLISH
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import CannotWrite, DamagedFile, NoSuchPath, OtherVersion, TooFewPackages, Unreadable
+from securetm.errors import CannotWrite, NoSuchPath, Unreadable
 
 STANDARD_LIBRARY = "standard library"
 PACKAGES = {"numpy": "numpy", "scipy": "scipy", "torch": "torch", "scikit-learn": "sklearn"}  # distribution -> folder

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from securetm.errors import DamagedFile, DocumentTooLong, EmptyFile, NoSuchPath, NulByte, Unreadable, WrongEncoding
+from securetm.corpus.corpus_errors import DamagedFile, DocumentTooLong, EmptyFile, NulByte, WrongEncoding
+from securetm.errors import NoSuchPath, Unreadable
 
 OnProgress = Callable[[int, int], None]  # bytes read, bytes in all
 MEGABYTES = 32  # of one document: more is a file in a wrong format, and memory has to end somewhere

@@ -11,7 +11,7 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import Corpus
-from securetm.errors import RepeatedKeys, UnlikeCorpora
+from securetm.corpus.corpus_errors import RepeatedKeys, UnlikeCorpora
 
 
 def joined(corpora: Sequence[Corpus], *, name: str = "") -> Corpus:

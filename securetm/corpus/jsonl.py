@@ -9,8 +9,8 @@ from typing import Any
 
 from securetm.corpus.building import Record
 from securetm.corpus.columns import USUAL, Columns, record
+from securetm.corpus.corpus_errors import EmptyFile, IncompleteColumn, InvalidJson, MissingColumn
 from securetm.corpus.files import Lines, OnProgress
-from securetm.errors import EmptyFile, IncompleteColumn, InvalidJson, MissingColumn
 
 _STRICT = ("person", "embedding")  # what every document has or none: found on a later line only, it may not be overlooked
 

@@ -11,8 +11,8 @@ from pyarrow import parquet
 
 from securetm.corpus.building import Record
 from securetm.corpus.columns import USUAL_IN_PARQUET, Columns, record
+from securetm.corpus.corpus_errors import BadCell, DamagedFile, DocumentTooLong, DuplicateColumn, EmptyFile, WrongEncoding
 from securetm.corpus.files import LIMIT, MEGABYTES, OnProgress, decoded, faults_named, size_of
-from securetm.errors import BadCell, DamagedFile, DocumentTooLong, DuplicateColumn, EmptyFile, WrongEncoding
 
 _ROWS = 256  # at once: a batch of the longest documents must still fit
 

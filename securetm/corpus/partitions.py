@@ -13,8 +13,9 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus, Dropped
+from securetm.corpus.corpus_errors import NoColumn, TooFewDocuments
 from securetm.corpus.dropped import NOT_DEALT, UNNAMED, Dealing, Dealt
-from securetm.errors import BadSetting, NoColumn, TooFewDocuments
+from securetm.errors import BadSetting
 
 
 def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party") -> dict[str, Corpus]:

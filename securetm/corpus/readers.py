@@ -8,13 +8,14 @@ from pathlib import Path
 from securetm.corpus.building import CorpusBuilder, Record
 from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_errors import UnknownFormat
 from securetm.corpus.csv_files import table_records
 from securetm.corpus.files import OnProgress
 from securetm.corpus.jsonl import jsonl_records
 from securetm.corpus.parquet import parquet_records
 from securetm.corpus.text_folder import folder_records
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import NoSuchPath, UnknownFormat
+from securetm.errors import NoSuchPath
 
 Reader = Callable[[Path, Columns, OnProgress | None], Iterator[Record]]
 READERS: dict[str, Reader] = {

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.errors import CannotWrite, DamagedFile, NoSuchPath, OtherVersion, UnlikeParts, Unreadable
+from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, UnlikeParts
+from securetm.errors import CannotWrite, NoSuchPath, Unreadable
 from securetm.private_files import make_folder, writing
 
 VERSION = 1

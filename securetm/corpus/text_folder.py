@@ -7,8 +7,8 @@ from pathlib import Path
 
 from securetm.corpus.building import Record
 from securetm.corpus.columns import Columns
+from securetm.corpus.corpus_errors import DocumentTooLong, FolderWithoutColumns, NoTextFiles
 from securetm.corpus.files import LIMIT, MEGABYTES, OnProgress, decoded, faults_named, size_of
-from securetm.errors import DocumentTooLong, FolderWithoutColumns, NoTextFiles
 
 
 def folder_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:

@@ -17,8 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from securetm.contracts import Array
+from securetm.corpus.corpus_errors import WrongEncoding
 from securetm.corpus.stop_words import ENGLISH
-from securetm.errors import BadSetting, NoSuchPath, WrongEncoding
+from securetm.errors import BadSetting, NoSuchPath
 
 Tokenised = Sequence[str] | Sequence[Sequence[str]]  # words, or sentences of words
 BREAK = ""  # the piece, and the word, that ends a sentence

@@ -1,21 +1,70 @@
-"""Every way to fail, as one tree, by room. A field never holds the words of a document: an error may be shown to others."""
+"""The root of every way to fail, and what several layers raise. What one package alone raises lies in that package."""
 
-from securetm.errors.accounting import *
-from securetm.errors.budget import *
-from securetm.errors.choices import *
-from securetm.errors.corpus import *
-from securetm.errors.counts import *
-from securetm.errors.homomorphic import *
-from securetm.errors.leakage import *
-from securetm.errors.ledger import *
-from securetm.errors.masked import *
-from securetm.errors.matching import *
-from securetm.errors.mechanisms import *
-from securetm.errors.models import *
-from securetm.errors.noise import *
-from securetm.errors.paying import *
-from securetm.errors.refusals import *
-from securetm.errors.running import *
-from securetm.errors.sentences import *
-from securetm.errors.tree import *
-from securetm.errors.words_paid import *
+from securetm.errors.every_error import error_classes
+from securetm.errors.message_errors import (
+    BadVector,
+    CohortTooSmall,
+    Duplicate,
+    Malformed,
+    NotInCohort,
+    TooFewParties,
+    UnknownRound,
+    WrongSession,
+)
+from securetm.errors.path_errors import (
+    BadCorpus,
+    CannotWrite,
+    NoSuchPath,
+    OpenToOthers,
+    OwnedByAnother,
+    SystemRefused,
+    Unreadable,
+)
+from securetm.errors.setting_errors import (
+    BadSetting,
+    BrokenPromise,
+    CountsNotWhole,
+    NoPersons,
+    NotFound,
+    SplitOwner,
+    UnknownSetting,
+    UnreadableToml,
+    UnsafeEntropy,
+)
+from securetm.errors.similar_names import did_you_mean
+from securetm.errors.tree import FAILURE, MISUSE, Misuse, Refused, SecuretmError, Unsound
+
+__all__ = [
+    "FAILURE",
+    "MISUSE",
+    "BadCorpus",
+    "BadSetting",
+    "BadVector",
+    "BrokenPromise",
+    "CannotWrite",
+    "CohortTooSmall",
+    "CountsNotWhole",
+    "Duplicate",
+    "Malformed",
+    "Misuse",
+    "NoPersons",
+    "NoSuchPath",
+    "NotFound",
+    "NotInCohort",
+    "OpenToOthers",
+    "OwnedByAnother",
+    "Refused",
+    "SecuretmError",
+    "SplitOwner",
+    "SystemRefused",
+    "TooFewParties",
+    "UnknownRound",
+    "UnknownSetting",
+    "Unreadable",
+    "UnreadableToml",
+    "UnsafeEntropy",
+    "Unsound",
+    "WrongSession",
+    "did_you_mean",
+    "error_classes",
+]

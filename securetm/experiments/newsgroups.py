@@ -17,10 +17,10 @@ import numpy as np
 
 import securetm
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_errors import CorpusNotHere
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
-from securetm.errors import CorpusNotHere
 
 FILE = "20newsgroups.jsonl.gz"
 PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")

@@ -26,21 +26,14 @@ from securetm.contracts import (
     State,
     Terms,
 )
-from securetm.errors import (
-    ChangedFile,
-    Diverged,
-    NoBudgetLeft,
-    OutOfBudget,
-    PartyRefused,
-    Refused,
-    TooFewParties,
-    TooFewWordsFound,
-)
+from securetm.errors import Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
+from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget, TooFewWordsFound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
 from securetm.federation.round import as_opened, preparation_identity, question_identity, round_identity, state_digest
+from securetm.federation.running_errors import ChangedFile, Diverged, PartyRefused
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
 from securetm.federation.transcript import Parties

@@ -11,9 +11,9 @@ import numpy as np
 
 from securetm.contracts import Profile, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadState
 from securetm.federation.notes import Notes
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS
+from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
 from securetm.plans import Plan
 

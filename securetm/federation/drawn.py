@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from securetm.accounting.ledger import Ledger
 from securetm.contracts import Store
-from securetm.errors import DrawnUnpaid
+from securetm.federation.paying_errors import DrawnUnpaid
 
 _PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them
 _NAME = "drawn once: "  # in the drawer, beside what the party signed of other ledgers

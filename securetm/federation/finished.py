@@ -11,10 +11,12 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
-from securetm.errors import ChangedFile, NotARun, NotFound, UnknownModel
+from securetm.errors import NotFound
 from securetm.federation.folder import RUN, RunFolder, is_bound, reopen
 from securetm.federation.kept_files import check
+from securetm.federation.running_errors import ChangedFile, NotARun
 from securetm.models.estimator import over, warn_of_unknown, words_of
+from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import read_any, write_model
 from securetm.plans import Plan

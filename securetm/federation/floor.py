@@ -10,7 +10,11 @@ import numpy as np
 from securetm.accounting.ledger import Ledger
 from securetm.contracts import Cohort, Profile, Terms, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BelowMinimum, DeltaTooLarge, NoPersons, NoSentences, TooFewToTakePart
+from securetm.errors import NoPersons
+from securetm.federation.paying_errors import DeltaTooLarge
+from securetm.federation.refusal_errors import BelowMinimum
+from securetm.federation.running_errors import TooFewToTakePart
+from securetm.models.model_errors import NoSentences
 from securetm.plans import Plan
 from securetm.profiles import cohort_of
 

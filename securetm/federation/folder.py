@@ -14,11 +14,12 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dropped import left_out
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
+from securetm.errors import CannotWrite
 from securetm.federation.identities import public_identity
 from securetm.federation.kept_files import KEPT, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import settled
+from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables

@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from securetm.errors import ChangedFile, DamagedStore
+from securetm.federation.running_errors import ChangedFile, DamagedStore
 from securetm.federation.store import read_json, write_json
 
 KEPT = "kept.json"

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from securetm.contracts import Answer, Array, Memory, State, TopicModel
-from securetm.errors import BadState, Diverged
 from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.refusal_errors import BadState
+from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore
 from securetm.models.questions import perplexity_from_answer
 from securetm.plans import Plan

@@ -16,11 +16,13 @@ from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.continuing import continue_from
+from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.contracts import Budget, Unit
 from securetm.corpus.contents import DIGEST, content_digests
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import DamagedStore, LedgerGone, LedgersWithoutDocuments, UnitsDiffer
+from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
+from securetm.federation.running_errors import DamagedStore
 from securetm.private_files import check_database, private_file, private_folder
 
 INDEX, LOCK = "documents.sqlite", "lock"

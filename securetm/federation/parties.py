@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
 
-from securetm.errors import SecuretmError, WorkerDied
+from securetm.errors import SecuretmError
 from securetm.federation.party import Party
+from securetm.federation.running_errors import WorkerDied
 
 
 @dataclass

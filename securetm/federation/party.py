@@ -34,22 +34,7 @@ from securetm.contracts import (
     Terms,
 )
 from securetm.corpus.corpus import Corpus
-from securetm.errors import (
-    AlreadyAnswered,
-    AskedTooOften,
-    BadState,
-    CohortTooSmall,
-    Failed,
-    NoLedger,
-    NotInCohort,
-    NotInvited,
-    OutOfTurn,
-    Refused,
-    UnknownRound,
-    WrongAgreement,
-    WrongRound,
-    WrongSession,
-)
+from securetm.errors import CohortTooSmall, NotInCohort, Refused, UnknownRound, WrongSession
 from securetm.federation import wire
 from securetm.federation.documents import Documents, note_lengths, read_in
 from securetm.federation.drawn import DrawnOnce
@@ -58,7 +43,18 @@ from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
 from securetm.federation.notes import LONGEST_REASON, Notes
 from securetm.federation.paying import remembered_by, spend_of
+from securetm.federation.paying_errors import NoLedger
 from securetm.federation.questions import HELD_OUT, TRAIN, Questions
+from securetm.federation.refusal_errors import (
+    AlreadyAnswered,
+    AskedTooOften,
+    BadState,
+    Failed,
+    NotInvited,
+    OutOfTurn,
+    WrongAgreement,
+    WrongRound,
+)
 from securetm.federation.round import (
     Poured,
     as_opened,

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, TopicModel, Unit
-from securetm.errors import BadState, NotPaidFor, OtherUnit, UnknownQuestion
+from securetm.federation.paying_errors import NotPaidFor, OtherUnit
+from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.plans import Plan

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import Seen
-from securetm.errors import NoLedgerThere
 from securetm.federation.folder import RESULT, RUN, reopen
+from securetm.federation.paying_errors import NoLedgerThere
 from securetm.federation.store import COMMON, Drawer, read_json
 from securetm.federation.witness import remembered
 from securetm.private_files import copy_private

@@ -22,7 +22,6 @@ from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dropped import NOT_AGREED
 from securetm.entropy import OperatingSystem
-from securetm.errors import Interrupted, LedgerExhausted, NoBudgetLeft, PartyFailed
 from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Compared, Found, compare
 from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
@@ -33,6 +32,8 @@ from securetm.federation.ledgers_of_documents import own_budget
 from securetm.federation.notes import failures_in, lost_in
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
+from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
+from securetm.federation.running_errors import Interrupted, PartyFailed
 from securetm.federation.soundness import check_floor
 from securetm.federation.store import (
     COMMON,

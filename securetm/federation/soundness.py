@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Profile, State, Unit
-from securetm.errors import CouplesDocuments, TooFewForProfile, Unsound
+from securetm.errors import Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.federation.running_errors import TooFewForProfile
+from securetm.models.model_errors import CouplesDocuments
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
 from securetm.tables import require

@@ -17,7 +17,9 @@ from typing import Any
 from safetensors import SafetensorError
 
 from securetm.contracts import Array, State
-from securetm.errors import AnotherCohort, AnotherList, AskedOtherwise, CannotWrite, DamagedStore
+from securetm.errors import CannotWrite
+from securetm.federation.refusal_errors import AnotherCohort, AnotherList, AskedOtherwise
+from securetm.federation.running_errors import DamagedStore
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing

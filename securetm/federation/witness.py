@@ -18,10 +18,12 @@ from securetm.accounting.ledger.accounts import SPENT
 from securetm.accounting.ledger.chain import follow
 from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.ledger.ledger import MOST
+from securetm.accounting.ledger_errors import BudgetExhausted, LedgerReplaced
 from securetm.accounting.spends import Spend
 from securetm.aggregation.identities import SIGNATURE, Identity
 from securetm.contracts import Budget, Store
-from securetm.errors import BudgetExhausted, LedgerForked, LedgerReplaced, Malformed, NotInCohort, NotWitnessed, OutOfBudget
+from securetm.errors import Malformed, NotInCohort
+from securetm.federation.paying_errors import LedgerForked, NotWitnessed, OutOfBudget
 from securetm.federation.wire import LINK, MOST_LINKS
 
 HEAD = b"head of a ledger"

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import NoWordCanBeFound
 from securetm.federation.paying import with_words_noise
+from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans import Plan

@@ -15,9 +15,9 @@ import numpy as np
 
 from securetm.aggregation.plain import COORDINATOR
 from securetm.contracts import Answer, Array
-from securetm.errors import BadState, WrongAgreement
 from securetm.federation import wire
 from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES
+from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.models.questions import choose_vocabulary, merge_words
 from securetm.plans import Plan

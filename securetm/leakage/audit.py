@@ -21,7 +21,6 @@ import securetm
 from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
-from securetm.errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
 from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
 from securetm.federation.kept_files import check_all
 from securetm.federation.questions import TRAIN
@@ -31,6 +30,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
 from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_by, claims
 from securetm.leakage.findings import Audit, Finding, Measured, is_sound, judged_alone, measured, with_baseline
+from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
 from securetm.leakage.lying import Lies
 from securetm.leakage.meddling import Meddling
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself

@@ -18,7 +18,7 @@ import torch
 from securetm.contracts import Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
-from securetm.errors import RunNotPossible, SecuretmError
+from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.simulation import spent_by, train
 from securetm.federation.soundness import check_answerable, check_floor
@@ -26,6 +26,7 @@ from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.leakage.attack import Claimed
 from securetm.leakage.canaries import keep_record, with_canaries
+from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.leakage.lying import Liars, Lies
 from securetm.leakage.plans import Trial
 from securetm.plans import Plan, read_plan

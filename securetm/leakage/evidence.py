@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from securetm.errors import DamagedEvidence, NotFound, SecuretmError
+from securetm.errors import NotFound, SecuretmError
 from securetm.leakage.corrections import count_of_tests, of_epsilon
 from securetm.leakage.evidence_hashes import (
     ACCOUNTING,
@@ -29,6 +29,7 @@ from securetm.leakage.evidence_hashes import (
     bound_to,
     trial_hash,
 )
+from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.resources import data_folder

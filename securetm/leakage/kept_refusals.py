@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from securetm.errors import DamagedEvidence, NotFound, SecuretmError
+from securetm.errors import NotFound, SecuretmError
 from securetm.leakage.evidence import table_in
 from securetm.leakage.evidence_hashes import (
     ACCOUNTING,
@@ -26,6 +26,7 @@ from securetm.leakage.evidence_hashes import (
     refusals_bound_to,
 )
 from securetm.leakage.findings import Refusal
+from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.plans import AuditPlan, read_audit_plan
 from securetm.tables import into
 

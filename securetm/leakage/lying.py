@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from securetm.contracts import Array, Mechanism, RoundContext, Terms
-from securetm.errors import BrokenAttack
 from securetm.federation.folder import RunFolder
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.simulation import make_party
+from securetm.leakage.leakage_errors import BrokenAttack
 
 
 class Liars(Protocol):

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Answer, State, TopicModel
-from securetm.errors import BrokenAttack
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
 from securetm.leakage.attack import Effort
+from securetm.leakage.leakage_errors import BrokenAttack
 
 
 @dataclass(frozen=True)

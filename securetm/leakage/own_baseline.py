@@ -11,11 +11,13 @@ from typing import Any
 import torch
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DamagedStore, RunNotPossible, SecuretmError, TooFewForProfile
+from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
+from securetm.federation.running_errors import DamagedStore, TooFewForProfile
 from securetm.federation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.plans import Plan, plan_from_tables
 from securetm.profiles import read_profile
 from securetm.tables import digest

@@ -16,9 +16,9 @@ from securetm.aggregation.masked_messages import HEADER_SIZE
 from securetm.aggregation.vectors import unpack_vector, wire_type
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, State, Terms
-from securetm.errors import ClosedCiphertext, UnreadableMessage
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
+from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
 from securetm.leakage.views import Message, View
 from securetm.profiles import admitted, cohort_of
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from securetm.contracts import Adversary, State
-from securetm.errors import DamagedStore, NotGranted, NotRecorded
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import TRAIN
+from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
 from securetm.leakage.attack import Attack
+from securetm.leakage.leakage_errors import NotGranted, NotRecorded
 from securetm.leakage.reading import REQUEST, Asked, ask_in, asked
 from securetm.leakage.views import MODEL, SIZES, VOCABULARY, Message, Public, View
 from securetm.plans import CorpusChoice

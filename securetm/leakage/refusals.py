@@ -17,10 +17,11 @@ from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
-from securetm.errors import BelowMinimum, PartyRefused, TooFewToTakePart
 from securetm.federation.floor import fewest_left
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.questions import TRAIN
+from securetm.federation.refusal_errors import BelowMinimum
+from securetm.federation.running_errors import PartyRefused, TooFewToTakePart
 from securetm.federation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes

@@ -30,11 +30,13 @@ from securetm.aggregation.masked_messages import (
 )
 from securetm.aggregation.plain import COORDINATOR
 from securetm.contracts import Answer, Exchange, Parcel, Roster, State
-from securetm.errors import NoBudgetLeft, OutOfBudget, PartyRefused, Refused, SecuretmError
+from securetm.errors import Refused, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
+from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.running_errors import PartyRefused
 from securetm.federation.transcript import Parties
 from securetm.federation.witness import head_of
 from securetm.federation.words import message_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from securetm.contracts import Adversary, Profile, State, TopicModel
-from securetm.errors import NotGranted
+from securetm.leakage.leakage_errors import NotGranted
 from securetm.plans import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"

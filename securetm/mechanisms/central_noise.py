@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from securetm.contracts import INF, Answer, Claim, Cohort, Mechanism, Needs, Noised, RoundContext, Terms
-from securetm.errors import NoiseNeedsSum
+from securetm.mechanisms.mechanism_errors import NoiseNeedsSum
 from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, Noised, RoundContext, Store, Terms, Unit
-from securetm.errors import (
-    BadSetting,
+from securetm.errors import BadSetting
+from securetm.mechanisms.mechanism_errors import (
     NoisedTwice,
     NoiseForPersons,
     NoiseOnNoise,

@@ -10,7 +10,8 @@ from math import exp, pi, sqrt
 from typing import TYPE_CHECKING
 
 from securetm.contracts import Answer, Array, Claim, Cohort, Mechanism, Needs, Noised, RoundContext, Terms
-from securetm.errors import BadSetting, NoiseNeedsSum, TooFewShares
+from securetm.errors import BadSetting
+from securetm.mechanisms.mechanism_errors import NoiseNeedsSum, TooFewShares
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_against, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Noised, Terms, Unit
-from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
+from securetm.errors import BadSetting
+from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent

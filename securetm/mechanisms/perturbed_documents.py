@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.errors import CountsNotWhole, WordsUnknown
+from securetm.errors import CountsNotWhole
+from securetm.mechanisms.mechanism_errors import WordsUnknown
 from securetm.mechanisms.slot_noise import SlotNoise, shuffled
 from securetm.mechanisms.slot_noise_kernels import add_up
 

@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
-from securetm.errors import BadSetting, NoiseBeforeRounding, RangeTooSmall
+from securetm.errors import BadSetting
+from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
 
 ROUNDINGS = ("nearest", "stochastic")
 CLAMPED = "clamped"  # in the party's own store: how many values it clamped so far,

@@ -16,7 +16,8 @@ from numba import njit
 
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Terms
-from securetm.errors import BadSetting, NoiseBeforeRounding
+from securetm.errors import BadSetting
+from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 
 from securetm.contracts import Array, Entropy
 from securetm.entropy import half_words, words
-from securetm.errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms import noise_tables as tables
+from securetm.mechanisms.mechanism_errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms.noise_blocks import Staircase, staircase
 from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, POISSON, ROUNDED, add_surely, climb, look_up
 from securetm.mechanisms.noise_tables import BEYOND, Table

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, Noised, RoundContext, Rows, Terms, Unit
-from securetm.errors import BadSetting, NoiseNeedsIntegers
+from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import at_most
+from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers
 from securetm.mechanisms.noising import check_positive, claims_alone, sampled
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 

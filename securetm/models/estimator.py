@@ -17,7 +17,8 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, Perturbed, State
-from securetm.errors import BadSetting, NoKnownWords, NoMatrix, NotFitted, OtherVocabulary
+from securetm.errors import BadSetting
+from securetm.models.model_errors import NoKnownWords, NoMatrix, NotFitted, OtherVocabulary
 from securetm.models.stored_model import read_model, write_model
 
 if TYPE_CHECKING:

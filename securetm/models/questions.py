@@ -28,7 +28,8 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NotAnswered
+from securetm.errors import BadSetting
+from securetm.models.model_errors import BadWordList, EmptyVocabulary, NotAnswered
 from securetm.models.quality import npmi, pairs_within, perplexity
 
 MOST_WORDS = 1_000_000  # of one party

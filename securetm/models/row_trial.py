@@ -14,8 +14,8 @@ import numpy as np
 
 from securetm.clipped_sum import clipped, joined
 from securetm.contracts import Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
-from securetm.errors import RowsDepend
 from securetm.models.made_up import MadeUp, made_up
+from securetm.models.model_errors import RowsDepend
 
 _ROUNDS = 2  # in the second one, what a model remembers of its documents has a say
 _SIZES = (1, 2, 4, 7, 12)  # libraries sum otherwise for some numbers of rows, most often for few

@@ -15,7 +15,8 @@ import numpy as np
 from safetensors import SafetensorError
 
 from securetm.contracts import State
-from securetm.errors import BadSetting, CannotWrite, DamagedModel, NewerModel, NotFound, OtherModel
+from securetm.errors import BadSetting, CannotWrite, NotFound
+from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Terms
-from securetm.errors import NotAnswered, SketchTooSmall
+from securetm.models.model_errors import NotAnswered, SketchTooSmall
 from securetm.models.questions import MOST_WORDS, present, sendable
 
 LONGEST = 40  # bytes of UTF-8; longer words are left out

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from securetm.errors import NotAnAudit, SecuretmError
+from securetm.errors import SecuretmError
 from securetm.federation.folder import is_bound
 from securetm.federation.kept_files import bind, check
 from securetm.leakage.attack import Curve, Example
@@ -21,6 +21,7 @@ from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.reports.audit_soundness import check_audit, check_curve, check_measured, check_refusal, sound_values
 from securetm.reports.findings import record
 from securetm.reports.letters import printable
+from securetm.reports.report_errors import NotAnAudit
 from securetm.reports.writing import make_private, write_report
 from securetm.tables import into, require
 

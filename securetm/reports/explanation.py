@@ -8,7 +8,7 @@ from typing import Any
 
 from securetm.accounting.calculator.statement import listed, named, upward
 from securetm.contracts import Budget, Claim, Profile, Unit
-from securetm.errors import TooFewForProfile
+from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
 from securetm.leakage.plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms.sampling import PoissonSample

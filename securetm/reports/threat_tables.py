@@ -15,7 +15,7 @@ from typing import Any
 from securetm.aggregation.masked import MaskedSum
 from securetm.aggregation.masked_messages import MOST_PARTIES
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
-from securetm.errors import TooFewForProfile
+from securetm.federation.running_errors import TooFewForProfile
 from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash
 from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.plans import Trial, audit_plan_names, read_audit_plan

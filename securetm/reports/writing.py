@@ -10,8 +10,8 @@ import stat
 import tempfile
 from pathlib import Path
 
-from securetm.errors import CannotWriteReport
 from securetm.private_files import FILE, private_folder
+from securetm.reports.report_errors import CannotWriteReport
 
 
 def write_report(path: Path, text: str, *, private: bool = False) -> None:

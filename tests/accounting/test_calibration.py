@@ -5,10 +5,10 @@ import math
 import pytest
 from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
+from securetm.accounting.accounting_errors import ImpossibleNumber, OutOfReach
 from securetm.accounting.calibration import PRECISION, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.errors import ImpossibleNumber, OutOfReach
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5

@@ -18,10 +18,10 @@ from dp_accounting.dp_event import (
     SelfComposedDpEvent,
 )
 
+from securetm.accounting.accounting_errors import ImpossibleNumber
 from securetm.accounting.composition import affordable, by_accountant, delta_at, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
-from securetm.errors import ImpossibleNumber
 from securetm.zcdp_event import SymmetricZCDpEvent
 from tests.effort import worked
 

@@ -14,12 +14,12 @@ from dp_accounting.dp_event import (
 )
 from scipy import special
 
+from securetm.accounting.accounting_errors import ImpossibleNumber
 from securetm.accounting.composition import Total, total
 from securetm.accounting.groups import for_group, group_of
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
-from securetm.errors import ImpossibleNumber
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5

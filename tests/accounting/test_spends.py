@@ -22,8 +22,8 @@ from dp_accounting.dp_event import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from securetm.accounting.accounting_errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
 from securetm.accounting.spends import Spend, event_as_text, event_from_text, failure_probability_of, leaves_of
-from securetm.errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 noises = st.floats(min_value=1e-300, max_value=1e300)

@@ -9,28 +9,24 @@ import pytest
 from securetm.aggregation import shamir
 from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
-from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body
-from securetm.clipped_sum import blocks_of
-from securetm.contracts import Exchange
-from securetm.errors import (
+from securetm.aggregation.masked_errors import (
     AlreadyUnmasked,
     BadSignature,
     CalledDropped,
-    CohortTooSmall,
-    Malformed,
-    NotInCohort,
     OtherSurvivors,
     OutOfStep,
-    Refused,
     SetsIncomplete,
     SetsOverlap,
     TooFewSignatures,
     TooFewSurvivors,
     UnexpectedMessage,
-    UnknownRound,
     WrongSetup,
 )
+from securetm.aggregation.masked_messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
+from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import Exchange
+from securetm.errors import CohortTooSmall, Malformed, NotInCohort, Refused, UnknownRound
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, TERMS32, N, asked, masked, place_of, refused, unmask

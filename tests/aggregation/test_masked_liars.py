@@ -10,19 +10,16 @@ import pytest
 from securetm.aggregation import shamir
 from securetm.aggregation.identities import SIGNATURE, identity_of
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import HEADER_SIZE, PLACE_SIZE, Kind
-from securetm.errors import (
+from securetm.aggregation.masked_errors import (
     AnotherVector,
     BadSignature,
-    BadVector,
     BrokenCommitment,
-    Duplicate,
     FalseSecret,
     FalseShare,
-    Malformed,
-    Refused,
     SharesDisagree,
 )
+from securetm.aggregation.masked_messages import HEADER_SIZE, PLACE_SIZE, Kind
+from securetm.errors import BadVector, Duplicate, Malformed, Refused
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, N, flip

@@ -10,10 +10,11 @@ import pytest
 
 from securetm.aggregation import masked_prekeys
 from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked_errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
 from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, head
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
-from securetm.errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, TooFewParties, UnknownRound, WrongSetup
+from securetm.errors import TooFewParties, UnknownRound
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
 from tests.laws.mechanism_laws import EmptyStore
 

@@ -9,19 +9,17 @@ import pytest
 
 from securetm.aggregation.identities import Register
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import COMMIT_SIZE, Kind, places_bytes, reveal_size
-from securetm.entropy import OperatingSystem
-from securetm.errors import (
+from securetm.aggregation.masked_errors import (
     BadSignature,
     ChangedMessage,
-    CohortTooSmall,
-    Malformed,
     NoIdentity,
-    Refused,
     UnknownIdentity,
     UnreadableShares,
     WrongSetup,
 )
+from securetm.aggregation.masked_messages import COMMIT_SIZE, Kind, places_bytes, reveal_size
+from securetm.entropy import OperatingSystem
+from securetm.errors import CohortTooSmall, Malformed, Refused
 from tests.aggregation.played import Played, names, own_store, roster_of
 
 from .tampering import ROUNDS, N, flip, only

@@ -11,24 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import Kind
-from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
-from securetm.errors import (
-    BadSetting,
-    BrokenPromise,
-    CohortTooSmall,
+from securetm.aggregation.masked_errors import (
     MaskedNeedsIntegers,
     MaskedNeedsReach,
     MaskedNeedsSum,
     NotPrepared,
     RingTooSmall,
-    SecuretmError,
     ThresholdTooHigh,
     TooFewHonest,
-    TooFewParties,
     TwoViewsPossible,
     WeakGraph,
 )
+from securetm.aggregation.masked_messages import Kind
+from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
+from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, SecuretmError, TooFewParties
 from tests.aggregation.played import STAGES, TERMS, Played, flat, identity_key, names, plain_sum, roster_of, vectors_of
 from tests.laws.aggregation_laws import AggregationLaws, cohort
 from tests.laws.mechanism_laws import EmptyStore

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from securetm import errors
+from securetm.corpus import corpus_errors as errors
 from securetm.corpus.readers import read_corpus
+from securetm.errors import NoSuchPath, SecuretmError
 
 SECRET = "diagnosis"  # what no message may hold
 GOOD = json.dumps({"text": f"the {SECRET} of a patient"}).encode()
@@ -24,7 +25,7 @@ def jsonl(*lines: bytes) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-BAD: dict[str, tuple[str, bytes, type[errors.SecuretmError], int | None]] = {
+BAD: dict[str, tuple[str, bytes, type[SecuretmError], int | None]] = {
     "empty jsonl": ("a.jsonl", b"", errors.EmptyFile, None),
     "blank jsonl": ("a.jsonl", b"\n  \n", errors.EmptyFile, None),
     "empty csv": ("a.csv", b"", errors.EmptyFile, None),
@@ -57,11 +58,26 @@ BAD: dict[str, tuple[str, bytes, type[errors.SecuretmError], int | None]] = {
     "lone surrogate": ("a.jsonl", jsonl(b'{"text": "x", "label": "diagnosis \\ud800"}'), errors.BadCell, 1),
     "no vector": ("a.csv", b'text,embedding\na word,"1,diagnosis"\n', errors.BadCell, 2),
     "infinite vector": ("a.jsonl", jsonl(b'{"text": "word", "embedding": [1, 1e999]}'), errors.BadCell, 1),
-    "ragged vector": ("a.jsonl", jsonl(b'{"text":"a","embedding":[1]}', b'{"text":"b","embedding":[1,2]}'), errors.BadCell, 2),
-    "person missing": ("a.jsonl", jsonl(b'{"text":"a","person":"ann"}', b'{"text":"diagnosis"}'), errors.IncompleteColumn, 2),
+    "ragged vector": (
+        "a.jsonl",
+        jsonl(b'{"text":"a","embedding":[1]}', b'{"text":"b","embedding":[1,2]}'),
+        errors.BadCell,
+        2,
+    ),
+    "person missing": (
+        "a.jsonl",
+        jsonl(b'{"text":"a","person":"ann"}', b'{"text":"diagnosis"}'),
+        errors.IncompleteColumn,
+        2,
+    ),
     "person too late": ("a.jsonl", jsonl(GOOD, b'{"text":"a","person":"ann"}'), errors.IncompleteColumn, 2),
     "vector missing": ("a.jsonl", jsonl(b'{"text":"a","embedding":[1]}', GOOD), errors.IncompleteColumn, 2),
-    "only stop words": ("a.jsonl", jsonl(b'{"text": "the of"}', b'{"text": null}', b'{"text": ""}'), errors.NoDocuments, None),
+    "only stop words": (
+        "a.jsonl",
+        jsonl(b'{"text": "the of"}', b'{"text": null}', b'{"text": ""}'),
+        errors.NoDocuments,
+        None,
+    ),
     "unknown ending": ("a.docx", GOOD, errors.UnknownFormat, None),
     "packed parquet": ("a.parquet.gz", GOOD, errors.UnknownFormat, None),
 }
@@ -76,7 +92,7 @@ def test_bad_file(tmp_path: Path, case: str) -> None:
     assert said.facts().get("line") == line
 
 
-def refusal(error: type[errors.SecuretmError], read: Callable[[], Any]) -> errors.SecuretmError:
+def refusal(error: type[SecuretmError], read: Callable[[], Any]) -> SecuretmError:
     with pytest.raises(error) as caught:
         read()
     shown = f"{caught.value} {caught.value.advice()}"
@@ -101,7 +117,7 @@ def test_a_quote_that_swallows_the_rest_stops_at_the_limit(tmp_path: Path) -> No
 
 
 def test_paths(tmp_path: Path) -> None:
-    refusal(errors.NoSuchPath, lambda: read_corpus(tmp_path / "nowhere.jsonl"))
+    refusal(NoSuchPath, lambda: read_corpus(tmp_path / "nowhere.jsonl"))
     refusal(errors.NoTextFiles, lambda: read_corpus(tmp_path))
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.txt").write_bytes("diagnosis\n\ncafé".encode("latin1"))
@@ -148,6 +164,6 @@ def not_utf8() -> pa.Array:
 def test_stop_word_files(tmp_path: Path) -> None:
     from securetm.corpus.tokeniser import Tokeniser
 
-    refusal(errors.NoSuchPath, lambda: Tokeniser(stop_words=tmp_path / "none").sentences("x"))
+    refusal(NoSuchPath, lambda: Tokeniser(stop_words=tmp_path / "none").sentences("x"))
     (tmp_path / "words").write_bytes("and\ncafé\n".encode("latin1"))
     refusal(errors.WrongEncoding, lambda: Tokeniser(stop_words=tmp_path / "words").sentences("x"))

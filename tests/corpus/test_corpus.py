@@ -14,9 +14,10 @@ from scipy import sparse
 from securetm.contracts import Documents
 from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import NO_ORDER, Corpus
+from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
 from securetm.corpus.keys import document_keys, mixed
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadCell, BadSetting, IncompleteColumn, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
+from securetm.errors import BadSetting
 from tests.corpus.generated import WORDS, check, corpora, sentences_of, words_of
 
 

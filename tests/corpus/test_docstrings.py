@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus import docstrings
+from securetm.corpus.corpus_errors import TooFewPackages
 from securetm.corpus.docstrings import docstring_parties, docstrings_in
 from securetm.corpus.plain_prose import prose
-from securetm.errors import TooFewPackages
 from tests.corpus.generated import check
 from tests.effort import worked
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from securetm.corpus.corpus import Corpus
+from securetm.corpus.corpus_errors import NoColumn, TooFewDocuments
 from securetm.corpus.partitions import by_column, dirichlet, equal
-from securetm.errors import BadSetting, NoColumn, TooFewDocuments
+from securetm.errors import BadSetting
 
 SIZES = (500, 300, 200)
 

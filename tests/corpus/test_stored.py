@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import CannotWrite, DamagedFile, NoSuchPath, OtherVersion
+from securetm.corpus.corpus_errors import DamagedFile, OtherVersion
+from securetm.errors import CannotWrite, NoSuchPath
 from tests.corpus.generated import check, corpora
 
 

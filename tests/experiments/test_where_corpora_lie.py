@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import CorpusNotHere
+from securetm.corpus.corpus_errors import CorpusNotHere
 from securetm.experiments import newsgroups
 from securetm.experiments.newsgroups import FILE, by_subject, corpus_in_words, looking_in, public_words, read_newsgroups
 from securetm.reports.measured import write_measured

@@ -10,12 +10,12 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import PartyRefused
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.parties import InProcess
 from securetm.federation.questions import TRAIN
+from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore

@@ -13,10 +13,11 @@ import pytest
 
 import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import ChangedFile, DamagedStore, Interrupted, SecuretmError
+from securetm.errors import SecuretmError
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import RUN, Unwatched, begin, reopen, result_of
 from securetm.federation.kept_files import KEPT, check_all
+from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
 from securetm.federation.simulation import execute
 from securetm.reports.audit_reading import read_record, write_record
 

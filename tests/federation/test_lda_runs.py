@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Interrupted, TooFewToTakePart
 from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.running_errors import Interrupted, TooFewToTakePart
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import BagOfWords

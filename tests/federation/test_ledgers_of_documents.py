@@ -15,10 +15,11 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.calculator.ledger import allow, from_ledger
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.errors import LedgerDamaged, LedgerEnded, LedgerGone, LedgersWithoutDocuments, UnitsDiffer
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.simulation import make_party
 from securetm.federation.sources import corpora_of
 from securetm.plans import Plan

@@ -17,11 +17,13 @@ from scipy import sparse
 
 import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import DamagedModel, NewerModel, NoKnownWords, NotARun, NotFound, OtherVocabulary, UnknownModel
+from securetm.errors import NotFound
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin
+from securetm.federation.running_errors import NotARun
 from securetm.federation.simulation import execute
 from securetm.models.gibbs.lda import LDA
+from securetm.models.model_errors import DamagedModel, NewerModel, NoKnownWords, OtherVocabulary, UnknownModel
 from securetm.models.stored_model import write_model
 from securetm.profiles import MODELS
 

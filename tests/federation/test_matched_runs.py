@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Interrupted
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.questions import COHERENCE, TRAIN
+from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays

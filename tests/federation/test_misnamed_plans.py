@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from securetm.aggregation.masked_errors import MaskedNeedsSum
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, MaskedNeedsSum, NoWordKnown
+from securetm.errors import BadSetting
 from securetm.federation.folder import RUN, Unwatched, begin
+from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays

@@ -11,8 +11,8 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.errors import TooFewToTakePart
 from securetm.federation import wire
+from securetm.federation.running_errors import TooFewToTakePart
 
 from .conftest import small_plan
 from .played import Played, make_party, settled

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import securetm
-from securetm import errors
-from securetm.errors import Refused
+from securetm.errors import Refused, error_classes
 from securetm.resources import data_folder
 
 FACTS = {"message", "session", "keys", "ledger", "disk"}
 COORDINATORS = {"masked_opening.py", "masked_relay.py", "coordinator.py"}  # what no party runs
 PAGE = (data_folder("protocols") / "refusals.md").read_text("utf-8")
 TABLE = {name: facts.split(", ") for name, facts in re.findall(r"^\| `(\w+)` \| .* \| ([\w, ]+) \|$", PAGE, re.MULTILINE)}
-ALL = {n for n, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Refused)} - {Refused.__name__}
+ALL = {name for name, kind in error_classes().items() if issubclass(kind, Refused)} - {Refused.__name__}
 OURS = [
     path
     for room in ("federation", "aggregation", "models", "mechanisms", "accounting", "corpus")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, CannotWrite, DamagedStore, Misuse, NotFound, SecuretmError, UnknownSetting
+from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError, UnknownSetting
 from securetm.federation.folder import begin, reopen
+from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import federate
 from securetm.federation.store import write_bytes
 from securetm.plans import plan_from_tables, read_plan

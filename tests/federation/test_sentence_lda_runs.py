@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Interrupted, NoSentences
 from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
+from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.plans import Plan
 

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, Misuse, SecuretmError, TooFewToTakePart, WorkerDied
+from securetm.errors import BadSetting, Misuse, SecuretmError
 from securetm.federation import wire
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.parties import Workers
 from securetm.federation.party import Party
+from securetm.federation.running_errors import TooFewToTakePart, WorkerDied
 from securetm.federation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.transcript import Transcript

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from securetm.errors import DamagedStore
 from securetm.federation import store
+from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import COMMON, Drawer, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
 from securetm.models.gibbs.lda import LDA

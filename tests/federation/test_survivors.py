@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.aggregation.masked_errors import SurvivorsMissing
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import PartyRefused, SurvivorsMissing
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
 from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
+from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.wire import Invite

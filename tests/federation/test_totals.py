@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Interrupted
 from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 

@@ -13,10 +13,10 @@ from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.filter import ALONE
 from securetm.corpus.corpus import Corpus
-from securetm.errors import OtherUnit
 from securetm.federation import wire
 from securetm.federation.folder import Unwatched, begin
 from securetm.federation.paying import bill_of
+from securetm.federation.paying_errors import OtherUnit
 from securetm.federation.simulation import execute
 
 from .conftest import FIVE, small_plan, texts

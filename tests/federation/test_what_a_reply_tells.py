@@ -18,7 +18,7 @@ from securetm.aggregation import homomorphic_seats
 from securetm.contracts import Answer, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.errors import CannotWrite, CountsNotWhole, Malformed, PartyFailed, SecuretmError
+from securetm.errors import CannotWrite, CountsNotWhole, Malformed, SecuretmError
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.documents import read_in
@@ -27,6 +27,7 @@ from securetm.federation.notes import failures_in, lost_in
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
+from securetm.federation.running_errors import PartyFailed
 from securetm.federation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
 from securetm.models.neural.prodlda import StepQuery

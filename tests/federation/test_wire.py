@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as arrays
 from securetm.aggregation.plain import PlainSum
 from securetm.contracts import Block, Cohort, Domain, Needs, Roster, Terms
 from securetm.corpus.corpus import Corpus
-from securetm.errors import Malformed, Refused
+from securetm.errors import Malformed, Refused, error_classes
 from securetm.federation import wire
 from securetm.federation import wire_pb2 as pb
 from securetm.federation.party import Party
@@ -327,8 +327,6 @@ def test_whatever_list_of_words_a_party_sends_is_united_or_refused(message: byte
 
 
 def test_the_store_of_the_fuzzed_party_names_only_refusals(party: Party, tmp_path: Path) -> None:
-    import securetm.errors as errors
-
     found = [name for (name,) in party.store.rows("SELECT DISTINCT name FROM refusals")]
     assert found
-    assert all(issubclass(getattr(errors, name), Refused) for name in found)
+    assert all(issubclass(error_classes()[name], Refused) for name in found)

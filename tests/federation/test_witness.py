@@ -14,14 +14,15 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.errors import LedgerReplaced, LedgerRolledBack, PartyFailed, PartyRefused
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.notes import failures_in
 from securetm.federation.party import Party
+from securetm.federation.running_errors import PartyFailed, PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.witness import quorum, standing_of
 from securetm.plans import Plan

@@ -18,18 +18,22 @@ from rich.console import Console
 from securetm.accounting.calculator.ledger import from_ledger
 from securetm.accounting.calculator.profile import from_bill
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_errors import LedgerRolledBack
 from securetm.accounting.spends import Spend
 from securetm.cli.budget_profile import billed
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting, DeltaTooLarge, DrawnUnpaid, Interrupted, LedgerRolledBack, RawCounts
+from securetm.errors import BadSetting
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
 from securetm.federation.paying import bill_of, settled
+from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
+from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
 from securetm.federation.store import COMMON, Drawer
+from securetm.mechanisms.mechanism_errors import RawCounts
 from securetm.reports.budget_tables import show_sheet
 from securetm.reports.explanation import explain
 from securetm.reports.terminal import explanation, show_run

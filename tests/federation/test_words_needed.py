@@ -10,7 +10,7 @@ import pytest
 
 from securetm.cli.budget_profile import billed
 from securetm.corpus.corpus import Corpus
-from securetm.errors import NoWordCanBeFound, TooFewWordsFound
+from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation import federate
 from securetm.federation.word_floor import needed_by
 from securetm.mechanisms.word_selection import WordSelection

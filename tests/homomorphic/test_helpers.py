@@ -10,10 +10,10 @@ import pytest
 from securetm.aggregation import homomorphic_helpers as helpers
 from securetm.aggregation.bfv import BfvCode
 from securetm.aggregation.ckks import CkksCode
+from securetm.aggregation.homomorphic_errors import HelperDied
 from securetm.aggregation.homomorphic_fit import DEGREE, cheapest
 from securetm.aggregation.homomorphic_seal import Code, RunningSum, decrypt, draw_ternary, encrypt
 from securetm.entropy import OperatingSystem
-from securetm.errors import HelperDied
 
 
 @pytest.fixture(autouse=True)

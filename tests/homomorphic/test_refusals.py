@@ -12,20 +12,12 @@ import pytest
 
 from securetm.aggregation.bfv import BfvSum
 from securetm.aggregation.ckks import CkksSum
+from securetm.aggregation.homomorphic_errors import NoRange, NotASum, NotWhole, TooWide
 from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, cheapest, from_digits, to_digits
+from securetm.aggregation.masked_errors import NoIdentity
 from securetm.aggregation.sealed_key import HELLO_BYTES, listed
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
-from securetm.errors import (
-    BadSetting,
-    BrokenPromise,
-    Malformed,
-    NoIdentity,
-    NoRange,
-    NotASum,
-    NotWhole,
-    TooWide,
-    Unsound,
-)
+from securetm.errors import BadSetting, BrokenPromise, Malformed, Unsound
 from securetm.experiments.bench_he import bench
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
 

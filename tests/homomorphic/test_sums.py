@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from securetm.aggregation.bfv import BfvCode, BfvSum
 from securetm.aggregation.ckks import CkksCode, CkksSum, polynomial_of
+from securetm.aggregation.homomorphic_errors import NoSumKey
 from securetm.aggregation.homomorphic_fit import DEGREE, cheapest
 from securetm.aggregation.homomorphic_seal import RunningSum, decrypt, draw_ternary, encrypt, workshop
 from securetm.contracts import INF, Aggregation, Block, Domain, Terms
 from securetm.entropy import OperatingSystem
-from securetm.errors import NoSumKey, TooFewParties, UnknownRound
+from securetm.errors import TooFewParties, UnknownRound
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
 from tests.laws import aggregation_laws
 from tests.laws.aggregation_laws import AggregationLaws

@@ -10,22 +10,16 @@ import pytest
 
 from securetm.aggregation import masked_opening, masked_round
 from securetm.corpus.corpus import Corpus
-from securetm.errors import (
-    BadSetting,
-    BrokenAttack,
-    DamagedStore,
-    NotFinished,
-    NothingToAttack,
-    NotRecorded,
-    UnreadableMessage,
-)
+from securetm.errors import BadSetting
 from securetm.federation.folder import RESULT, Unwatched, begin, reopen
+from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import train
 from securetm.leakage import attacks
 from securetm.leakage.attack import Bounded, Claimed, Counted, Judged
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit import _Case, audit
 from securetm.leakage.findings import Audit, judged_alone, measured, with_baseline
+from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, UnreadableMessage
 from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED

@@ -12,7 +12,6 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
-from securetm.errors import SmallerUnit
 from securetm.federation.folder import RunFolder, Unwatched, reopen
 from securetm.leakage.attack import Bounded, Claimed, Judged, Posed, Truth
 from securetm.leakage.attacks import one_run_epsilon
@@ -22,6 +21,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import judged_alone, measured
 from securetm.leakage.intervals import of_each
+from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts import empirical_epsilon as one_run
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run
 from securetm.leakage.recorded import questions_of, view_of

@@ -10,12 +10,12 @@ import pytest
 
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
-from securetm.errors import NotOneApart, PartyRefused
 from securetm.federation import wire
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.parties import InProcess
 from securetm.federation.questions import COHERENCE, JOINT, TRAIN
+from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Recorded, Transcript
@@ -23,6 +23,7 @@ from securetm.leakage.attack import Counted
 from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.rebuilt import EXACT
 from securetm.plans import plan_from_tables
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import DamagedEvidence
 from securetm.federation.soundness import check
 from securetm.leakage import evidence as kept_results
 from securetm.leakage.attacks import attack_called, attack_names
@@ -35,6 +34,7 @@ from securetm.leakage.evidence import (
 from securetm.leakage.evidence_hashes import bound_to, trial_hash
 from securetm.leakage.findings import Audit
 from securetm.leakage.kept_refusals import due, read_refusals_in, stale_refusals
+from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.profiles import MODELS, profile_names
 

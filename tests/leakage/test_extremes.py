@@ -14,13 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from securetm.errors import BrokenAttack, SmallerUnit
 from securetm.leakage.attack import Bounded, Claimed, Counted, Judged, Truth
 from securetm.leakage.attacks import attack_called, gradient_inversion, many_run_epsilon
 from securetm.leakage.attacks.many_run_epsilon import DIRECT, GAUSSIAN, Secret
 from securetm.leakage.audit import audit, check_plan
 from securetm.leakage.findings import is_sound, judged_alone, measured
 from securetm.leakage.intervals import clopper_pearson, of_each
+from securetm.leakage.leakage_errors import BrokenAttack, SmallerUnit
 from securetm.leakage.parts.empirical_epsilon import (
     Errors,
     gaussian_delta,

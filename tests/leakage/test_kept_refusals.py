@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from securetm.errors import DamagedEvidence
 from securetm.federation.folder import Unwatched
 from securetm.leakage import evidence_hashes, kept_refusals, refusals, refused_moves, source_code
 from securetm.leakage.evidence import read_evidence
@@ -27,6 +26,7 @@ from securetm.leakage.kept_refusals import (
     stale_refusals,
     write_refusals,
 )
+from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.plans import AuditPlan, read_audit_plan
 from securetm.reports.audit_kept import whole_audit
 from securetm.reports.audit_reading import read_record

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
-from securetm.errors import EndedEarly, NotGranted, NotSimulated
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
 from securetm.leakage.attack import Bounded, Counted, Judged, Truth
@@ -23,6 +22,7 @@ from securetm.leakage.audit import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.findings import Finding
+from securetm.leakage.leakage_errors import EndedEarly, NotGranted, NotSimulated
 from securetm.leakage.parts.candidates import INSIDE, Candidates, allowed, found, ordered, pose
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Block, Domain, Terms
-from securetm.errors import BrokenAttack
 from securetm.federation.folder import Unwatched
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.poisoning import OWN, STEERED, chosen, lie
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.leakage_errors import BrokenAttack
 from securetm.leakage.lying import Lies
 from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.recorded import view_of

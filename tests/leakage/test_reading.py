@@ -12,13 +12,14 @@ import pytest
 
 from securetm.contracts import Adversary, Domain
 from securetm.corpus.corpus import Corpus
-from securetm.errors import ClosedCiphertext, SecuretmError, UnreadableMessage
+from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
 from securetm.federation.store import read_arrays
 from securetm.leakage.attack import Attack, Judged
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
+from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, parcels, said_by_parties, totals
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.truth import truth_of

@@ -15,10 +15,10 @@ from securetm.aggregation import masked_opening
 from securetm.aggregation.masked_prekeys import Prekeys
 from securetm.aggregation.masked_round import PartyRound
 from securetm.clipped_sum import ClippedRowSum
-from securetm.errors import BadState
 from securetm.federation.folder import Unwatched
 from securetm.federation.notes import Notes
 from securetm.federation.party import Party
+from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
 from securetm.federation.witness import BudgetGuard
 from securetm.leakage.audit import audit

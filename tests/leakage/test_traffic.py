@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import NotGranted
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.traffic import FOUND, ORDERED
 from securetm.leakage.audit import audit
 from securetm.leakage.controls import of_chance
+from securetm.leakage.leakage_errors import NotGranted
 from securetm.leakage.recorded import granted_to, view_of
 from securetm.leakage.views import SIZES, View
 from securetm.threats import CHANNELS

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Array
-from securetm.errors import BrokenAttack, NotGranted
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.federation.store import read_arrays
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.leakage_errors import BrokenAttack, NotGranted
 from securetm.leakage.meddling import Meddling
 from securetm.leakage.parts.crowded_bins import one_document, two_documents
 from securetm.leakage.parts.trap_layers import between, in_bin, trap_for

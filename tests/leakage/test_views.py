@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Adversary
-from securetm.errors import NotGranted, NotRecorded
 from securetm.leakage.attacks import attack_called
+from securetm.leakage.leakage_errors import NotGranted, NotRecorded
 from securetm.leakage.reading import asked
 from securetm.leakage.recorded import granted_to, serials_of, view_of
 from securetm.leakage.views import Message, View

@@ -11,9 +11,10 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.aggregation.masked import MaskedSum
 from securetm.contracts import INF, Domain, Mechanism, Noised, Terms, Unit
-from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
+from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.sampling import PoissonSample
 from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian

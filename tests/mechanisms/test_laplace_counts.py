@@ -13,9 +13,17 @@ from securetm.accounting.groups import for_group
 from securetm.accounting.spends import Spend
 from securetm.contracts import INF, Array, Claim, Domain, Mechanism, Noised, Terms, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, NoisedTwice, NoiseForPersons, NoiseOnNoise, NoiseOnSamples, RawCounts, TooManyWords
+from securetm.errors import BadSetting
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
+from securetm.mechanisms.mechanism_errors import (
+    NoisedTwice,
+    NoiseForPersons,
+    NoiseOnNoise,
+    NoiseOnSamples,
+    RawCounts,
+    TooManyWords,
+)
 from securetm.mechanisms.noising import PRIVATE
 from securetm.mechanisms.slot_noise import MOST_WORDS, SlotNoise
 from tests.laws.mechanism_laws import COHORT, EmptyStore, MechanismLaws, context, each_terms

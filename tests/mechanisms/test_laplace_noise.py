@@ -11,8 +11,9 @@ import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
 from securetm.contracts import Array, Mechanism, Noised, Terms
-from securetm.errors import BadSetting, NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
+from securetm.errors import BadSetting
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
+from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 from tests.laws.mechanism_laws import COHORT, MechanismLaws, context, discrete_laplace
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 

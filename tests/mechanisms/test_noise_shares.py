@@ -10,8 +10,9 @@ import pytest
 
 from securetm.aggregation.masked import MaskedSum
 from securetm.contracts import Array, Block, Cohort, Mechanism, Noised, Terms
-from securetm.errors import (
-    BadSetting,
+from securetm.errors import BadSetting
+from securetm.mechanisms.clipping import Clip
+from securetm.mechanisms.mechanism_errors import (
     NoiseBeforeRounding,
     NoiseNeedsIntegers,
     NoiseNeedsSum,
@@ -19,7 +20,6 @@ from securetm.errors import (
     NoiseWithoutClip,
     TooFewShares,
 )
-from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.zcdp_event import SymmetricZCDpEvent

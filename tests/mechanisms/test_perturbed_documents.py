@@ -11,8 +11,9 @@ import pytest
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import CountsNotWhole, WordsUnknown
+from securetm.errors import CountsNotWhole
 from securetm.mechanisms.laplace_counts import LaplaceCounts
+from securetm.mechanisms.mechanism_errors import WordsUnknown
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots, StoredSlots
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.slot_noise import SlotNoise

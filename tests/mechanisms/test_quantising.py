@@ -10,8 +10,9 @@ import pytest
 
 from securetm.contracts import Answer, Block, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
 from securetm.entropy import OperatingSystem
-from securetm.errors import BadSetting, NoiseBeforeRounding, RangeTooSmall
+from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import BoundedCounts, Clip
+from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
 from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
 from tests.laws.mechanism_laws import EmptyStore, InTurn, MechanismLaws, integer_terms
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Block, Domain, Mechanism, Needs, Noised, Terms
-from securetm.errors import BadSetting, NoiseBeforeRounding
+from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from tests.effort import worked

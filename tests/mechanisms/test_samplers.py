@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from securetm.entropy import OperatingSystem, Seeded
-from securetm.errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms import samplers
+from securetm.mechanisms.mechanism_errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, MARGIN, POISSON, ROUNDED, climb, density
 from securetm.mechanisms.samplers import (
     Difference,

@@ -14,11 +14,12 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, NoiseNeedsIntegers
+from securetm.errors import BadSetting
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
+from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.word_selection import WordSelection

@@ -9,8 +9,9 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Block, Terms
-from securetm.errors import BadSetting, DamagedModel, NewerModel, NotFitted, NotFound, OtherModel, OtherVocabulary
+from securetm.errors import BadSetting, NotFound
 from securetm.models.estimator import Estimator, as_documents, held_back
+from securetm.models.model_errors import DamagedModel, NewerModel, NotFitted, OtherModel, OtherVocabulary
 from securetm.models.neural.prodlda import ProdLDA
 from tests.models.trained_by_hand import VOCABULARY, WORDS, planted
 

@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 import securetm
-from securetm.errors import BadSetting, CannotWrite, NoMatrix
+from securetm.errors import BadSetting, CannotWrite
+from securetm.models.model_errors import NoMatrix
 
 KINDS = (securetm.LDA, securetm.SentenceLDA, securetm.VariationalLDA)
 COUNTS = np.array([[2, 1, 0], [0, 1, 3]] * 5)

@@ -11,8 +11,9 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Documents, Query, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, BadWordList, EmptyVocabulary, NoPersons, NotAnswered
+from securetm.errors import BadSetting, NoPersons
 from securetm.models import quality
+from securetm.models.model_errors import BadWordList, EmptyVocabulary, NotAnswered
 from securetm.models.questions import (
     LONGEST_WORD,
     CooccurrenceCounts,

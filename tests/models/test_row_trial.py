@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from securetm.errors import RowsDepend
 from securetm.models.gibbs.lda import LDA
 from securetm.models.matching.matched import Matched
+from securetm.models.model_errors import RowsDepend
 from securetm.models.neural.fused import Fused
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.spelled import Spelled

@@ -8,7 +8,7 @@ import pytest
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
-from securetm.errors import SketchTooSmall
+from securetm.models.model_errors import SketchTooSmall
 from securetm.models.word_sketch import LONGEST, WordSketch, words_in
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from securetm.errors import CannotWrite, NotAnAudit
+from securetm.errors import CannotWrite
 from securetm.leakage.findings import Audit
 from securetm.reports.audit_page import audit_page, write_audit
 from securetm.reports.audit_reading import read_record, write_record
 from securetm.reports.audit_summary import write_summary
 from securetm.reports.findings import record
+from securetm.reports.report_errors import NotAnAudit
 
 from .audits import AUDIT, FULL, large
 

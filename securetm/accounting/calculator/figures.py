@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from securetm.accounting.accounting_errors import NoEpsilonHolds
 from securetm.accounting.bounds import by_renyi
 from securetm.accounting.calculator.statement import (
     FALSE_POSITIVES,
@@ -24,7 +25,6 @@ from securetm.accounting.composition import Total, by_accountant, failure_cost, 
 from securetm.accounting.groups import GROUP, group_of
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
-from securetm.errors import NoEpsilonHolds
 
 POINTS = 8  # of a curve: each is a composition of its own
 Spends = tuple[Spend, ...]

@@ -12,6 +12,7 @@ from typing import Any
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
+from securetm.accounting.accounting_errors import NonsenseArgument
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.gradients import Training
 from securetm.accounting.calculator.sense import (
@@ -26,7 +27,6 @@ from securetm.accounting.calculator.sense import (
 from securetm.accounting.calculator.statement import Plot, Promise, Sheet, Table, counted, sentence_delta, upward
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
-from securetm.errors import NonsenseArgument
 
 DISTRIBUTIONS = ("discrete_gaussian", "skellam")
 _NAMES = {"discrete_gaussian": "discrete Gaussian", "skellam": "Skellam"}

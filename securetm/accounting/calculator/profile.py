@@ -11,6 +11,7 @@ from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
 
+from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
 from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, counted, sentence_delta, upward
 from securetm.accounting.calculator.words import PUBLIC, UNIT, WordNoise, laplace
@@ -19,7 +20,6 @@ from securetm.accounting.ledger.filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Budget, Unit
-from securetm.errors import BudgetTooSmall
 
 MOST_ROUNDS = 10**6
 _TRIES = 12  # about as many as the search takes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from securetm.errors import NonsenseArgument
+from securetm.accounting.accounting_errors import NonsenseArgument
 
 MOST_DOCUMENTS = 10**12
 MOST_STEPS = 10**8

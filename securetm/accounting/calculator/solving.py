@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from securetm.accounting.accounting_errors import BudgetTooSmall, NonsenseArgument
 from securetm.accounting.calculator.figures import Progress, Spends, largest_by, surely_within
 from securetm.accounting.calculator.gradients import SAMPLINGS, Training, dp_sgd
 from securetm.accounting.calculator.sense import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
 from securetm.accounting.calculator.statement import Sheet, upward
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
-from securetm.errors import BudgetTooSmall, NonsenseArgument
 
 SOUGHT = ("noise", "epochs", "batch")
 LARGEST_EPSILON = 1000.0

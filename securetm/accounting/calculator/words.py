@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 
 from dp_accounting import LaplaceDpEvent
 
+from securetm.accounting.accounting_errors import NonsenseArgument
 from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.sense import check_above_zero, check_count, check_delta
 from securetm.accounting.calculator.statement import (
@@ -26,7 +27,6 @@ from securetm.accounting.calculator.statement import (
 )
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
-from securetm.errors import NonsenseArgument
 
 UNIT = named(Unit.WORD)
 PUBLIC = "how many words of the public list each document and sentence has is known to everybody anyway"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from securetm.accounting.ledger.accounts import RunAccount
 from securetm.accounting.ledger.ledger import Ledger
+from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget
-from securetm.errors import UnitsDiffer
 
 
 def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:

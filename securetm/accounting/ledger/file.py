@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger.chain import BEGINNING, Content, Entry, canonical, digest, extend, salted
-from securetm.errors import (
+from securetm.accounting.ledger_errors import (
     LedgerBusy,
     LedgerDamaged,
     LedgerRolledBack,
     LedgerTampered,
     LedgerUnreadable,
     LedgerUnwritten,
-    SecuretmError,
 )
+from securetm.errors import SecuretmError
 from securetm.private_files import check_database, copy_private, make_folder, private_file
 
 VERSION = 1

@@ -19,9 +19,7 @@ from securetm.accounting.ledger.accounts import BUDGET, ENDED, OPENED, SPENT, Ac
 from securetm.accounting.ledger.chain import Content, Entry
 from securetm.accounting.ledger.file import VERSION, LedgerFile
 from securetm.accounting.ledger.filter import ALONE, orders_for
-from securetm.accounting.spends import Spend
-from securetm.contracts import Budget
-from securetm.errors import (
+from securetm.accounting.ledger_errors import (
     BudgetExhausted,
     LedgerCut,
     LedgerEnded,
@@ -30,9 +28,11 @@ from securetm.errors import (
     LedgerRolledBack,
     LedgerTampered,
     RunChanged,
-    SecuretmError,
     UnitsDiffer,
 )
+from securetm.accounting.spends import Spend
+from securetm.contracts import Budget
+from securetm.errors import SecuretmError
 from securetm.interrupts import undisturbed
 from securetm.tables import require
 

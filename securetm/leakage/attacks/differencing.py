@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Answer, State
-from securetm.errors import NotOneApart, SketchTooSmall
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
+from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.inverted import inverted
 from securetm.leakage.parts.prodlda_layers import GRADIENT
 from securetm.leakage.parts.rebuilt import DOCUMENTS, judged
@@ -22,6 +22,7 @@ from securetm.leakage.parts.rebuilt import WORDS as NAMED
 from securetm.leakage.parts.subtracting import apart
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
 from securetm.leakage.views import VOCABULARY, View
+from securetm.models.model_errors import SketchTooSmall
 from securetm.models.word_sketch import words_in as words_of_sketch
 
 FREQUENT = "words whose number of documents at the party is told exactly"

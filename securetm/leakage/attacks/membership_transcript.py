@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.errors import EndedEarly
 from securetm.leakage.attack import Attack, Effort, Judged, Truth
+from securetm.leakage.leakage_errors import EndedEarly
 from securetm.leakage.parts.candidates import Candidates, allowed, judged, measures, pose
 from securetm.leakage.parts.document_fits import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios

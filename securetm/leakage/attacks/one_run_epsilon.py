@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, ClippedSum, Memory
-from securetm.errors import SmallerUnit
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
 from securetm.leakage.intervals import of_each
+from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run, never_wrong_one_run, one_run_epsilon, right_guesses
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
 from securetm.leakage.views import MODEL, VOCABULARY, View

@@ -13,10 +13,10 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Memory, RoundContext, State, Unit
 from securetm.entropy import Seeded
-from securetm.errors import NotSimulated
 from securetm.federation.coordinator import before_own_noise
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import as_opened, pour
+from securetm.leakage.leakage_errors import NotSimulated
 from securetm.leakage.parts.candidates import Candidates
 from securetm.leakage.views import Public
 from securetm.models.estimator import BagOfWords

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
-from securetm.errors import BadWordList, SketchTooSmall
+from securetm.models.model_errors import BadWordList, SketchTooSmall
 from securetm.models.questions import merge_words
 from securetm.models.word_sketch import WordSketch, words_in
 

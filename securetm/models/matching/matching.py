@@ -15,7 +15,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from securetm.contracts import Array
-from securetm.errors import BadSetting, NotTopics
+from securetm.errors import BadSetting
+from securetm.models.model_errors import NotTopics
 
 NOWHERE = -1  # where an empty topic goes
 _MOST = 1e280  # of an entry: rows are summed

@@ -20,8 +20,8 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
-from securetm.errors import CouplesDocuments, NoProbe
 from securetm.models.made_up import made_up
+from securetm.models.model_errors import CouplesDocuments, NoProbe
 
 Inputs = tuple[Tensor, ...]
 

@@ -13,9 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array, ClippedSum
-from securetm.errors import BrokenPromise, NoSentences
+from securetm.errors import BrokenPromise
 from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
 from securetm.models.gibbs.slots import Slots
+from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_kernels import (
     Given,
     Spoken,

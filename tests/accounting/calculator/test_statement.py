@@ -7,6 +7,7 @@ import math
 import pytest
 from dp_accounting import GaussianDpEvent
 
+from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds, NonsenseArgument
 from securetm.accounting.calculator.figures import figures, places, replaced
 from securetm.accounting.calculator.gradients import Training, shuffling
 from securetm.accounting.calculator.parties import Shares
@@ -15,7 +16,6 @@ from securetm.accounting.calculator.statement import Promise, downward, sentence
 from securetm.accounting.calculator.words import WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend
-from securetm.errors import BudgetTooSmall, NoEpsilonHolds, NonsenseArgument
 
 PROMISE = Promise("document", "the coordinator", "any one document was used", ("coins are secret", "noise is added"))
 

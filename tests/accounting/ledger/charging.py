@@ -23,9 +23,9 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting import ledger as room
 from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Unit
-from securetm.errors import BudgetExhausted, LedgerUnwritten
 
 BUDGET = Budget(Unit.DOCUMENT, 3.0, 1e-5)
 ANSWER = Spend(GaussianDpEvent(15.0), 1e-12)

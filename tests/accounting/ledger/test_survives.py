@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.ledger import Ledger, file
-from securetm.errors import BudgetExhausted, LedgerUnwritten
+from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
 
 from ...pressed import pressed_at
 from .charging import ANSWER, BUDGET, LARGE

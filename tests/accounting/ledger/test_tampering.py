@@ -14,7 +14,8 @@ import pytest
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.chain import BEGINNING, canonical, digest, extend, follow
-from securetm.errors import LedgerDamaged, LedgerRolledBack, LedgerTampered, LedgerUnreadable, SecuretmError
+from securetm.accounting.ledger_errors import LedgerDamaged, LedgerRolledBack, LedgerTampered, LedgerUnreadable
+from securetm.errors import SecuretmError
 
 from .charging import ANSWER, BUDGET
 

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.contracts import Array
-from securetm.errors import BadSetting, NotTopics
+from securetm.errors import BadSetting
 from securetm.models.matching.matching import (
     NOWHERE,
     composed,
     integrated,
     similarities,
 )
+from securetm.models.model_errors import NotTopics
 from tests.effort import worked
 
 A = np.array([0.5, 0.3, 0.2, 0.0])

@@ -9,10 +9,10 @@ from torch import nn
 from torch.nn import functional
 
 from securetm.contracts import Block, Terms, Unit
-from securetm.errors import CouplesDocuments, NoProbe
 from securetm.experiments.dense_prodlda import DenseProdLDA
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
 from securetm.models.made_up import made_up
+from securetm.models.model_errors import CouplesDocuments, NoProbe
 from securetm.models.neural.isolation import check_additive, check_module
 from securetm.models.neural.prodlda import ProdLDA
 from tests.laws.toys import Mixture

@@ -5,10 +5,11 @@ import pytest
 
 import securetm
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, BrokenPromise, NoSentences
+from securetm.errors import BadSetting, BrokenPromise
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.gibbs.lda import LDA
+from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.sentence.sentences import Sentences
 from tests.models.trained_by_hand import counts_of, rounds

@@ -1,10 +1,10 @@
-"""What encrypted sums refuse, to whom, and why."""
+"""What an encrypted sum refuses, and combinations that do not fit it. It checks nothing itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
+from securetm.errors import Misuse, Refused, SecuretmError, Unsound
 
 
 @dataclass(eq=False)

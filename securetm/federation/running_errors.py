@@ -1,20 +1,10 @@
-"""A federation that cannot go on, and answers that cannot be read."""
+"""Runs that cannot go on, and run folders that cannot be read. It checks nothing itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, Refused, SecuretmError
-
-
-@dataclass(eq=False)
-class TooFewParties(SecuretmError):
-    """too many parties left ({left} of {of} remain, need {need})"""
-
-    left: int
-    of: int
-    need: int
-    hint = "wait for more parties, or agree on a profile with a lower threshold"
+from securetm.errors import Misuse, SecuretmError
 
 
 @dataclass(eq=False)
@@ -43,44 +33,6 @@ class PartyFailed(SecuretmError):
     reason: str
     what_to_do: str
     hint = "{what_to_do}"
-
-
-@dataclass(eq=False)
-class CannotWrite(Misuse):
-    """{path} cannot be written: {problem}"""
-
-    path: str
-    problem: str
-    hint = "make room on the disk, check the permissions, or choose another --out; `securetm run --resume` goes on with a run"
-
-
-@dataclass(eq=False)
-class OpenToOthers(Misuse):
-    """{path} is for its owner alone, and others on this machine may {what} it (mode {mode})"""
-
-    path: str
-    what: str
-    mode: str
-    hint = "close it if nobody has looked into it or changed it (chmod -R go= {path}), or take another that is not there yet"
-
-
-@dataclass(eq=False)
-class OwnedByAnother(Misuse):
-    """{path} belongs to another account (number {owner}), which can read and change what is in it"""
-
-    path: str
-    owner: int
-    hint = 'run as that account; or, if it is to be yours: chown -R "$(id -u)" {path}'
-
-
-@dataclass(eq=False)
-class SystemRefused(Misuse):
-    """{path} {what}: {why}"""
-
-    path: str
-    what: str
-    why: str
-    hint = "check the path, the permissions and the room on the disk; --debug shows where it happened"
 
 
 @dataclass(eq=False)
@@ -144,40 +96,6 @@ class WorkerDied(SecuretmError):
 
 
 @dataclass(eq=False)
-class BadWordList(Refused):
-    """the list of words from {party} {problem}"""
-
-    party: str
-    problem: str
-    hint = "the party runs another version, or is not honest; leave it out or correct its software"
-
-
-@dataclass(eq=False)
-class EmptyVocabulary(Misuse):
-    """none of {words:word|words} is in enough and not too many documents (at least {min_df}, at most {max_df})"""
-
-    words: int
-    min_df: str
-    max_df: str
-    hint = (
-        "take fewer documents for enough or more for too many: --set vocabulary.min_documents=1, --set vocabulary.max_share=1 "
-        "(min_df and max_df in Python)"
-    )
-
-
-class NoPersons(Misuse):
-    """the unit of privacy is the person, but this corpus does not say whose documents they are"""
-
-    hint = "name the column of persons (--person COLUMN), or choose the document as the unit (--set privacy.unit=document)"
-
-
-class NotAnswered(SecuretmError):
-    """this question was not answered with a sum"""
-
-    hint = "only the role that opens the sum can read it"
-
-
-@dataclass(eq=False)
 class TooFewForProfile(Misuse):
     """{found:party is|parties are} fewer than the {need} that profile {profile!r} needs"""
 
@@ -203,14 +121,3 @@ class TooFewToTakePart(Misuse):
     need: int
     left: int  # parties over which a sum may be opened, where others are missing
     hint = "join with more documents, or agree on a profile with a smaller minimum_documents; the others are told nothing"
-
-
-@dataclass(eq=False)
-class NothingLearned(SecuretmError):
-    """no round was trained, so the model in {path} knows nothing: the budget for these documents is spent or too small"""
-
-    path: str
-    hint = (
-        "`securetm budget ledger {path}` shows what was spent (with --ledgers, by all runs), `securetm budget profile NAME` "
-        "what one round costs"
-    )

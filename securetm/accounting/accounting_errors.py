@@ -1,13 +1,51 @@
-"""What cannot be asked of the budget calculator, and what it cannot reach. It computes nothing."""
+"""What cannot be counted, and budgets that nothing meets. It computes nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.meant import did_you_mean
-from securetm.errors.tree import Misuse
+from securetm.errors import Misuse, did_you_mean
 
 _KNOWN = "known: "
+
+
+@dataclass(eq=False)
+class ImpossibleNumber(Misuse):
+    """{name} = {value} is not {wanted}"""
+
+    name: str
+    value: str
+    wanted: str
+    hint = "correct {name}: no privacy can be counted with it"
+
+
+@dataclass(eq=False)
+class UnknownEvent(Misuse):
+    """no accountant here bounds the event {event}"""
+
+    event: str
+    hint = "a mechanism's event is one of: {known}"
+    known: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class UnreadableEvent(Misuse):
+    """a recorded event cannot be read: {problem}"""
+
+    problem: str
+    hint = "the record was changed, or written by another version: compare it with a copy"
+
+
+@dataclass(eq=False)
+class OutOfReach(Misuse):
+    """no {what} between {low} and {high} stays within epsilon {epsilon} at delta {delta}"""
+
+    what: str
+    low: float
+    high: float
+    epsilon: float
+    delta: float
+    hint = "allow a larger epsilon, more noise, fewer rounds or smaller batches"
 
 
 @dataclass(eq=False)
@@ -36,15 +74,6 @@ class BudgetTooSmall(Misuse):
     reason: str
     instead: str
     hint = "{instead}"
-
-
-@dataclass(eq=False)
-class NothingSpent(Misuse):
-    """{name} spends no privacy budget: {reason}"""
-
-    name: str
-    reason: str
-    hint = "there is nothing to compute; `securetm explain {name}` says what it protects by other means"
 
 
 @dataclass(eq=False)

@@ -1,11 +1,11 @@
-"""What a user chose that cannot be: names, settings, files, and combinations that are not sound."""
+"""Settings and parts that cannot be, and promises that a part does not keep. Several layers raise them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.meant import did_you_mean
-from securetm.errors.tree import Misuse, SecuretmError, Unsound
+from securetm.errors.similar_names import did_you_mean
+from securetm.errors.tree import Misuse, SecuretmError
 
 _NONE_OF = "is none of "
 _OPTIONS = {  # of the command line, that set what a plan calls otherwise
@@ -69,38 +69,12 @@ class UnknownSetting(Misuse):
 
 
 @dataclass(eq=False)
-class NotASetting(Misuse):
-    """--set {given} names no setting and its value"""
-
-    given: str
-    hint = "write section.name=value, such as --set training.rounds=20"
-
-
-@dataclass(eq=False)
-class NotAPlan(Misuse):
-    """{path} is no plan: it holds documents"""
-
-    path: str
-    hint = "give documents with --corpus {path}; a plan is a file of settings that ends in .toml"
-
-
-@dataclass(eq=False)
 class UnreadableToml(Misuse):
     """{path} is not valid TOML: {problem}"""
 
     path: str
     problem: str
     hint = "correct the file at that line"
-
-
-@dataclass(eq=False)
-class VocabularyNotAllowed(Unsound):
-    """a vocabulary from {source!r} is not sound under profile {profile!r}"""
-
-    source: str
-    profile: str
-    allowed: tuple[str, ...]
-    hint = "allowed there: {allowed}"
 
 
 @dataclass(eq=False)
@@ -123,3 +97,16 @@ class UnsafeEntropy(Misuse):
     """seeded randomness would void every privacy claim"""
 
     hint = "use OperatingSystem(); for test vectors spell Seeded(key, unsafe=True)"
+
+
+@dataclass(eq=False)
+class CountsNotWhole(Misuse):
+    """the documents hold counts of words that are negative or not whole numbers"""
+
+    hint = "LDA assigns a topic to each occurrence of a word: give it plain counts, not weights such as tf-idf"
+
+
+class NoPersons(Misuse):
+    """the unit of privacy is the person, but this corpus does not say whose documents they are"""
+
+    hint = "name the column of persons (--person COLUMN), or choose the document as the unit (--set privacy.unit=document)"

@@ -1,10 +1,19 @@
-"""Models that were not fitted, do not fit, or whose files are no models."""
+"""Models that were not fitted or do not fit, files that are no models, and words and topics that cannot be used."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, SecuretmError, Unsound
+from securetm.errors import Misuse, Refused, SecuretmError, Unsound
+
+
+@dataclass(eq=False)
+class NotTopics(Misuse):
+    """the topics of {whose} cannot be matched: {problem}"""
+
+    whose: str
+    problem: str
+    hint = "give a table of topics x words of the same vocabulary, whose entries are finite and not negative"
 
 
 @dataclass(eq=False)
@@ -84,13 +93,6 @@ class SketchTooSmall(SecuretmError):
 
 
 @dataclass(eq=False)
-class NoiseBeforeRounding(Unsound):
-    """a share of noise must be added after rounding, not before"""
-
-    hint = "in the profile, put the [[mechanism]] that rounds before the one that adds noise"
-
-
-@dataclass(eq=False)
 class CouplesDocuments(Unsound):
     """in {where}, one document's part of the answer depends on the documents beside it: {kind}"""
 
@@ -108,7 +110,46 @@ class NoProbe(Misuse):
 
 
 @dataclass(eq=False)
-class CountsNotWhole(Misuse):
-    """the documents hold counts of words that are negative or not whole numbers"""
+class RowsDepend(Refused):
+    """{model} bounds no document's part of a sum here: {how}"""
 
-    hint = "LDA assigns a topic to each occurrence of a word: give it plain counts, not weights such as tf-idf"
+    model: str
+    how: str
+    hint = 'train on a CPU (device = "cpu"), or on another processor; and please report the processor: nothing was spent'
+
+
+@dataclass(eq=False)
+class BadWordList(Refused):
+    """the list of words from {party} {problem}"""
+
+    party: str
+    problem: str
+    hint = "the party runs another version, or is not honest; leave it out or correct its software"
+
+
+@dataclass(eq=False)
+class EmptyVocabulary(Misuse):
+    """none of {words:word|words} is in enough and not too many documents (at least {min_df}, at most {max_df})"""
+
+    words: int
+    min_df: str
+    max_df: str
+    hint = (
+        "take fewer documents for enough or more for too many: --set vocabulary.min_documents=1, --set vocabulary.max_share=1 "
+        "(min_df and max_df in Python)"
+    )
+
+
+class NotAnswered(SecuretmError):
+    """this question was not answered with a sum"""
+
+    hint = "only the role that opens the sum can read it"
+
+
+@dataclass(eq=False)
+class NoSentences(Misuse):
+    """the documents are counts of words: where their sentences end is not known"""
+
+    hint = (
+        "read them from texts (Corpus.from_strings, read_corpus), or give tokens with sentence_ends; for bare counts take LDA"
+    )

@@ -1,10 +1,10 @@
-"""What masked sums refuse, to whom, and why."""
+"""What a masked sum refuses, and combinations under which masks would not protect. It checks nothing itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, Refused, SecuretmError, Unsound
+from securetm.errors import Misuse, Refused, SecuretmError, Unsound
 
 
 class MaskedNeedsIntegers(Unsound):

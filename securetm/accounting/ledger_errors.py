@@ -1,10 +1,10 @@
-"""What a party's ledger refuses, and what is wrong with a ledger that cannot be believed. It never names a document."""
+"""What a party's ledger refuses, and ledgers that cannot be believed. No error names a document."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Misuse, SecuretmError
+from securetm.errors import Misuse, SecuretmError
 
 
 @dataclass(eq=False)
@@ -58,45 +58,6 @@ class LedgerEnded(Misuse):
     path: str
     successor: str
     hint = "begin a new run over these documents: it goes on from all that was spent of them"
-
-
-@dataclass(eq=False)
-class LedgersWithoutDocuments(Misuse):
-    """{folder} holds ledgers, and no list of the documents that they belong to"""
-
-    folder: str
-    hint = "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
-
-
-@dataclass(eq=False)
-class NoLedgerThere(Misuse):
-    """there is no ledger in {path}"""
-
-    path: str
-    hint = "give a ledger, the folder of a run under a profile with a budget, or a folder that was given to --ledgers"
-
-
-@dataclass(eq=False)
-class LedgerGone(Misuse):
-    """{path} is gone, and it holds what was spent of documents of this run"""
-
-    path: str
-    hint = "put it back; without it, take the budget of these documents as spent"
-
-
-@dataclass(eq=False)
-class LedgerExhausted(SecuretmError):
-    """{path} does not reach for another answer of {party}: of epsilon {epsilon:.4g}, {spent:.4g} is spent by {runs:run|runs}"""
-
-    path: str
-    party: str
-    epsilon: float
-    spent: float
-    runs: int
-    hint = (
-        "`securetm budget ledger {path}` shows what each run spent, and --allow there allows more, knowing what that gives up; "
-        "a run without --ledgers has a budget of its own, a trial's, which guards nothing across runs"
-    )
 
 
 @dataclass(eq=False)
@@ -166,3 +127,12 @@ class LedgerBusy(SecuretmError):
     path: str
     seconds: float
     hint = "wait for it, or end it; what it entered stays"
+
+
+@dataclass(eq=False)
+class LedgerReplaced(Misuse):
+    """the ledger of {party} is another one than {witness} has signed before"""
+
+    party: str
+    witness: str
+    hint = "put the former ledger back: a fresh one would forget what was spent"

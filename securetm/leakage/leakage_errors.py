@@ -1,11 +1,10 @@
-"""Audits that cannot be made, and attackers that ask for more than they were given."""
+"""Audits that cannot be made, and attacks that ask for more than their adversary sees."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.running import CannotWrite
-from securetm.errors.tree import Misuse, SecuretmError
+from securetm.errors import Misuse, SecuretmError
 
 
 @dataclass(eq=False)
@@ -75,45 +74,10 @@ class NotSimulated(UnreadableMessage):
 
 
 @dataclass(eq=False)
-class NotAnAudit(Misuse):
-    """{path} is no result of an audit: {problem}"""
-
-    path: str
-    problem: str
-    hint = (
-        "give what `securetm audit PLAN --json` printed, or the folder of a run that was tried with `securetm audit PLAN --run`"
-    )
-
-
-@dataclass(eq=False)
 class EndedEarly(UnreadableMessage):
     """the training ended before the last round of its plan, so totals of {sender} are missing that shadow models have"""
 
     hint = "repeat the run with as many rounds as it takes, or with a budget that lasts for all of them (--epsilon)"
-
-
-@dataclass(eq=False)
-class AuditInterrupted(SecuretmError):
-    """the audit was interrupted; {kept}"""
-
-    kept: str
-    advised: str
-    hint = "{advised}"
-
-
-@dataclass(eq=False)
-class KeepsAlready(Misuse):
-    """--keep {path} holds files already, and runs of two audits would be mixed there"""
-
-    path: str
-    hint = "name a folder that is empty or not there yet"
-
-
-@dataclass(eq=False)
-class CannotWriteReport(CannotWrite):
-    """{path} cannot be written: {problem}"""
-
-    hint = "name another place, in a folder that is there and that you may write to"
 
 
 @dataclass(eq=False)
@@ -149,11 +113,3 @@ class NotFinished(Misuse):
     path: str
     problem: str
     hint = "go on with it (`securetm run --resume {path}`) until it ends; what its parties refuse has to be begun anew"
-
-
-@dataclass(eq=False)
-class NoPlanFile(Misuse):
-    """there is no file {path}"""
-
-    path: str
-    hint = "give the audit plan's file where it lies, or the name of one of audits/plans, such as quick"

@@ -1,29 +1,16 @@
-"""What a role says when a message is not what was agreed. Their names travel, their facts do not."""
+"""What a role answers to a message that does not follow the agreement. The class name travels, the facts do not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors.tree import Refused
+from securetm.errors import Refused
 
 
 class Failed(Refused):
     """this party could not do what was asked of it"""
 
     hint = "what went wrong is in that party's own log; it tells nobody else"
-
-
-@dataclass(eq=False)
-class Malformed(Refused):
-    """a message from {sender} is malformed: {problem}"""
-
-    sender: str
-    problem: str
-
-
-@dataclass(eq=False)
-class WrongSession(Refused):
-    """a message belongs to another session"""
 
 
 @dataclass(eq=False)
@@ -39,32 +26,10 @@ class NotInvited(Refused):
 
 
 @dataclass(eq=False)
-class NotInCohort(Refused):
-    """{name} is not in the cohort"""
-
-    name: str
-
-
-@dataclass(eq=False)
-class CohortTooSmall(Refused):
-    """a cohort of {found:party|parties} is below this party's minimum of {need}"""
-
-    found: int
-    need: int
-
-
-@dataclass(eq=False)
 class UnknownQuestion(Refused):
     """nobody agreed to a question called {name!r}"""
 
     name: str
-
-
-@dataclass(eq=False)
-class UnknownRound(Refused):
-    """there is no open round {round_id}"""
-
-    round_id: str
 
 
 @dataclass(eq=False)
@@ -85,21 +50,6 @@ class BadState(Refused):
     """what a question is about does not fit: {problem}"""
 
     problem: str
-
-
-@dataclass(eq=False)
-class BadVector(Refused):
-    """the vector of {sender} {problem}"""
-
-    sender: str
-    problem: str
-
-
-@dataclass(eq=False)
-class Duplicate(Refused):
-    """{sender} answered twice"""
-
-    sender: str
 
 
 @dataclass(eq=False)

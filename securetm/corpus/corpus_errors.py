@@ -1,42 +1,10 @@
-"""Documents that cannot be read, and where in which file."""
+"""Documents that cannot be read or used, with the file and the line. It checks nothing itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from securetm.errors.meant import did_you_mean
-from securetm.errors.tree import Misuse
-
-
-class BadCorpus(Misuse):
-    """these documents cannot be used"""
-
-
-@dataclass(eq=False)
-class NoSuchPath(BadCorpus):
-    """{path} does not exist"""
-
-    path: str
-    hint = "check the spelling; the path is relative to the folder you are in"
-
-    def advice(self) -> str:
-        """With the file beside it that was meant, where one is called like it."""
-        path = Path(self.path)
-        try:
-            beside = {one.name: str(path.with_name(one.name)) for one in path.parent.iterdir()}
-        except OSError:  # where there is no such folder either, nothing lies beside it
-            beside = {}
-        return did_you_mean(path.name, beside) + super().advice()
-
-
-@dataclass(eq=False)
-class Unreadable(BadCorpus):
-    """{path} cannot be opened: {problem}"""
-
-    path: str
-    problem: str
-    hint = "check the permissions and the disk"
+from securetm.errors import BadCorpus
 
 
 @dataclass(eq=False)

@@ -1,0 +1,147 @@
+"""Questions that a party's budget or ledger does not allow. It counts nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors import Misuse, Refused, SecuretmError, Unsound
+
+_MORE = (
+    "name a public list of words, which costs nothing (--vocabulary FILE), bring together parties with more documents, or let "
+    "words cost more: --set privacy.words= with a number below the profile's"
+)
+
+
+@dataclass(eq=False)
+class LedgersWithoutDocuments(Misuse):
+    """{folder} holds ledgers, and no list of the documents that they belong to"""
+
+    folder: str
+    hint = "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
+
+
+@dataclass(eq=False)
+class NoLedgerThere(Misuse):
+    """there is no ledger in {path}"""
+
+    path: str
+    hint = "give a ledger, the folder of a run under a profile with a budget, or a folder that was given to --ledgers"
+
+
+@dataclass(eq=False)
+class LedgerGone(Misuse):
+    """{path} is gone, and it holds what was spent of documents of this run"""
+
+    path: str
+    hint = "put it back; without it, take the budget of these documents as spent"
+
+
+@dataclass(eq=False)
+class LedgerExhausted(SecuretmError):
+    """{path} does not reach for another answer of {party}: of epsilon {epsilon:.4g}, {spent:.4g} is spent by {runs:run|runs}"""
+
+    path: str
+    party: str
+    epsilon: float
+    spent: float
+    runs: int
+    hint = (
+        "`securetm budget ledger {path}` shows what each run spent, and --allow there allows more, knowing what that gives up; "
+        "a run without --ledgers has a budget of its own, a trial's, which guards nothing across runs"
+    )
+
+
+@dataclass(eq=False)
+class OtherUnit(Unsound):
+    """the answers to {question!r} are bounded for each {bounded}, and the budget is one for each {protected}"""
+
+    question: str
+    bounded: str
+    protected: str
+    hint = "one {protected} can turn a {bounded}'s row into any other: ask for a row for each {protected} (local_epochs = 0)"
+
+
+@dataclass(eq=False)
+class NotPaidFor(Refused):
+    """the question {name!r} has no share in the privacy budget"""
+
+    name: str
+
+
+@dataclass(eq=False)
+class DeltaTooLarge(Misuse):
+    """{party}: a delta of {delta} is not below 1 / {units}, and would allow to publish one {unit} of them whole"""
+
+    party: str
+    delta: float
+    units: int
+    unit: str
+    hint = "set [privacy] delta well below 1 / (number of {unit}s); the others are told nothing"
+
+
+@dataclass(eq=False)
+class NoLedger(Misuse):
+    """{party} has no ledger, and profile {profile!r} spends a privacy budget"""
+
+    party: str
+    profile: str
+    hint = "give the party its ledger; without one nobody knows what was spent before"
+
+
+@dataclass(eq=False)
+class NotWitnessed(Refused):
+    """{signed:other party|other parties} signed where this party's ledger stands, and {needed} must before it spends more"""
+
+    signed: int
+    needed: int
+
+
+@dataclass(eq=False)
+class LedgerForked(Refused):
+    """the ledger of {party} with {shown:entry|entries} does not continue the one that was seen with {seen}"""
+
+    party: str
+    seen: int
+    shown: int
+
+
+@dataclass(eq=False)
+class OutOfBudget(Refused):
+    """{why}"""
+
+    why: str
+
+
+@dataclass(eq=False)
+class NoBudgetLeft(SecuretmError):
+    """the privacy budget of {party} does not reach for another answer"""
+
+    party: str
+    hint = (
+        "`securetm budget ledger FILE` shows what earlier runs spent; only the party itself can allow more, with --allow, "
+        "knowing what that gives up"
+    )
+
+
+class DrawnUnpaid(SecuretmError):
+    """noise was about to be drawn that nothing had been charged for"""
+
+    hint = "a mechanism that draws once must remember what it drew, for the documents that reach it"
+
+
+@dataclass(eq=False)
+class NoWordCanBeFound(Misuse):
+    """no word can be found: no party has more than {most:document|documents}, and behind its noise a word needs {need}"""
+
+    most: int
+    need: int  # documents of one party
+    hint = _MORE
+
+
+@dataclass(eq=False)
+class TooFewWordsFound(SecuretmError):
+    """the selection of words found {found:word|words}: behind its noise a word needs about {need} documents of one party"""
+
+    found: int
+    need: int
+    hint = _MORE + "; what the selection cost is spent"

@@ -1,0 +1,143 @@
+"""Why a mechanism cannot protect a question, and noise that cannot be drawn. It checks nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors import Misuse, Unsound
+
+
+@dataclass(eq=False)
+class RawCounts(Unsound):
+    """counts of the words themselves would be released, as iFTM's Equations 7 and 20 are printed: that has no epsilon at all"""
+
+    hint = "leave out `raw` of laplace_counts: it is for reproduction only, and no profile may carry it"
+
+
+@dataclass(eq=False)
+class NoisedTwice(Unsound):
+    """laplace_counts meets documents whose counts are behind noise already"""
+
+    hint = "in the profile, keep one laplace_counts; its epsilon is all that the counts' noise depends on"
+
+
+@dataclass(eq=False)
+class NoiseForPersons(Unsound):
+    """laplace_counts hides one word occurrence, and this question's rows are per person"""
+
+    hint = 'give [budget] unit = "word"; a person\'s documents are hidden by a clip and noise for its bound instead'
+
+
+@dataclass(eq=False)
+class NoiseOnSamples(Unsound):
+    """laplace_counts draws its noise once for a whole corpus, and here each round brings other documents ({rate} of them)"""
+
+    rate: str
+    hint = "in the profile, put the [[mechanism]] laplace_counts before the one that samples documents"
+
+
+@dataclass(eq=False)
+class WordsUnknown(Misuse):
+    """these documents are behind noise, so nobody can share out their words to predict one half from the other"""
+
+    hint = "judge the model by documents whose words are known"
+
+
+@dataclass(eq=False)
+class TooManyWords(Misuse):
+    """{found} words are more than the {most} that noise on counts is worked out for"""
+
+    found: int
+    most: int
+    hint = "use a shorter vocabulary"
+
+
+@dataclass(eq=False)
+class NoiseWithoutClip(Unsound):
+    """{mechanism} has no bound to measure its noise by: nothing limits what one {unit} adds to the sum"""
+
+    mechanism: str
+    unit: str
+    hint = "in the profile, put a [[mechanism]] that clips real rows or bounds counts before the one that adds noise"
+
+
+@dataclass(eq=False)
+class NoiseNeedsIntegers(Unsound):
+    """{mechanism} adds whole numbers, and this question's vector is not on a grid of them"""
+
+    mechanism: str
+    hint = "in the profile, put the [[mechanism]] fixed_point between the clip and the noise"
+
+
+@dataclass(eq=False)
+class NoiseNeedsSum(Unsound):
+    """{mechanism} protects a sum, and this question needs every party's own vector"""
+
+    mechanism: str
+    hint = "ask a question whose answer is a sum, or let each party add whole noise of its own"
+
+
+@dataclass(eq=False)
+class NoiseOnNoise(Unsound):
+    """{mechanism} meets a vector that already carries shares of noise, so nobody could say what both together spend"""
+
+    mechanism: str
+    hint = "in the profile, keep one mechanism that adds noise"
+
+
+@dataclass(eq=False)
+class TooFewShares(Unsound):
+    """of {threshold} parties that must remain, {colluding} may collude: no honest share of noise is certain"""
+
+    threshold: int
+    colluding: int
+    hint = "raise `threshold_share` (or `threshold`) of the profile, or lower `colluding`"
+
+
+@dataclass(eq=False)
+class RangeTooSmall(Unsound):
+    """{crowd} rows of this question need values up to {needed} steps, and {bits} bits leave each of {parties} parties {most}"""
+
+    crowd: int
+    needed: str
+    bits: int
+    parties: int
+    most: str
+    hint = "of fixed_point: lower `steps` (a coarser grid), `crowd` or `headroom`, or set `ring` = 64"
+
+
+@dataclass(eq=False)
+class NoiseBeforeRounding(Unsound):
+    """a share of noise must be added after rounding, not before"""
+
+    hint = "in the profile, put the [[mechanism]] that rounds before the one that adds noise"
+
+
+@dataclass(eq=False)
+class NotAScale(Misuse):
+    """{law} noise cannot be drawn with {name} = {value}"""
+
+    law: str
+    name: str
+    value: str
+    needed: str
+    hint = "give {name} as {needed}"
+
+
+@dataclass(eq=False)
+class TooMuchNoise(Misuse):
+    """{law} noise with {name} = {value} is beyond what is drawn exactly here"""
+
+    law: str
+    name: str
+    value: str
+    most: str
+    hint = "stay at or below {most}: a coarser grid needs less noise in its own steps"
+
+
+@dataclass(eq=False)
+class NotAChance(Misuse):
+    """{value} is no probability that noise may exceed a bound with"""
+
+    value: str
+    hint = "give a number above 0 and below 1"
