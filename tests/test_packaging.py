@@ -15,7 +15,7 @@ TRIAL = """
 import securetm
 from securetm.leakage.plans import audit_plan_names
 from securetm.profiles import profile_names
-from securetm.resources import FOLDERS, shelf
+from securetm.resources import FOLDERS, data_folder
 from securetm.threats import threat_model_names
 print(securetm.__file__)
 print(*(data_folder(folder) for folder in FOLDERS), sep=";")
