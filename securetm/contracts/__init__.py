@@ -1,0 +1,64 @@
+"""The types in which models, mechanisms and aggregations meet, parted by who meets them. It re-exports and decides nothing.
+
+Every federated topic model learns from sums over documents. A mechanism changes what is learned from the sum, an aggregation
+changes who sees it.
+"""
+
+from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Seat
+from securetm.contracts.mechanism import Entropy, Mechanism, RoundContext, Store
+from securetm.contracts.model import ClippedSum, Documents, Losses, Perturbed, Query, TopicModel
+from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
+from securetm.contracts.terms import (
+    INF,
+    Answer,
+    Array,
+    Block,
+    Claim,
+    Cohort,
+    Domain,
+    Memory,
+    Needs,
+    Noised,
+    Roster,
+    Rows,
+    State,
+    Terms,
+    Unit,
+)
+
+__all__ = [
+    "INF",
+    "Adversary",
+    "Aggregation",
+    "Answer",
+    "Array",
+    "Block",
+    "Budget",
+    "Claim",
+    "ClippedSum",
+    "Cohort",
+    "Documents",
+    "Domain",
+    "Entropy",
+    "Exchange",
+    "Losses",
+    "Mechanism",
+    "Memory",
+    "Needs",
+    "Noised",
+    "Parcel",
+    "Perturbed",
+    "Profile",
+    "Query",
+    "Requirement",
+    "Roster",
+    "RoundContext",
+    "Rows",
+    "Seat",
+    "State",
+    "Store",
+    "Terms",
+    "ThreatModel",
+    "TopicModel",
+    "Unit",
+]

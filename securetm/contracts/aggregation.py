@@ -1,0 +1,58 @@
+"""What an aggregation is: it changes who sees a sum. The sum itself stays, within a stated error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from securetm.contracts.mechanism import Entropy, Store
+from securetm.contracts.terms import Answer, Array, Claim, Cohort, Roster, Terms
+
+Parcel = tuple[str, bytes]  # to whom, what
+
+
+class Exchange(Protocol):
+    """One role in one protocol run, sans-I/O: bytes in, bytes out; a transport carries them and a clock ticks outside.
+
+    It goes in waves. Parties speak first (`begin`) and answer each message they `receive`; the coordinator receives what
+    came in time, and `expire` ends the wave: whoever is missing has dropped out, and what it returns is the next wave.
+    """
+
+    def begin(self) -> Sequence[Parcel]: ...
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]: ...
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]: ...
+
+
+class Seat(Protocol):
+    """A role's place in a session: it outlives rounds (keys, prekeys, what was revealed) and lives in a store."""
+
+    @property
+    def prepared(self) -> int: ...  # rounds that can still be run before the next `prepare`; plain sums: without end
+    def prepare(self, rounds: int) -> Exchange: ...
+    def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange: ...
+    def answer(self, round_id: bytes) -> Answer: ...  # or a refusal, if this role does not open it
+
+
+class Aggregation(Protocol):
+    """Changes WHO sees it; the sum stays, within a stated error."""
+
+    @property
+    def opened_by(self) -> str: ...  # "coordinator" or "parties"
+    @property
+    def channel(self) -> str: ...  # what the transcript calls a party's messages: "answer" in the clear, else "sealed"
+    def claims(self, cohort: Cohort) -> frozenset[Claim]: ...
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms: ...
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """The largest error of one coordinate of the sum: absolute on a grid, else relative to the largest partial sum."""
+        ...
+
+    def remaining(self, cohort: Cohort, joined: int) -> int:
+        """The fewest parties whose sum anybody sees, for a cohort among so many that joined; a party enforces it."""
+        ...
+
+    def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
+        """The most bytes of one message from a party and of one to it: in a round with these terms, or in a set-up."""
+        ...
+
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> Seat: ...  # its key: "identity"
+    def coordinator(self, roster: Roster, store: Store) -> Seat: ...

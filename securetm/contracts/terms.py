@@ -1,0 +1,125 @@
+"""What is promised about a vector, asked of a cohort, answered and claimed: the types that every part shares.
+
+It decides nothing. `Terms` travel through mechanisms and aggregations, so that no privacy number is typed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Rows = Any  # an Array or a scipy sparse matrix, one row per item; scipy ships no types
+State = Mapping[str, Array]  # all that a model knows, by name: plain arrays, so it is stored and sent without pickle
+Memory = dict[str, Array]  # what a party remembers between rounds (topic assignments, NMF's H); it never leaves the party
+INF = float("inf")
+
+
+class Domain(Enum):
+    REAL = "real"
+    INTEGER = "integer"
+
+
+class Unit(Enum):
+    """Whose presence a bound or a guarantee speaks about: one row of the sum belongs to one of these."""
+
+    WORD = "word"
+    SENTENCE = "sentence"
+    DOCUMENT = "document"
+    PERSON = "person"
+    PARTY = "party"
+
+
+class Noised(Enum):
+    NOT = "not"
+    SHARE = "share"  # a share of distributed noise: only the sum over enough parties is private
+    WHOLE = "whole"
+
+
+class Needs(Enum):
+    SUM = "sum"
+    EACH = "each"  # every party's own vector (iFTM's matching, a union of vocabularies): no secure sum admits it
+
+
+@dataclass(frozen=True)
+class Block:
+    """One named array inside a vector. In ragged terms its shape is an upper bound."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is publicly promised about a vector before any document is read."""
+
+    layout: tuple[Block, ...]
+    needs: Needs = Needs.SUM
+    ragged: bool = False  # parties may send smaller first dimensions; only where the query needs each
+    data_only: bool = False  # does not depend on the model's state, so it is answered once per corpus
+    names_words: bool = False  # the vector spells out words that only parties know, and which words these are is private
+    batch: int = 0  # documents each party is asked to draw for it; 0: all of them
+    domain: Domain = Domain.REAL
+    bits: int = 32  # width of one value on the wire
+    grid: float = 0.0  # step of the integer grid behind a REAL vector; 0: not on a grid
+    unit: Unit = Unit.DOCUMENT
+    sampling: float = 1.0  # probability that a unit takes part, secret and independent; 1: no amplification
+    reach: float = INF  # largest absolute value of a coordinate of one party's vector; beyond it values are clamped
+    noised: Noised = Noised.NOT
+    deviation: float = 0.0  # standard deviation of the noise already in every coordinate
+    l1: float = INF  # bounds on one unit's row, and so on the sum's sensitivity (add or remove one)
+    l2: float = INF
+    linf: float = INF
+
+    @property
+    def size(self) -> int:
+        """Coordinates of the flat vector (the most there can be, if ragged)."""
+        return sum(int(np.prod(block.shape)) for block in self.layout)
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """The public facts of one round."""
+
+    round_id: bytes  # binds session, number, question, terms and profile hash
+    number: int  # how often this question was asked before in the session
+    members: tuple[str, ...]
+    threshold: int = 1
+    colluding: int = 0
+    seed: int = 0  # public: for batches and model noise, never for privacy
+    question: bytes = b""  # names it the same in every session: a party lets it be opened over one list of survivors
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Who may take part in a session: every role holds the same, and joins under no other."""
+
+    session: bytes  # 32 bytes, chosen for this session
+    profile: bytes  # hash of the profile
+    members: tuple[str, ...]
+    keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's pinned Ed25519 public key, 32 raw bytes
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a round opens, block by block: the sum, or each party's own blocks where the query needs them."""
+
+    total: Mapping[str, Array] | None
+    each: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
+    survivors: tuple[str, ...] = ()
+    deviation: float = 0.0  # standard deviation of the noise in every coordinate of the total, from what added it
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is promised against whom, with how many parties helping the adversary."""
+
+    what: str
+    against: str
+    colluding: int = 0
+    unit: Unit | None = None
