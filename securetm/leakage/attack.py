@@ -14,13 +14,13 @@ from scipy import sparse
 
 from securetm.contracts import Array, State, Terms, TopicModel, Unit
 from securetm.federation.questions import TRAIN
-from securetm.leakage.views import Public, View
+from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 
 Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan says
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimedEpsilon:
     """What a run claims of its total, where it claims anything: differential privacy of that unit."""
 
     epsilon: float
@@ -34,7 +34,7 @@ class Claimed:
 
 
 @dataclass(frozen=True)
-class Posed:
+class Challenge:
     """A question to the attack, and its answer, which only the judge gets."""
 
     question: Any
@@ -42,7 +42,7 @@ class Posed:
 
 
 @dataclass(frozen=True)
-class Tables:
+class TopicTables:
     """How often each word had each topic at one party in one round: as it was counted, and without noise in the words."""
 
     counted: Array
@@ -60,21 +60,21 @@ class Canaries:
 
 
 @dataclass(frozen=True)
-class Truth:
+class GroundTruth:
     """What the parties really held. The judge has it; an attack never meets it."""
 
     vocabulary: tuple[str, ...]
     held: Mapping[str, Any]  # party -> counts of its documents, a CSR array
     batches: Mapping[tuple[int, str], Any]  # round and party -> counts of the documents that took part
-    tables: Callable[[int, str], Tables] | None = None  # of models that count: what a party's answer was made of
+    tables: Callable[[int, str], TopicTables] | None = None  # of models that count: what a party's answer was made of
     others: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of documents it never trained on
     answer: Any = None  # to the question that was put to the attack
     helpers: tuple[str, ...] = ()  # parties that help the adversary: what is theirs is nothing to recover
     confidence: float = 0.95  # of intervals that a judge makes itself
     reachable: float = 1.0  # the share of documents that took part in a round, where secret coins chose them
-    public: Public | None = None  # how the run was set up
+    public: PublicFacts | None = None  # how the run was set up
     canaries: Canaries | None = None  # made documents that were put among the parties' own, or were not
-    claimed: Claimed | None = None  # what the run claims of its total
+    claimed: ClaimedEpsilon | None = None  # what the run claims of its total
     sentences: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its sentences, where words have an order
 
     def batch(self, serial: int, party: str) -> Any:
@@ -87,7 +87,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Counted:
+class Proportion:
     """So many successes in so many independent tries: the frame makes the exact interval."""
 
     hits: int
@@ -96,7 +96,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class Estimate:
     """A measure that is no share, with the interval and the ceiling that the attack's own theory gives."""
 
     value: float
@@ -125,10 +125,10 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Score:
     """What a guess was worth, by measure, with a few examples and curves."""
 
-    measures: Mapping[str, Counted | Bounded]
+    measures: Mapping[str, Proportion | Estimate]
     examples: tuple[Example, ...] = ()
     curves: tuple[Curve, ...] = ()
 
@@ -151,15 +151,17 @@ class Attack:
     either: tuple[str, ...]  # channels of which it needs one, and reads all that are granted
     models: tuple[str, ...]
     measures: Mapping[str, str]  # each measure's name and the unit that it counts
-    attack: Callable[[View, Effort], Any]
-    judge: Callable[[Any, Truth], Judged]
+    attack: Callable[[AdversaryView, Effort], Any]
+    judge: Callable[[Any, GroundTruth], Score]
     efforts: tuple[str, ...] = ()  # what a plan must say of how hard it tries, beside rounds
     questions: tuple[str, ...] = (TRAIN,)  # whose rounds it reads
-    pose: Callable[[Truth, Effort, np.random.Generator], Posed] | None = None
-    prepare: Callable[[View, Effort], Any] | None = None
-    allowed: Callable[[str, Claimed], float] | None = None
-    lie: Callable[[Array, Terms], Array] | None = None  # what a lying party sends in place of its own flat vector
-    meddle: Callable[[State, TopicModel, Effort], State] | None = None  # what a lying coordinator shows in place of its state
+    pose: Callable[[GroundTruth, Effort, np.random.Generator], Challenge] | None = None
+    prepare: Callable[[AdversaryView, Effort], Any] | None = None
+    allowed: Callable[[str, ClaimedEpsilon], float] | None = None
+    malicious_vector: Callable[[Array, Terms], Array] | None = None  # what a lying party sends in place of its own flat vector
+    malicious_state: Callable[[State, TopicModel, Effort], State] | None = (
+        None  # what a lying coordinator shows in place of its state
+    )
     limits: tuple[str, ...] = ()  # what it cannot do, said in the report
     remark: str = ""  # what a reader should know beside the figures
 
@@ -168,7 +170,7 @@ class Attack:
 
 
 @dataclass(frozen=True)
-class Guess:
+class Reconstruction:
     """What an attack says was in one round of one party, or of all (party "")."""
 
     serial: int
@@ -178,7 +180,7 @@ class Guess:
     groups: tuple[Array, ...] = ()
 
 
-def held_in(guess: Guess, truth: Truth) -> Array:
+def held_in(guess: Reconstruction, truth: GroundTruth) -> Array:
     """The documents that a guess is about, as dense counts."""
     counts = truth.batch(guess.serial, guess.party) if guess.party else truth.in_round(guess.serial)
     return np.asarray(counts.todense())

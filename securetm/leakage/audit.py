@@ -24,23 +24,23 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
 from securetm.federation.kept_files import check_all
 from securetm.federation.questions import TRAIN
-from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Judged, Truth
+from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called, attack_names
+from securetm.leakage.below_minimum import tried_below_minimum
 from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
 from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_by, claims
 from securetm.leakage.findings import Audit, Finding, Measured, is_sound, judged_alone, measured, with_baseline
+from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
-from securetm.leakage.lying import Lies
-from securetm.leakage.meddling import Meddling
+from securetm.leakage.malicious_coordinator import MaliciousRounds
+from securetm.leakage.malicious_party import MaliciousParties
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
 from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
-from securetm.leakage.refusals import tried_below_minimum
-from securetm.leakage.refused_moves import tried_moves
-from securetm.leakage.truth import insiders_of, truth_of
 from securetm.leakage.verdicts import NOT_TESTED
-from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.mechanisms.noising import PRIVATE
 from securetm.profiles import read_profile
 from securetm.tables import require
@@ -77,7 +77,7 @@ def audit(
         found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
         below, moved = (plan.refusals, plan.moves) if whole is None and given is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
-        refused += tuple(one for name in moved for one in tried_moves(name, runs))
+        refused += tuple(one for name in moved for one in tried_violations(name, runs))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -140,7 +140,7 @@ class _Case:
     folder: RunFolder
     again: RunFolder | None
     adversary: Adversary
-    claimed: Claimed | None
+    claimed: ClaimedEpsilon | None
     tests: int  # claims of an epsilon that are tested beside it
 
     @property
@@ -205,16 +205,20 @@ def _check(trial: Trial) -> None:
         require(name in known, f"{where}, effort", name, amount, f"is not asked for: it has {', '.join(known)}")
     for budget in (read_profile(name).budget for name in trial.profiles):
         if attack.allowed is not None and budget is not None and of_epsilon(trial):
-            attack.allowed(trial.measure, Claimed(budget.epsilon, budget.delta, budget.unit.value))  # or it says why not
+            attack.allowed(trial.measure, ClaimedEpsilon(budget.epsilon, budget.delta, budget.unit.value))  # or it says why not
 
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
     """The run that is attacked, and the one to compare it with."""
     if trial.liars:
-        return runs.run(profile, trial.run, lies=Lies(trial.liars, trial.attack, attack_called(trial.attack).lie)), None
+        return runs.run(
+            profile,
+            trial.run,
+            corruption=MaliciousParties(trial.liars, trial.attack, attack_called(trial.attack).malicious_vector),
+        ), None
     if trial.meddled:
-        meddle = attack_called(trial.attack).meddle
-        return runs.run(profile, trial.run, lies=Meddling(trial.meddled, trial.attack, meddle, trial.effort)), None
+        shown = attack_called(trial.attack).malicious_state
+        return runs.run(profile, trial.run, corruption=MaliciousRounds(trial.meddled, trial.attack, shown, trial.effort)), None
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
     return runs.run(profile, trial.run, canaries=trial.canaries), again
 
@@ -268,12 +272,12 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
     )
 
 
-def _measured(case: _Case, judged: Judged, reachable: float) -> dict[str, Measured]:
+def _measured(case: _Case, judged: Score, reachable: float) -> dict[str, Measured]:
     units, told = case.attack.measures.items(), judged.measures
     return {name: measured(name, unit, told[name], case.confidence, reachable) for name, unit in units}
 
 
-def _attacked(case: _Case) -> tuple[Judged, Judged, str, float]:
+def _attacked(case: _Case) -> tuple[Score, Score, str, float]:
     """What the attack's guess was worth, what the same attack makes of random numbers, and why it could not be tried; and what
     share of the documents took part."""
     attack, effort = case.attack, case.trial.effort
@@ -282,21 +286,21 @@ def _attacked(case: _Case) -> tuple[Judged, Judged, str, float]:
         told = attack.judge(attack.attack(view, effort), truth)
         chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
     except UnreadableMessage as unreadable:
-        nothing = Judged({name: Counted(0, 0) for name in attack.measures})
+        nothing = Score({name: Proportion(0, 0) for name in attack.measures})
         return nothing, nothing, str(unreadable), 1.0
     for judged in (told, chance):
         _check_measures(attack, judged)
     return told, chance, "", truth.reachable
 
 
-def _put(case: _Case) -> tuple[View, Truth]:
+def _put(case: _Case) -> tuple[AdversaryView, GroundTruth]:
     """The attack's eyes with the question that is put to it, and the truth with the answer."""
     attack, effort, folder = case.attack, case.trial.effort, case.folder
-    rounds, helpers = effort[ROUNDS], insiders_of(folder, case.trial.helpers)
+    rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
     view = replace(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
     if case.again is not None:
         view = replace(view, again=view_of(case.again, case.adversary, attack, rounds))
-    truth = truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
     truth = replace(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
     if attack.pose is not None:
         posed = attack.pose(truth, effort, np.random.default_rng(int.from_bytes(OperatingSystem().bytes(16))))
@@ -306,10 +310,10 @@ def _put(case: _Case) -> tuple[View, Truth]:
     return view, truth
 
 
-def _check_measures(attack: Attack, judged: Judged) -> None:
+def _check_measures(attack: Attack, judged: Score) -> None:
     for name in {**attack.measures, **judged.measures}:
         worth = judged.measures.get(name) if name in attack.measures else None
-        if not isinstance(worth, Counted | Bounded) or not is_sound(worth):
+        if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
             raise BrokenAttack(attack.name, name)
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from securetm.aggregation.vectors import wire_type
 from securetm.contracts import Array, Terms
 from securetm.federation import wire
+from securetm.leakage.adversary_view import SIZES, AdversaryView, ColludingParty, Message
 from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, asked, first_parcel, opened_type, vector_at
-from securetm.leakage.views import SIZES, Insider, Message, View
 
 
-def of_chance(view: View, seed: int) -> View:
+def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
     """The view with every vector, every sum and the model drawn at random: sealed numbers over their range, others as large."""
     known = asked(view) if REQUEST in view.seen and view.words is not None else {}
     rng = np.random.default_rng(seed)
@@ -43,7 +43,7 @@ def of_chance(view: View, seed: int) -> View:
     return replace(view, seen=seen, weights=weights, again=again, question=question, insiders=_without_keys(view))
 
 
-def _without_keys(view: View) -> tuple[Insider, ...]:
+def _without_keys(view: AdversaryView) -> tuple[ColludingParty, ...]:
     """Ciphertexts stay as they are, since random bytes are none; what is taken away is the key that would open them."""
     encrypted = view.public.profile.aggregation.opened_by == "parties"
     return tuple(replace(insider, secrets={}) for insider in view.insiders) if encrypted else view.insiders

@@ -24,10 +24,10 @@ from securetm.federation.simulation import spent_by, train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
-from securetm.leakage.attack import Claimed
+from securetm.leakage.attack import ClaimedEpsilon
 from securetm.leakage.canaries import keep_record, with_canaries
 from securetm.leakage.leakage_errors import RunNotPossible
-from securetm.leakage.lying import Liars, Lies
+from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.plans import Trial
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of, read_profile
@@ -49,13 +49,13 @@ class Demonstrations:
         settings: Mapping[str, Any],
         without: int = 0,
         canaries: int = 0,
-        lies: Liars | None = None,
+        corruption: Corruption | None = None,
     ) -> RunFolder:
         """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
 
         With `canaries`, so many made documents are drawn for each party, and a fair coin puts each among its own or not.
         """
-        whole, told = fitting(settings, profile), lies or Lies()
+        whole, told = fitting(settings, profile), corruption or MaliciousParties()
         changes = {"without": without, "canaries": canaries, **told.named()}
         name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
@@ -74,7 +74,7 @@ class Demonstrations:
         write_bytes(path, "\n".join(words).encode())
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
 
-    def _trained(self, name: str, plan: Plan, without: int, canaries: int, lies: Liars) -> RunFolder:
+    def _trained(self, name: str, plan: Plan, without: int, canaries: int, corruption: Corruption) -> RunFolder:
         torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
         documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
         record = None
@@ -83,7 +83,7 @@ class Demonstrations:
         folder = begin(self.place / name, plan, documents, with_content=True)
         if record is not None:
             keep_record(record, folder.path)
-        train(folder, self.stages, **lies.roles(folder))
+        train(folder, self.stages, **corruption.roles(folder))
         return folder
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
@@ -131,13 +131,13 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, int | float | str | bool) else str(value) for name, value in settings.items()}
 
 
-def claimed_by(folder: RunFolder) -> Claimed | None:
+def claimed_by(folder: RunFolder) -> ClaimedEpsilon | None:
     """The epsilon that the party who spent most says of this run; None where nothing is differentially private."""
     budget = folder.plan.make_profile().budget
     if budget is None:
         return None
     spent = [spent_by(folder, name)["epsilon"] for name in folder.members]
-    return Claimed(max(spent), budget.delta, budget.unit.value)
+    return ClaimedEpsilon(max(spent), budget.delta, budget.unit.value)
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:

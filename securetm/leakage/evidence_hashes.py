@@ -32,23 +32,22 @@ PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDG
 )
 TRYING, FEDERATION = "what tries refusals", "federation"
 _HOUSE = Path(securetm.__file__).parent
-
-# Where a closure begins, in full, so that a rename finds it. What these import follows; parts come from registries.
-_DOCUMENTS = ("securetm.federation.sources",)  # what makes a demonstration's documents and deals them out
-_CANARIES = ("securetm.leakage.canaries",)
-_ROUTE = "securetm.federation.round"  # of documents through the parts of a profile
-_PAYING = ("securetm.federation.paying", "securetm.accounting.ledger")
-_MALICIOUS = {"liars": "securetm.leakage.lying", "meddled": "securetm.leakage.meddling"}  # setting of a trial -> who lies then
-_TRYING = ("securetm.leakage.refusals", "securetm.leakage.refused_moves")
-_ROLES = ("securetm.federation.party", "securetm.federation.coordinator")
-_JUDGES = tuple(f"securetm.leakage.{name}" for name in ("intervals", "findings", "truth", "controls"))
+_CLAIMED = ("accounting.composition", "accounting.pure", "accounting.spends", "accounting.ledger", "federation.paying")
+_DOCUMENTS = {True: ("corpus.docstrings",), False: ("corpus.readers", "corpus.partitions")}  # where no source is named; or one
+_DEALT = "federation.sources"
+_CANARIES = "leakage.canaries"
+_WAY = "federation.round"  # of documents through the parts of a profile
+_MALICIOUS = {"liars": "leakage.malicious_party", "meddled": "leakage.malicious_coordinator"}  # by setting of a trial
+_TRYING = ("leakage.below_minimum", "leakage.protocol_violations")
+_REFUSING = ("federation.party", "federation.coordinator")
+_JUDGES = ("leakage.intervals", "leakage.findings", "leakage.ground_truth", "leakage.controls")
 
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:
     """Everything that the result of this trial on this profile speaks about, by name. No version of securetm is in it."""
     return {
         **_parts(profile),
-        CORPUS: _corpus_hash(trial.canaries > 0),
+        CORPUS: _corpus_hash("corpus.source" not in trial.run, trial.canaries > 0),
         THREAT_MODEL: _file("threat_models", trial.threat_model),
         ATTACK: attack_hash(trial.attack, tuple(by for setting, by in _MALICIOUS.items() if getattr(trial, setting))),
         JUDGING: _judging_hash(),
@@ -70,21 +69,21 @@ def trial_hash(trial: Trial) -> str:
 
 
 @cache
-def attack_hash(name: str, lying: tuple[str, ...] = ()) -> str:
+def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
     """The attack's own file, who lies for it in a run, and all modules of `leakage` that these are made of."""
-    return _of_source((f"securetm.leakage.attacks.{name}", *lying), ("leakage.",))
+    return _of_source((f"leakage.attacks.{name}", *malicious), ("leakage.",))
 
 
 @cache
-def _corpus_hash(canaries: bool) -> str:
-    """What makes documents and deals them out, and what makes canaries where the trial has some."""
-    return _of_source((*_DOCUMENTS, *(_CANARIES if canaries else ())), ("corpus.",))
+def _corpus_hash(own: bool, canaries: bool) -> str:
+    """What makes the documents of our own demonstration, or of a file that the trial names, and what makes canaries."""
+    return _of_source((*_DOCUMENTS[own], _DEALT, *([_CANARIES] if canaries else [])), ("corpus.",))
 
 
 @cache
 def _judging_hash() -> str:
     """What makes intervals and verdicts of an attack's worth, the truth that it is held against, and its control."""
-    return _of_source(_JUDGES, ())
+    return _of_source(_JUDGES, _JUDGES)
 
 
 @cache
@@ -96,7 +95,7 @@ def _trying_hash() -> str:
 @cache
 def _federation_hash() -> str:
     """What a party checks and a coordinator sends, and all of `federation` that these are made of."""
-    return _of_source(_ROLES, ("federation.",))
+    return _of_source(_REFUSING, ("federation.",))
 
 
 @cache
@@ -106,14 +105,14 @@ def _parts(profile: str) -> dict[str, str]:
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "clipped_sum")
-    mechanisms = [*sorted({type(part).__module__ for part in parts.mechanisms}), _ROUTE]
+    mechanisms = [*sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms}), _WAY]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
         MECHANISMS: _hashed(f"{name} {_of_source((name,), whole)}".encode() for name in mechanisms),
-        AGGREGATION: _of_source((type(parts.aggregation).__module__,), whole),
+        AGGREGATION: _of_source((type(parts.aggregation).__module__.removeprefix("securetm."),), whole),
     }
     # Only where something is claimed: what a claim costs is nothing to a profile without any.
-    return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_PAYING, ("accounting.",))}
+    return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_CLAIMED, ("accounting.", "federation.paying"))}
 
 
 def _file(folder: str, name: str, below: str = "") -> str:
@@ -126,8 +125,8 @@ def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
 
 
 def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
-    """Modules and all that they import inside these folders, by name below `securetm`, sorted; one that is gone is an error."""
-    found, waiting = set[str](), [name.removeprefix("securetm.") for name in modules]
+    """Modules and all that they import inside these folders, by name below `securetm`, sorted."""
+    found, waiting = set[str](), list(modules)
     while waiting:
         name = waiting.pop()
         if name in found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from securetm.leakage.attack import Bounded, Counted, Curve, Example
+from securetm.leakage.attack import Curve, Estimate, Example, Proportion
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
@@ -127,11 +127,11 @@ class Audit:
         return tuple(f for f in self.findings if f.baseline and f.verdict != REFUTED)
 
 
-def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float, reachable: float = 1.0) -> Measured:
+def measured(name: str, unit: str, worth: Proportion | Estimate, confidence: float, reachable: float = 1.0) -> Measured:
     """A measure with its exact interval; of documents, an ideal attacker gets those that took part, and no others."""
     from securetm.leakage.intervals import clopper_pearson
 
-    if isinstance(worth, Bounded):
+    if isinstance(worth, Estimate):
         found = None if math.isnan(worth.value) else worth.value
         return Measured(name, unit, found, worth.low, worth.high, worth.ceiling)
     confidence = 1.0 - (1.0 - confidence) * worth.doubt
@@ -142,12 +142,12 @@ def measured(name: str, unit: str, worth: Counted | Bounded, confidence: float, 
     return Measured(name, unit, value, low, high, ceiling, worth.hits, worth.of)
 
 
-def is_sound(worth: Counted | Bounded) -> bool:
+def is_sound(worth: Proportion | Estimate) -> bool:
     """Whether it can be judged at all: no verdict may hang on what is no number, or on ends that are not in their order.
 
     A `Bounded` of which nothing is known has no value (NaN), but ends all the same.
     """
-    if isinstance(worth, Counted):
+    if isinstance(worth, Proportion):
         return 0 <= worth.hits <= worth.of and 0 < worth.doubt <= 1
     value = worth.low if math.isnan(worth.value) else worth.value
     return math.isfinite(worth.low) and not math.isnan(worth.ceiling) and worth.low <= value <= worth.high

@@ -170,14 +170,14 @@ def _tried(profile: str, plan: AuditPlan, place: Path) -> KeptRefusals:
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
     from securetm.federation.folder import Unwatched
+    from securetm.leakage.below_minimum import tried_below_minimum
     from securetm.leakage.demonstration import Demonstrations
-    from securetm.leakage.refusals import tried_below_minimum
-    from securetm.leakage.refused_moves import tried_moves
+    from securetm.leakage.protocol_violations import tried_violations
 
     bound, begun, listed = refusals_bound_to(profile), time.perf_counter(), lists_with(profile, plan)
     quiet = Unwatched()  # runs have stages of their own, which would hide how far this one is
     with threadpool_limits(1):
         below = tried_below_minimum(profile, {}, place, quiet) if BELOW in listed else ()
-        lies = tried_moves(profile, Demonstrations(place, quiet)) if LIES in listed else ()
+        lies = tried_violations(profile, Demonstrations(place, quiet)) if LIES in listed else ()
     seconds, today = round(time.perf_counter() - begun, 1), datetime.datetime.now(datetime.UTC).date().isoformat()
     return KeptRefusals(profile, plan.name, listed, (*below, *lies), seconds, today, platform.python_version(), bound)

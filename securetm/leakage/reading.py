@@ -18,8 +18,8 @@ from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, State, Terms
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
+from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
-from securetm.leakage.views import Message, View
 from securetm.profiles import admitted, cohort_of
 
 REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"
@@ -60,7 +60,7 @@ class Parcels:
     parts: tuple[bytes, ...]
 
 
-def asked(view: View) -> dict[int, Asked]:
+def asked(view: AdversaryView) -> dict[int, Asked]:
     """Every question that the view holds, by the number of its round."""
     final = Questions(view.public.plan, view.public.model)
     final.adopt(view.vocabulary())
@@ -76,7 +76,7 @@ def asked(view: View) -> dict[int, Asked]:
     return found
 
 
-def _understood(serial: int, ask: wire.Ask, questions: Questions, view: View) -> Asked:
+def _understood(serial: int, ask: wire.Ask, questions: Questions, view: AdversaryView) -> Asked:
     """A question with its terms. Where the parties learn by themselves none comes with a state, but all have its form."""
     public, state = view.public, ask.state
     if not state and ask.question in (TRAIN, HELD_OUT):
@@ -92,7 +92,7 @@ def ask_in(request: bytes) -> wire.Ask | None:
     return body if isinstance(body, wire.Ask) else None
 
 
-def parcels(view: View) -> Iterator[Parcels]:
+def parcels(view: AdversaryView) -> Iterator[Parcels]:
     """What each party said, round by round, unopened: for an attack that has a key."""
     by_round: dict[tuple[int, str], list[bytes]] = {}
     for message in (*view.seen.get(ANSWER, ()), *view.seen.get(SEALED, ())):
@@ -103,7 +103,7 @@ def parcels(view: View) -> Iterator[Parcels]:
         yield Parcels(serial, party, tuple(parts))
 
 
-def said_by_parties(view: View) -> Iterator[Heard]:
+def said_by_parties(view: AdversaryView) -> Iterator[Heard]:
     """Each party's vector of each round: what it sent in the clear, or what its sealed message shows."""
     known = asked(view)
     for message in view.seen.get(ANSWER, ()):
@@ -115,7 +115,7 @@ def said_by_parties(view: View) -> Iterator[Heard]:
     yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known, view)
 
 
-def _sealed(messages: list[Message], known: Mapping[int, Asked], view: View) -> Iterator[Heard]:
+def _sealed(messages: list[Message], known: Mapping[int, Asked], view: AdversaryView) -> Iterator[Heard]:
     """Messages as long as a masked vector; the others of a round carry shares and consents."""
     if messages and _encrypted(view):
         raise ClosedCiphertext(messages[0].sender)
@@ -129,7 +129,7 @@ def _sealed(messages: list[Message], known: Mapping[int, Asked], view: View) -> 
         yield Heard(known[message.serial], message.sender, blocks_of(_off_grid(flat, terms), terms))
 
 
-def totals(view: View) -> Iterator[Heard]:
+def totals(view: AdversaryView) -> Iterator[Heard]:
     """The opened sums."""
     known, messages = asked(view), view.messages(TOTAL)
     if known and not messages and _encrypted(view):
@@ -141,7 +141,7 @@ def totals(view: View) -> Iterator[Heard]:
             yield Heard(known[message.serial], "", blocks_of(flat, terms))
 
 
-def _encrypted(view: View) -> bool:
+def _encrypted(view: AdversaryView) -> bool:
     """Whether sums are opened by the parties alone, with a key of their own."""
     return view.public.profile.aggregation.opened_by == "parties"
 

@@ -17,10 +17,10 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.store import read_arrays
 from securetm.federation.transcript import Transcript
+from securetm.leakage.adversary_view import MODEL, SIZES, VOCABULARY, AdversaryView, Message, PublicFacts
 from securetm.leakage.attack import Attack
 from securetm.leakage.leakage_errors import NotGranted, NotRecorded
 from securetm.leakage.reading import REQUEST, Asked, ask_in, asked
-from securetm.leakage.views import MODEL, SIZES, VOCABULARY, Message, Public, View
 from securetm.plans import CorpusChoice
 
 MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
@@ -28,20 +28,20 @@ PARTY, READER = "party", "model reader"  # adversaries that do not sit where all
 _JUDGE = Adversary("judge", "honest-but-curious", (REQUEST, VOCABULARY))
 
 
-def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int) -> View:
+def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int) -> AdversaryView:
     """What this adversary saw, as far as the attack declares that it reads it; of the training at most so many rounds."""
     granted = granted_to(attack, adversary)
     serials = serials_of(folder, attack.questions, rounds)
     seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
     words = vocabulary_of(folder) if VOCABULARY in granted else None
     weights = read_arrays(folder.model, bare=True)[0] if MODEL in granted else None
-    return View(adversary, public_facts(folder), seen, words, weights)
+    return AdversaryView(adversary, public_facts(folder), seen, words, weights)
 
 
 def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, Asked]:
     """What was asked in these rounds, for the judge: every request, whoever sees it."""
     seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
-    return asked(View(_JUDGE, public_facts(folder), seen, vocabulary_of(folder)))
+    return asked(AdversaryView(_JUDGE, public_facts(folder), seen, vocabulary_of(folder)))
 
 
 def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, str], State]:
@@ -64,13 +64,13 @@ def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
     return (*attack.needs, *some)
 
 
-def public_facts(folder: RunFolder) -> Public:
+def public_facts(folder: RunFolder) -> PublicFacts:
     """How the run was set up, without a word of where its documents or lists lie."""
     plan = folder.plan
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
     public = replace(plan, corpus=CorpusChoice(), vocabulary=words, tokeniser=tokeniser)
-    return Public(folder.members, public, plan.make_profile(), plan.make_model())
+    return PublicFacts(folder.members, public, plan.make_profile(), plan.make_model())
 
 
 def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:

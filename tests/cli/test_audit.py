@@ -13,7 +13,7 @@ import pytest
 from securetm.aggregation import masked_opening, masked_round
 from securetm.federation import coordinator, party
 from securetm.leakage import audit as leakage_audit
-from securetm.leakage import demonstration, plans, refused_moves
+from securetm.leakage import demonstration, plans, protocol_violations
 from securetm.leakage.attacks import attack_called
 
 from ..leakage.conftest import texts, write_plan
@@ -134,9 +134,9 @@ def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
     text = write_plan(plan, bench / "documents.jsonl", profiles=["open"], batch=2).read_text("utf-8")
     plan.write_text(f'moves = ["masked_strict"]\n{text}', "utf-8")
     source = {"corpus.source": str(bench / "documents.jsonl"), "corpus.party": "party", "corpus.partition": "column"}
-    tried = partial(refused_moves.tried_moves, settings={**source, "vocabulary.min_documents": 1})
-    for room in (refused_moves, leakage_audit):
-        monkeypatch.setattr(room, "tried_moves", tried)
+    tried = partial(protocol_violations.tried_violations, settings={**source, "vocabulary.min_documents": 1})
+    for room in (protocol_violations, leakage_audit):
+        monkeypatch.setattr(room, "tried_violations", tried)
     other = "other weights for one party than for the others in the same round"
     sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
     assert securetm("audit", str(plan)).code == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.cones import extreme_rays, parallel
-from securetm.leakage.parts.rational import counts_behind, scale_of
+from securetm.leakage.parts.rational_reconstruction import counts_behind, scale_of
 from securetm.leakage.parts.word_bags import readings, settled
 
 

@@ -22,17 +22,17 @@ HOUSE = Path(securetm.__file__).parent
 FOLDER = HOUSE / "leakage" / "attacks"
 OPENING = (
     "recorded",
-    "truth",
-    "retelling",
+    "ground_truth",
+    "replay",
     "audit",
     "demonstration",
     "controls",
-    "lying",
-    "meddling",
-    "refused_moves",
+    "malicious_party",
+    "malicious_coordinator",
+    "protocol_violations",
     "evidence",
     "evidence_hashes",
-    "refusals",
+    "below_minimum",
     "canaries",
 )  # they open folders or judge
 FORBIDDEN = (
@@ -96,7 +96,7 @@ def test_nor_does_what_attacks_are_made_of(path: Path) -> None:
     assert _offences(path) == []
 
 
-@pytest.mark.parametrize("name", ["attack", "views", "reading", "intervals"])
+@pytest.mark.parametrize("name", ["attack", "adversary_view", "reading", "intervals"])
 def test_nor_do_the_forms_that_they_share_with_the_frame(name: str) -> None:
     assert _offences(HOUSE / "leakage" / f"{name}.py") == []
 
@@ -104,8 +104,8 @@ def test_nor_do_the_forms_that_they_share_with_the_frame(name: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "from securetm.leakage.truth import truth_of",
-        "from securetm.leakage import truth",
+        "from securetm.leakage.ground_truth import ground_truth_of",
+        "from securetm.leakage import ground_truth",
         "import securetm.federation.folder",
         "from securetm.corpus.corpus import Corpus",
         "from pathlib import Path",
@@ -139,17 +139,17 @@ STRANGER = '''
 
 import numpy as np
 
-from securetm.leakage.attack import Attack, Counted, Guess, Judged
-from securetm.leakage.parts.rebuilt import judged_words
+from securetm.leakage.attack import Attack, Reconstruction, Score
+from securetm.leakage.parts.reconstruction_scores import judged_words
 
 
 def attack(view, effort):
     words = np.arange(len(view.vocabulary()))
-    return tuple(Guess(message.serial, message.sender, (), words) for message in view.messages("answer"))
+    return tuple(Reconstruction(message.serial, message.sender, (), words) for message in view.messages("answer"))
 
 
 def judge(guesses, truth):
-    return Judged(judged_words(guesses, truth))
+    return Score(judged_words(guesses, truth))
 
 
 ATTACK = Attack(

@@ -15,7 +15,7 @@ from securetm.federation.folder import RESULT, Unwatched, begin, reopen
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import train
 from securetm.leakage import attacks
-from securetm.leakage.attack import Bounded, Claimed, Counted, Judged
+from securetm.leakage.attack import ClaimedEpsilon, Estimate, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit import _Case, audit
 from securetm.leakage.findings import Audit, judged_alone, measured, with_baseline
@@ -203,7 +203,7 @@ def test_a_run_that_is_not_whole_is_refused_before_anything_is_trained(
 def test_an_attack_that_measures_less_than_it_declares_is_told(
     tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    half = dataclasses.replace(gradient_inversion.ATTACK, judge=lambda guesses, truth: Judged({}))
+    half = dataclasses.replace(gradient_inversion.ATTACK, judge=lambda guesses, truth: Score({}))
     monkeypatch.setattr(gradient_inversion, "ATTACK", half)
     with pytest.raises(BrokenAttack, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "half.toml", documents_file, profiles=["open"], batch=2))
@@ -212,7 +212,7 @@ def test_an_attack_that_measures_less_than_it_declares_is_told(
 def test_a_measure_that_was_not_declared_is_told(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = gradient_inversion.ATTACK
     more = dataclasses.replace(
-        honest, judge=lambda guesses, truth: Judged({**honest.judge(guesses, truth).measures, "luck": Counted(1, 1)})
+        honest, judge=lambda guesses, truth: Score({**honest.judge(guesses, truth).measures, "luck": Proportion(1, 1)})
     )
     monkeypatch.setattr(gradient_inversion, "ATTACK", more)
     with pytest.raises(BrokenAttack, match="luck"):
@@ -260,8 +260,8 @@ def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_fi
 def test_the_verdict_follows_from_interval_ceiling_and_chance(
     hits: int, of: int, by_chance: int, verdict: str, said: str
 ) -> None:
-    found = measured("m", "u", Counted(hits, of), 0.95)
-    chance = measured("m", "u", Counted(by_chance, max(of, 1)), 0.95)
+    found = measured("m", "u", Proportion(hits, of), 0.95)
+    chance = measured("m", "u", Proportion(by_chance, max(of, 1)), 0.95)
     assert judged_alone(found, chance, 0.05)[0] == verdict
     assert said in judged_alone(found, chance, 0.05)[1]
 
@@ -271,7 +271,7 @@ def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
     threats = read_threat_model("private_answers")
     plan = read_audit_plan("counts")
     trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
-    attack, claimed = attack_called(trial.attack), Claimed(8.0, 1e-5, "document")
+    attack, claimed = attack_called(trial.attack), ClaimedEpsilon(8.0, 1e-5, "document")
     of_epsilon = _Case(trial, attack, None, None, threats.adversaries[0], claimed, 4)  # type: ignore[arg-type]
     assert attack.allowed is not None
     assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)
@@ -285,7 +285,7 @@ def test_no_verdict_says_safe() -> None:
 
 
 def test_a_measure_that_is_no_share_keeps_its_own_interval() -> None:
-    found = measured("epsilon", "document", Bounded(1.2, 0.8, 1.9, 2.2), 0.95)
+    found = measured("epsilon", "document", Estimate(1.2, 0.8, 1.9, 2.2), 0.95)
     assert (found.value, found.low, found.high, found.ceiling, found.hits) == (1.2, 0.8, 1.9, 2.2, None)
 
 

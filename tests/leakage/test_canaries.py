@@ -13,20 +13,20 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.federation.folder import RunFolder, Unwatched, reopen
-from securetm.leakage.attack import Bounded, Claimed, Judged, Posed, Truth
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Challenge, ClaimedEpsilon, Estimate, GroundTruth, Score
 from securetm.leakage.attacks import one_run_epsilon
 from securetm.leakage.attacks.one_run_epsilon import ATTACK, SHOWN
 from securetm.leakage.canaries import LENGTH, RECORD, record_of, with_canaries
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import judged_alone, measured
+from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts import empirical_epsilon as one_run
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
-from securetm.leakage.views import View
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian
 
@@ -126,21 +126,23 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Demonstrations:
     return Demonstrations(tmp_path_factory.mktemp("runs"), Unwatched())
 
 
-def _played(folder: RunFolder, who: tuple[str, str] = ("coordinator", "private_answers")) -> tuple[View, Truth, Posed]:
+def _played(
+    folder: RunFolder, who: tuple[str, str] = ("coordinator", "private_answers")
+) -> tuple[AdversaryView, GroundTruth, Challenge]:
     """Eyes, truth and question, as the frame puts them together."""
     view = view_of(folder, adversary(*who), ATTACK, 2)
-    truth = replace(truth_of(folder, questions_of(folder, ATTACK.questions, 2).values()), confidence=AT)
+    truth = replace(ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values()), confidence=AT)
     posed = one_run_epsilon.pose(truth, {"rounds": 2}, np.random.default_rng(0))
     return replace(view, question=posed.question), replace(truth, answer=posed.answer), posed
 
 
-def _judged(view: View, truth: Truth) -> Bounded:
+def _judged(view: AdversaryView, truth: GroundTruth) -> Estimate:
     found = _whole(view, truth).measures[SHOWN]
-    assert isinstance(found, Bounded)
+    assert isinstance(found, Estimate)
     return found
 
 
-def _whole(view: View, truth: Truth) -> Judged:
+def _whole(view: AdversaryView, truth: GroundTruth) -> Score:
     return one_run_epsilon.judge(one_run_epsilon.attack(view, {"rounds": 2}), truth)
 
 
@@ -175,7 +177,7 @@ def test_the_judge_finds_his_coins_again_in_a_run_that_was_kept(runs: Demonstrat
     folder = runs.run("open", plain, canaries=EACH)
     kept = reopen(folder.path)
     inside = np.concatenate([Corpus.load(kept.party(name) / "corpus.npz").keys for name in kept.members])
-    for found in (truth_of(folder, ()).canaries, truth_of(kept, ()).canaries):
+    for found in (ground_truth_of(folder, ()).canaries, ground_truth_of(kept, ()).canaries):
         assert found is not None
         np.testing.assert_array_equal(found.coins, np.isin(Corpus.load(folder.path / RECORD).keys, inside))
 
@@ -183,7 +185,7 @@ def test_the_judge_finds_his_coins_again_in_a_run_that_was_kept(runs: Demonstrat
 def test_a_run_without_canaries_has_none(runs: Demonstrations, plain: Mapping[str, Any]) -> None:
     folder = runs.run("open", plain)
     assert record_of(folder.path, ("word",)) is None
-    assert truth_of(folder, ()).canaries is None
+    assert ground_truth_of(folder, ()).canaries is None
     assert folder.path != runs.run("open", plain, canaries=EACH).path
 
 
@@ -209,7 +211,7 @@ def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
     view, truth, _ = _played(runs.run(profile, plain, canaries=EACH), who)
     whole = _whole(view, truth)
     found = whole.measures[SHOWN]
-    assert isinstance(found, Bounded)
+    assert isinstance(found, Estimate)
     assert truth.claimed is not None
     assert found.low < found.ceiling < truth.claimed.epsilon
     ideal, shown = whole.curves
@@ -220,9 +222,9 @@ def test_noised_runs_show_less_than_an_ideal_attacker_would_see(
     assert max(ideal.up) < max(ideal.across) / 2
 
 
-def _verdict(found: Bounded, epsilon: float) -> tuple[str, str]:
+def _verdict(found: Estimate, epsilon: float) -> tuple[str, str]:
     whole = measured(SHOWN, "epsilon", found, AT)
-    return judged_alone(whole, measured(SHOWN, "epsilon", Bounded(0.0, 0.0, 0.1, found.ceiling), AT), epsilon)
+    return judged_alone(whole, measured(SHOWN, "epsilon", Estimate(0.0, 0.0, 0.1, found.ceiling), AT), epsilon)
 
 
 def test_half_the_noise_is_not_seen_and_that_is_said(
@@ -252,20 +254,22 @@ def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
 # ---- the ceiling, by itself ----------------------------------------------------------------------------------------
 
 
-def _guessed(right: int, made: int, canaries: int = 200, claimed: Claimed | None = None) -> Judged:
+def _guessed(right: int, made: int, canaries: int = 200, claimed: ClaimedEpsilon | None = None) -> Score:
     """So many guesses, of which so many are right."""
     coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
     said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
     said[made:] = 0
-    return one_run_epsilon.judge(one_run_epsilon.Guesses(said), Truth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
+    return one_run_epsilon.judge(
+        one_run_epsilon.Guesses(said), GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT)
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
 def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
     """Whatever is claimed, and however many guesses he dares: there is one ceiling, reached by never being wrong."""
-    claimed = Claimed(epsilon, 1e-5, "document")
+    claimed = ClaimedEpsilon(epsilon, 1e-5, "document")
     told = [_guessed(right, made, claimed=claimed) for made in (0, 1, 20, 100, 200) for right in {0, made // 2, made}]
-    found = [one for judged in told for one in judged.measures.values() if isinstance(one, Bounded)]
+    found = [one for judged in told for one in judged.measures.values() if isinstance(one, Estimate)]
     assert len(found) == len(told)
     assert all(0 <= one.low <= one.value <= one.high <= one.ceiling < 50 for one in found)
     assert {one.ceiling for one in found} == {max(one.low for one in found)}
@@ -274,10 +278,10 @@ def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
 
 def test_with_luck_an_attacker_shows_more_than_an_ideal_one_on_average() -> None:
     """Why the line of the ideal attacker is no ceiling: 40 right guesses of 40 are not unlikely behind this epsilon."""
-    lucky = _guessed(40, 40, claimed=Claimed(4.4, 1e-5, "document"))
+    lucky = _guessed(40, 40, claimed=ClaimedEpsilon(4.4, 1e-5, "document"))
     ideal, shown = lucky.curves
     found = lucky.measures[SHOWN]
-    assert isinstance(found, Bounded)
+    assert isinstance(found, Estimate)
     assert shown.up[0] > ideal.up[ideal.across.index(4.4)]
     assert shown.up[0] == found.low <= found.ceiling
 
@@ -301,7 +305,7 @@ def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
     ("unit", "says"), [("document", 2.0), ("person", 2.0), ("party", 2.0), ("word", None), ("sentence", None)]
 )
 def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float | None) -> None:
-    claimed = Claimed(2.0, 1e-5, unit)
+    claimed = ClaimedEpsilon(2.0, 1e-5, unit)
     if says is not None:
         assert one_run_epsilon.allowed(SHOWN, claimed) == says
         return

@@ -12,20 +12,20 @@ from securetm.contracts import RoundContext
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.federation.round import pour
-from securetm.leakage.attack import Bounded, Counted
+from securetm.leakage.adversary_view import AdversaryView, Message
+from securetm.leakage.attack import Estimate, Proportion
 from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
 from securetm.leakage.attacks.shared_key import ATTACK, OPENED
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.parts.own_answers import Told, told_by_parties
+from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
+from securetm.leakage.parts.differences import without
+from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import DOCUMENTS, GRADIENT
-from securetm.leakage.parts.rebuilt import EXACT
+from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.leakage.parts.shared_keys import at_random
-from securetm.leakage.parts.subtracting import without
 from securetm.leakage.reading import asked, totals
 from securetm.leakage.recorded import view_of
-from securetm.leakage.truth import insiders_of, truth_of
-from securetm.leakage.views import Message, View
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
 
@@ -63,7 +63,7 @@ def test_the_more_help_the_more_of_the_others_is_recovered(masked: RunFolder, he
     assert found.share(EXACT) >= least
     assert found.share(EXACT, by_chance=True) == 0.0
     documents = found.told.measures[EXACT]
-    assert isinstance(documents, Counted)
+    assert isinstance(documents, Proportion)
     assert documents.of == 2 * BATCH * (len(PARTIES) - helpers)  # what helpers hold is nothing to recover
 
 
@@ -85,9 +85,9 @@ def test_keys_of_all_but_one_open_that_partys_answer(masked: RunFolder) -> None:
     assert found.share(ALONE, by_chance=True) == 0.0
 
 
-def _told(folder: RunFolder, helpers: int) -> tuple[View, list[Told]]:
+def _told(folder: RunFolder, helpers: int) -> tuple[AdversaryView, list[OpenedAnswer]]:
     view = tried(folder, "collusion", {"rounds": 1}, helpers=helpers).view
-    return view, list(told_by_parties(view))
+    return view, list(opened_answers(view))
 
 
 def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_total(masked: RunFolder) -> None:
@@ -182,7 +182,7 @@ def test_a_coordinator_that_is_to_add_the_noise_sees_sums_without_it(runs: Demon
     missing, deviation = found.bounded(MISSING), found.bounded(DEVIATION)
     assert (missing.low, missing.value, deviation.high) == (1.0, 1.0, 0.0)
     chance = [found.chance.measures[name] for name in (MISSING, DEVIATION)]
-    assert [one.value > 1.5 for one in chance if isinstance(one, Bounded)] == [False, True]  # beside noise that is promised
+    assert [one.value > 1.5 for one in chance if isinstance(one, Estimate)] == [False, True]  # beside noise that is promised
 
 
 def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> None:
@@ -195,18 +195,18 @@ def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> No
 # ---- one key for all -----------------------------------------------------------------------------------------------
 
 
-def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Counted]:
-    view = replace(view_of(folder, EYES, ATTACK, 1), insiders=insiders_of(folder, helpers))
+def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Proportion]:
+    view = replace(view_of(folder, EYES, ATTACK, 1), insiders=colluding_parties_of(folder, helpers))
     known = asked(view)
     if at_chance:
         rng = np.random.default_rng(0)
         sealed = tuple(_at_random(m, view, rng) if m.serial in known else m for m in view.messages("sealed"))
         view = replace(view, seen={**view.seen, "sealed": sealed})
-    truth = replace(truth_of(folder, known.values()), helpers=tuple(one.name for one in view.insiders))
+    truth = replace(ground_truth_of(folder, known.values()), helpers=tuple(one.name for one in view.insiders))
     return dict(ATTACK.judge(ATTACK.attack(view, {"rounds": 1, "answers": 3}), truth).measures)  # type: ignore[arg-type]
 
 
-def _at_random(message: Message, view: View, rng: np.random.Generator) -> Message:
+def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) -> Message:
     from securetm.federation import wire
 
     session, outcome = wire.unpack_reply(message.content, message.sender)
@@ -226,13 +226,13 @@ def encrypted(request: pytest.FixtureRequest, runs: Demonstrations, documents_fi
 
 def test_one_helpers_key_opens_every_other_partys_answer(encrypted: RunFolder) -> None:
     found = _read(encrypted, 1)
-    assert found[OPENED] == Counted(3, 3)
+    assert found[OPENED] == Proportion(3, 3)
     assert found[EXACT].hits >= 0.9 * found[EXACT].of > 0
 
 
 def test_without_the_key_ciphertexts_show_nothing(encrypted: RunFolder) -> None:
     found = _read(encrypted, 0)
-    assert found[OPENED] == Counted(0, 3)
+    assert found[OPENED] == Proportion(0, 3)
     assert found[EXACT].hits == 0
 
 

@@ -11,14 +11,14 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged, Truth
+from securetm.leakage.attack import GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.count_reconstruction import BEHIND, NEAR, REAL, SHOWN
 from securetm.leakage.audit import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 from securetm.plans import plan_from_tables
 
 from .conftest import adversary
@@ -52,16 +52,16 @@ def folder(
     return _run(tmp_path_factory.mktemp("counts"), parties, words_file, request.param)
 
 
-def tried(folder: RunFolder, *, chance: bool = False) -> tuple[Judged, Truth]:
+def tried(folder: RunFolder, *, chance: bool = False) -> tuple[Score, GroundTruth]:
     view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 2)
-    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
     told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": 6})
     return ATTACK.judge(told, truth), truth
 
 
-def share(judged: Judged, measure: str) -> float:
+def share(judged: Score, measure: str) -> float:
     worth = judged.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits / worth.of
 
 
@@ -69,7 +69,7 @@ def test_normalised_counts_are_given_up_exactly(folder: RunFolder) -> None:
     judged, _ = tried(folder)
     assert share(judged, BEHIND) == 1.0
     behind = judged.measures[BEHIND]
-    assert isinstance(behind, Counted)
+    assert isinstance(behind, Proportion)
     assert behind.of > 500
 
 

@@ -11,14 +11,14 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL, REAL
 from securetm.leakage.controls import of_chance
-from securetm.leakage.parts.noised_shares import Noise, noise_of, table_behind
-from securetm.leakage.parts.rational import scale_of, sum_behind
+from securetm.leakage.ground_truth import ground_truth_of
+from securetm.leakage.parts.noised_shares import WordNoise, noise_of, table_behind
+from securetm.leakage.parts.rational_reconstruction import scale_of, sum_behind
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile
@@ -53,15 +53,15 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
     return folder
 
 
-def tried(folder: RunFolder, *, chance: bool = False, tables: int = 1) -> Judged:
+def tried(folder: RunFolder, *, chance: bool = False, tables: int = 1) -> Score:
     view = view_of(folder, adversary(model="word_occurrences"), ATTACK, 1)
     told = ATTACK.attack(of_chance(view, 3) if chance else view, {"tables": tables})
-    return ATTACK.judge(told, truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
+    return ATTACK.judge(told, ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
 
 
-def share(judged: Judged, measure: str) -> float:
+def share(judged: Score, measure: str) -> float:
     worth = judged.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits / worth.of
 
 
@@ -123,7 +123,7 @@ def test_sums_on_a_fine_grid_come_back_from_shares_in_single_precision() -> None
 
 def test_random_numbers_make_no_table() -> None:
     rows = np.random.default_rng(7).standard_normal((3, 60))
-    for noise in (Noise(), Noise(0.03, 2.0**-18)):
+    for noise in (WordNoise(), WordNoise(0.03, 2.0**-18)):
         counted, real = table_behind(rows, 100.0, noise)
         assert not counted.any()
         assert not real.any()
@@ -137,4 +137,4 @@ def test_the_mean_of_the_noise_is_what_the_profile_draws(distribution: str) -> N
     noise = noise_of(profile, 200)
     _, _, weights = part.law(200).draw(bytes(32), np.full(3000, -1, dtype=np.int32), 0)
     assert abs(weights.sum() / 200 / 3000 - noise.mean) < 0.01 * noise.mean
-    assert noise_of(read_profile("open"), 200) == Noise()
+    assert noise_of(read_profile("open"), 200) == WordNoise()

@@ -19,12 +19,12 @@ from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Recorded, Transcript
-from securetm.leakage.attack import Counted
+from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import NotOneApart
-from securetm.leakage.parts.rebuilt import EXACT
+from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.plans import plan_from_tables
 
 from .conftest import write_plan
@@ -58,7 +58,7 @@ def test_the_first_round_of_two_runs_gives_away_the_party_that_is_apart(
 
 def test_rounds_after_the_first_are_about_other_states(runs: Demonstrations, documents_file: Path) -> None:
     found = _between(runs, "masked", documents_file)
-    assert found.told.measures[ASKED_TWICE] == Counted(1, 2)
+    assert found.told.measures[ASKED_TWICE] == Proportion(1, 2)
 
 
 @pytest.mark.parametrize(("without", "named"), [(0, "none"), (2, "centre, east")])
@@ -74,7 +74,7 @@ def test_runs_that_are_not_one_party_apart_are_refused_by_name(
 def test_noise_covers_the_difference(runs: Demonstrations, documents_file: Path) -> None:
     found = _between(runs, "dp-distributed", documents_file, **{"model.hidden": 16})
     asked = found.told.measures[ASKED_TWICE]
-    assert isinstance(asked, Counted)
+    assert isinstance(asked, Proportion)
     assert asked.hits >= 1  # so there was something to subtract
     assert found.share(EXACT) == 0.0
 
@@ -94,7 +94,7 @@ def test_counts_of_words_are_asked_again_in_a_new_run(
 
 def test_runs_with_other_words_begin_with_other_states(runs: Demonstrations, documents_file: Path) -> None:
     found = _between(runs, "masked", documents_file, **JOINT_WORDS)
-    assert found.told.measures[ASKED_TWICE] == Counted(0, 2)
+    assert found.told.measures[ASKED_TWICE] == Proportion(0, 2)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.empirical_epsilon import (
-    Errors,
+    ErrorCounts,
     best_threshold,
     direct_epsilon,
     errors_at,
@@ -31,10 +31,10 @@ from securetm.leakage.parts.empirical_epsilon import (
 )
 
 
-def _randomised_response(epsilon: float, runs: int, rng: np.random.Generator) -> Errors:
+def _randomised_response(epsilon: float, runs: int, rng: np.random.Generator) -> ErrorCounts:
     """A test that is right with chance e^epsilon / (1 + e^epsilon): nothing under this epsilon shows more."""
     right = 1 / (1 + math.exp(-epsilon))
-    return Errors(int(rng.binomial(runs, right)), runs, int(rng.binomial(runs, 1 - right)), runs)
+    return ErrorCounts(int(rng.binomial(runs, right)), runs, int(rng.binomial(runs, 1 - right)), runs)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
@@ -57,14 +57,14 @@ def test_the_direct_bound_by_hand() -> None:
     assert log_ratio(0.001, 0.0, 0.01) == 0.0
     assert log_ratio(0.5, 0.0, 0.01) == math.inf
     low, high = clopper_pearson(90, 100, 0.95)[0], clopper_pearson(5, 200, 0.95)[1]
-    assert direct_epsilon(Errors(90, 100, 5, 200), 1e-5, 0.95) == pytest.approx(math.log((low - 1e-5) / high))
+    assert direct_epsilon(ErrorCounts(90, 100, 5, 200), 1e-5, 0.95) == pytest.approx(math.log((low - 1e-5) / high))
 
 
 @pytest.mark.parametrize(("hits", "of"), [(0, 10), (10, 10), (3, 10), (99_990, 100_000), (7, 100_000)])
 def test_the_ends_of_both_shares_are_those_of_the_exact_interval(hits: int, of: int) -> None:
     low, high = clopper_pearson(hits, of, 0.999)
-    assert Errors(hits, of, hits, of).surely(0.999) == (pytest.approx(low, rel=1e-9), pytest.approx(high, rel=1e-9))
-    assert Errors(hits, of, hits, of).at_best(0.999) == (pytest.approx(high, rel=1e-9), pytest.approx(low, rel=1e-9))
+    assert ErrorCounts(hits, of, hits, of).surely(0.999) == (pytest.approx(low, rel=1e-9), pytest.approx(high, rel=1e-9))
+    assert ErrorCounts(hits, of, hits, of).at_best(0.999) == (pytest.approx(high, rel=1e-9), pytest.approx(low, rel=1e-9))
 
 
 def test_the_gaussian_conversion_is_the_known_one() -> None:
@@ -86,7 +86,7 @@ def test_a_shift_is_read_off_any_threshold() -> None:
 def test_the_gaussian_bound_exceeds_the_truth_as_rarely_as_it_says(mu: float) -> None:
     rng, runs, at = np.random.default_rng(3), 400, 0.7
     pairs = zip(rng.binomial(runs, norm.sf(at - mu), 1000), rng.binomial(runs, norm.sf(at), 1000), strict=True)
-    wrong = sum(gaussian_shift(Errors(int(hits), runs, int(false), runs), 0.9) > mu for hits, false in pairs)
+    wrong = sum(gaussian_shift(ErrorCounts(int(hits), runs, int(false), runs), 0.9) > mu for hits, false in pairs)
     assert wrong <= binom.ppf(0.9999, 1000, 0.1)
 
 
@@ -105,7 +105,7 @@ def test_a_threshold_chosen_on_the_same_scores_would_lie() -> None:
 def test_the_best_threshold_parts_what_can_be_parted() -> None:
     present, absent = np.full(50, 1.0), np.zeros(50)
     at = best_threshold(present, absent, lambda errors: direct_epsilon(errors, 0.0, 0.95))
-    assert errors_at(at, present, absent) == Errors(50, 50, 0, 50)
+    assert errors_at(at, present, absent) == ErrorCounts(50, 50, 0, 50)
 
 
 # ---- one run -------------------------------------------------------------------------------------------------------

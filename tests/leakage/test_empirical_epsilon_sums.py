@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Cohort, Rows, Terms
-from securetm.leakage.attack import Bounded, Counted, Judged, Truth
+from securetm.leakage.adversary_view import AdversaryView, PublicFacts
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks.many_run_epsilon import ATTACK, DIRECT, GAUSSIAN, attack, judge, pose
-from securetm.leakage.parts.single_sums import NUMBERS, OneSum, Sums
-from securetm.leakage.views import Public, View
+from securetm.leakage.parts.canary_sums import NUMBERS, CanarySums, CanarySumSource
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
@@ -38,34 +38,34 @@ PAIRS = [(profile, model) for profile in GAUSSIANS for model in ("lda", "prodlda
 
 
 @pytest.fixture
-def public(tmp_path: Path) -> Callable[..., Public]:
+def public(tmp_path: Path) -> Callable[..., PublicFacts]:
     path = tmp_path / "words.txt"
     path.write_text("\n".join(WORDS))
 
-    def facts(profile: str, model: str = "lda", **settings: Any) -> Public:
+    def facts(profile: str, model: str = "lda", **settings: Any) -> PublicFacts:
         named = {name.replace("_", ".", 1): value for name, value in settings.items()}
         whole = {"profile": profile, "model.name": model, "vocabulary.source": "file", "vocabulary.file": str(path), **named}
         plan = read_plan(None, whole)
-        return Public(PARTIES, plan, plan.make_profile(), plan.make_model())
+        return PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
 
     return facts
 
 
-def _tried(facts: Public, runs: int, confidence: float = AT) -> tuple[Judged, Judged]:
+def _tried(facts: PublicFacts, runs: int, confidence: float = AT) -> tuple[Score, Score]:
     """What the attack is worth, and what it makes of the same sums in a random order."""
     effort = {"rounds": 1, "runs": runs}
-    truth = Truth(WORDS, {}, {}, confidence=confidence, public=facts)
+    truth = GroundTruth(WORDS, {}, {}, confidence=confidence, public=facts)
     posed = pose(truth, effort, np.random.default_rng(0))
-    view = View(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
+    view = AdversaryView(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
     chance = replace(view, question=posed.question.of_chance(np.random.default_rng(1)))
     truth = replace(truth, answer=posed.answer)
     told, control = (judge(attack(one, effort), truth) for one in (view, chance))
     return told, control
 
 
-def _shown(measures: Mapping[str, Bounded | Counted], name: str) -> Bounded:
+def _shown(measures: Mapping[str, Estimate | Proportion], name: str) -> Estimate:
     found = measures[name]
-    assert isinstance(found, Bounded)
+    assert isinstance(found, Estimate)
     return found
 
 
@@ -106,7 +106,7 @@ def a_third_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("profile", "model"), PAIRS)
-def test_honest_noise_is_not_refuted(public: Callable[..., Public], profile: str, model: str) -> None:
+def test_honest_noise_is_not_refuted(public: Callable[..., PublicFacts], profile: str, model: str) -> None:
     told, chance = _tried(public(profile, model), FEW)
     for measure in (DIRECT, GAUSSIAN):
         shown = _shown(told.measures, measure)
@@ -118,7 +118,7 @@ def test_honest_noise_is_not_refuted(public: Callable[..., Public], profile: str
 
 @pytest.mark.parametrize("runs", [1, 4, 8])
 @pytest.mark.parametrize("profile", ["dp-local", "iftm", "open"])
-def test_hardly_any_sums_show_nothing(public: Callable[..., Public], profile: str, runs: int) -> None:
+def test_hardly_any_sums_show_nothing(public: Callable[..., PublicFacts], profile: str, runs: int) -> None:
     """Of two sums, both may have had the canary or neither: then no share is known, and nothing is shown."""
     told, _ = _tried(public(profile, "lda-matched" if profile == "iftm" else "lda"), runs)
     shown = _shown(told.measures, DIRECT)
@@ -128,7 +128,7 @@ def test_hardly_any_sums_show_nothing(public: Callable[..., Public], profile: st
 
 @pytest.mark.parametrize(("profile", "model"), PAIRS)
 @pytest.mark.usefixtures("half_the_noise")
-def test_half_the_noise_is_refuted(public: Callable[..., Public], profile: str, model: str) -> None:
+def test_half_the_noise_is_refuted(public: Callable[..., PublicFacts], profile: str, model: str) -> None:
     told, chance = _tried(public(profile, model), FEW)
     shown = _shown(told.measures, GAUSSIAN)
     assert shown.low > 1.0  # refuted
@@ -138,11 +138,11 @@ def test_half_the_noise_is_refuted(public: Callable[..., Public], profile: str, 
 @pytest.mark.parametrize("halved", [False, True])
 @pytest.mark.parametrize("profile", GAUSSIANS)
 def test_what_is_claimed_is_the_mechanism_s_own_event_whatever_is_drawn(
-    public: Callable[..., Public], profile: str, halved: bool, request: pytest.FixtureRequest
+    public: Callable[..., PublicFacts], profile: str, halved: bool, request: pytest.FixtureRequest
 ) -> None:
     if halved:
         request.getfixturevalue("half_the_noise")
-    claimed = OneSum.of(public(profile), WORDS).claimed
+    claimed = CanarySumSource.of(public(profile), WORDS).claimed
     known = {"dp-central": 4.3772, "dp-local": 4.3772, "dp-distributed": 4.7285, "fortress": 1.1432}
     assert claimed.epsilon == pytest.approx(known[profile], abs=1e-3)  # sampled, it would be far less
     assert not claimed.pure
@@ -150,23 +150,23 @@ def test_what_is_claimed_is_the_mechanism_s_own_event_whatever_is_drawn(
 
 @pytest.mark.parametrize("profile", ["dp-central", "dp-local"])
 @pytest.mark.usefixtures("a_third_of_the_noise")
-def test_very_many_sums_refute_too_little_noise_with_nothing_assumed(public: Callable[..., Public], profile: str) -> None:
+def test_very_many_sums_refute_too_little_noise_with_nothing_assumed(public: Callable[..., PublicFacts], profile: str) -> None:
     """A third: 1.57 is shown, with a deviation of 0.06 from draw to draw. Of half of it 1.14, with 0.05: too near to 1."""
     assert _shown(_tried(public(profile), MANY)[0].measures, DIRECT).low > 1.0
 
 
-def test_words_behind_honest_noise_are_not_refuted(public: Callable[..., Public]) -> None:
+def test_words_behind_honest_noise_are_not_refuted(public: Callable[..., PublicFacts]) -> None:
     told, chance = _tried(public("iftm"), MANY)
     shown = _shown(told.measures, DIRECT)
     assert 0.8 < shown.low < 1.0
-    assert told.measures[GAUSSIAN] == Counted(0, 0)  # no bound for Laplace noise
+    assert told.measures[GAUSSIAN] == Proportion(0, 0)  # no bound for Laplace noise
     assert _shown(chance.measures, DIRECT).high < 0.2
 
 
 @pytest.mark.usefixtures("half_the_noise")
-def test_words_behind_half_the_noise_are_refuted(public: Callable[..., Public]) -> None:
+def test_words_behind_half_the_noise_are_refuted(public: Callable[..., PublicFacts]) -> None:
     facts = public("iftm")
-    assert OneSum.of(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
+    assert CanarySumSource.of(facts, WORDS).claimed.epsilon == pytest.approx(8.0)
     assert _shown(_tried(facts, MANY)[0].measures, DIRECT).low > 1.1
 
 
@@ -182,19 +182,19 @@ def _whole_row(self: Any, rows: Rows, terms: Terms) -> Rows:
 
 
 def test_a_clip_that_lets_twice_its_radius_through_is_refuted(
-    public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch
+    public: Callable[..., PublicFacts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Clip, "row_radius", _long_row)
     assert _shown(_tried(public("dp-local", "prodlda"), FEW)[0].measures, GAUSSIAN).low > 1.0  # refuted
 
 
-def test_counts_that_are_not_bounded_are_refuted(public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_that_are_not_bounded_are_refuted(public: Callable[..., PublicFacts], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedCounts, "on_rows", _whole_row)
     assert _shown(_tried(public("dp-local", "lda"), FEW)[0].measures, GAUSSIAN).low > 1.0  # refuted
 
 
 @pytest.mark.parametrize("model", ["lda", "prodlda", "lda-matched"])
-def test_where_nothing_protects_every_sum_is_told_apart(public: Callable[..., Public], model: str) -> None:
+def test_where_nothing_protects_every_sum_is_told_apart(public: Callable[..., PublicFacts], model: str) -> None:
     told, chance = _tried(public("open", model), 4_000)
     for measure in (DIRECT, GAUSSIAN):
         shown = _shown(told.measures, measure)
@@ -203,13 +203,13 @@ def test_where_nothing_protects_every_sum_is_told_apart(public: Callable[..., Pu
     assert not told.curves
 
 
-def test_noise_of_persons_and_other_doses_are_tried_alike(public: Callable[..., Public]) -> None:
+def test_noise_of_persons_and_other_doses_are_tried_alike(public: Callable[..., PublicFacts]) -> None:
     for facts in (public("dp-local", privacy_unit="person"), public("dp-local", privacy_noise=3.0)):
         assert 0.5 < _shown(_tried(facts, FEW)[0].measures, GAUSSIAN).low < 1.0
 
 
 @pytest.mark.slow
-def test_turned_sums_are_opened_one_by_one(public: Callable[..., Public], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turned_sums_are_opened_one_by_one(public: Callable[..., PublicFacts], monkeypatch: pytest.MonkeyPatch) -> None:
     """A rotation mixes the numbers of a sum, so sums must not be laid end to end."""
     facts = public("dp-local", "prodlda")
     clip = next(place for place, mechanism in enumerate(facts.profile.mechanisms) if isinstance(mechanism, Clip))
@@ -224,8 +224,10 @@ def test_turned_sums_are_opened_one_by_one(public: Callable[..., Public], monkey
 
 
 @pytest.mark.parametrize(("profile", "deviation"), [("dp-local", 1.0), ("dp-distributed", 1.0), ("dp-central", 1.0)])
-def test_sums_laid_end_to_end_have_noise_of_their_own(public: Callable[..., Public], profile: str, deviation: float) -> None:
-    one = OneSum.of(public(profile, "prodlda"), WORDS)
+def test_sums_laid_end_to_end_have_noise_of_their_own(
+    public: Callable[..., PublicFacts], profile: str, deviation: float
+) -> None:
+    one = CanarySumSource.of(public(profile, "prodlda"), WORDS)
     opened = one.opened(5_000, present=False)
     assert opened.shape == (5_000, NUMBERS)
     assert opened.std(axis=0) == pytest.approx(np.full(NUMBERS, deviation), rel=0.08)
@@ -233,16 +235,16 @@ def test_sums_laid_end_to_end_have_noise_of_their_own(public: Callable[..., Publ
     assert np.abs(np.corrcoef(opened[:-1, 0], opened[1:, 0])[0, 1]) < 0.1
 
 
-def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., Public]) -> None:
+def test_the_canary_is_as_long_as_the_bound_and_no_longer(public: Callable[..., PublicFacts]) -> None:
     for model, length in (("prodlda", 1.0), ("lda", 30**0.5)):
-        one = OneSum.of(public("dp-central", model, privacy_noise=0.1), WORDS)
+        one = CanarySumSource.of(public("dp-central", model, privacy_noise=0.1), WORDS)
         moved = one.opened(4_000, present=True).mean(axis=0) - one.opened(4_000, present=False).mean(axis=0)
         assert np.linalg.norm(moved) == pytest.approx(length, rel=0.02)
 
 
-def test_the_attack_gets_no_coin(public: Callable[..., Public]) -> None:
-    posed = pose(Truth(WORDS, {}, {}, public=public("open")), {"rounds": 1, "runs": 400}, np.random.default_rng(0))
-    assert isinstance(posed.question, Sums)
+def test_the_attack_gets_no_coin(public: Callable[..., PublicFacts]) -> None:
+    posed = pose(GroundTruth(WORDS, {}, {}, public=public("open")), {"rounds": 1, "runs": 400}, np.random.default_rng(0))
+    assert isinstance(posed.question, CanarySums)
     assert set(vars(posed.question)) == {"present", "absent", "unknown"}
     assert len(posed.question.unknown) == len(posed.answer.coins) == 200
     assert 60 < posed.answer.coins.sum() < 140

@@ -23,8 +23,8 @@ def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the n
 
 def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
     made_of = set(closure(("leakage.attacks.sum_inversion",), ("leakage.",)))
-    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.gradients", "leakage.reading"} <= made_of
-    assert {"leakage.attack", "leakage.views"} <= made_of  # what several attacks judge alike is reckoned there
+    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.closed_form", "leakage.reading"} <= made_of
+    assert {"leakage.attack", "leakage.adversary_view"} <= made_of  # what several attacks judge alike is reckoned there
     assert not made_of & {"leakage.audit", "leakage.findings", "leakage.attacks.decoder_inversion"}
 
 
@@ -73,7 +73,7 @@ def _forget() -> None:
         ("corpus/tokeniser.py", {"corpus"}),
         ("mechanisms/gaussian_noise.py", {"mechanisms"}),
         ("leakage/attack.py", {"attack"}),
-        ("leakage/views.py", {"attack"}),
+        ("leakage/adversary_view.py", {"attack"}),
         ("leakage/parts/empirical_epsilon.py", {"attack"}),
         ("leakage/intervals.py", {"attack", "judging"}),
         ("leakage/findings.py", {"judging"}),
@@ -82,9 +82,9 @@ def _forget() -> None:
         ("corpus/synthetic.py", set()),
         ("federation/sources.py", {"corpus"}),
         ("federation/round.py", {"mechanisms"}),
-        ("leakage/truth.py", {"judging"}),
+        ("leakage/ground_truth.py", {"judging"}),
         ("leakage/controls.py", {"judging"}),
-        ("leakage/meddling.py", set()),  # nobody lies in this trial
+        ("leakage/malicious_coordinator.py", set()),  # nobody lies in this trial
         ("leakage/audit.py", set()),
         ("cli/main.py", set()),
     ],
@@ -151,7 +151,9 @@ def test_the_digest_of_known_code_is_the_same_under_every_version_of_python(tmp_
     assert source_code.code_of(tmp_path / "known.py").digest.hex()[:16] == "1291f2b5d76500a6"
 
 
-@pytest.mark.parametrize(("setting", "lies"), [("liars", "leakage/lying.py"), ("meddled", "leakage/meddling.py")])
+@pytest.mark.parametrize(
+    ("setting", "lies"), [("liars", "leakage/malicious_party.py"), ("meddled", "leakage/malicious_coordinator.py")]
+)
 def test_a_result_is_bound_to_who_lied_for_it(copied: Path, setting: str, lies: str) -> None:
     _forget()
     trial = replace(_of_noise(), **{setting: 1})

@@ -14,15 +14,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from securetm.leakage.attack import Bounded, Claimed, Counted, Judged, Truth
+from securetm.leakage.attack import ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion, many_run_epsilon
-from securetm.leakage.attacks.many_run_epsilon import DIRECT, GAUSSIAN, Secret
+from securetm.leakage.attacks.many_run_epsilon import DIRECT, GAUSSIAN, HiddenCoins
 from securetm.leakage.audit import audit, check_plan
 from securetm.leakage.findings import is_sound, judged_alone, measured
 from securetm.leakage.intervals import clopper_pearson, of_each
 from securetm.leakage.leakage_errors import BrokenAttack, SmallerUnit
+from securetm.leakage.parts.canary_sums import SumClaim
 from securetm.leakage.parts.empirical_epsilon import (
-    Errors,
+    ErrorCounts,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
@@ -35,7 +36,6 @@ from securetm.leakage.parts.empirical_epsilon import (
     one_run_epsilon,
     shift,
 )
-from securetm.leakage.parts.single_sums import One
 from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.verdicts import REFUTED
 
@@ -83,10 +83,10 @@ def test_two_statements_at_half_the_doubt_hold_together() -> None:
 # ---- many runs -----------------------------------------------------------------------------------------------------
 
 
-def _judged(hits: int, present: int, false: int, absent: int, one: One, confidence: float) -> Judged:
+def _judged(hits: int, present: int, false: int, absent: int, one: SumClaim, confidence: float) -> Score:
     """What the judge of the noised sums makes of so many errors."""
     scores = np.concatenate([np.arange(present) < hits, np.arange(absent) < false]).astype(float)
-    truth = Truth((), {}, {}, answer=Secret(np.arange(present + absent) < present, one), confidence=confidence)
+    truth = GroundTruth((), {}, {}, answer=HiddenCoins(np.arange(present + absent) < present, one), confidence=confidence)
     return many_run_epsilon.judge(many_run_epsilon.Test(scores, 0.5, 0.5), truth)
 
 
@@ -101,13 +101,13 @@ ERRORS = st.tuples(*[st.integers(0, 300)] * 4).map(lambda n: (min(n[:2]), max(n[
 def test_many_runs_are_judged_by_numbers_whatever_came_of_them(
     errors: tuple[int, int, int, int], epsilon: float | None, delta: float, pure: bool, confidence: float
 ) -> None:
-    told = _judged(*errors, One(epsilon, delta, pure), confidence)
+    told = _judged(*errors, SumClaim(epsilon, delta, pure), confidence)
     for name, worth in told.measures.items():
         assert is_sound(worth)
         found = measured(name, "u", worth, confidence)
         assert all(math.isfinite(end) for end in (found.low, found.high, found.ceiling))
         assert found.low <= found.ceiling
-        by_chance = measured(name, "u", Bounded(0.0, 0.0, 0.0, found.ceiling), confidence)
+        by_chance = measured(name, "u", Estimate(0.0, 0.0, 0.0, found.ceiling), confidence)
         if judged_alone(found, by_chance, 1.0)[0] == REFUTED:
             assert found.low >= 1.0
             assert errors[0] * errors[3] > errors[2] * errors[1]  # more often where it was than where it was not
@@ -116,11 +116,11 @@ def test_many_runs_are_judged_by_numbers_whatever_came_of_them(
 
 def test_a_claim_of_nothing_is_not_taken_for_a_claim_of_one() -> None:
     """Epsilon 0, and somebody shows 0.5: that is more than was claimed, and not half of it."""
-    shown = _judged(700, 1000, 300, 1000, One(0.0, 1e-5), 0.999).measures[DIRECT]
-    assert isinstance(shown, Bounded)
+    shown = _judged(700, 1000, 300, 1000, SumClaim(0.0, 1e-5), 0.999).measures[DIRECT]
+    assert isinstance(shown, Estimate)
     assert shown.low > 1e5
-    hidden = _judged(500, 1000, 500, 1000, One(0.0, 1e-5), 0.999).measures[DIRECT]
-    assert isinstance(hidden, Bounded)
+    hidden = _judged(500, 1000, 500, 1000, SumClaim(0.0, 1e-5), 0.999).measures[DIRECT]
+    assert isinstance(hidden, Estimate)
     assert hidden.low == 0.0
 
 
@@ -132,12 +132,12 @@ def test_both_ends_together_are_wrong_as_rarely_as_they_say(name: str) -> None:
     truth = math.log((true - delta) / false) if name == DIRECT else gaussian_epsilon(mu, delta)
     missed = 0
     for hits, wrong in zip(rng.binomial(runs, true, 400), rng.binomial(runs, false, 400), strict=True):
-        found = _judged(int(hits), runs, int(wrong), runs, One(None, delta), confidence).measures[name]
-        assert isinstance(found, Bounded)
+        found = _judged(int(hits), runs, int(wrong), runs, SumClaim(None, delta), confidence).measures[name]
+        assert isinstance(found, Estimate)
         missed += not found.low <= truth <= found.high
     assert missed <= binom.ppf(0.9999, 400, 1 - confidence)
-    found = _judged(900, 1000, 100, 1000, One(None, delta), 0.99).measures[name]
-    assert isinstance(found, Bounded)
+    found = _judged(900, 1000, 100, 1000, SumClaim(None, delta), 0.99).measures[name]
+    assert isinstance(found, Estimate)
     low, high = clopper_pearson(900, 1000, 0.995)[0], clopper_pearson(100, 1000, 0.995)[1]
     ends = {DIRECT: math.log((low - delta) / high), GAUSSIAN: gaussian_epsilon(norm.ppf(low) - norm.ppf(high), delta)}
     assert found.low == pytest.approx(ends[name])  # a quarter of the doubt for each of four ends
@@ -236,33 +236,33 @@ def test_an_ideal_attacker_of_few_canaries_or_of_any_epsilon(canaries: int, epsi
 @pytest.mark.parametrize(
     "worth",
     [
-        Bounded(0.5, math.nan, 1.0, 1.0),
-        Bounded(0.5, 0.0, math.nan, 1.0),
-        Bounded(0.5, 0.0, 1.0, math.nan),
-        Bounded(math.inf, math.inf, math.inf, math.inf),
-        Bounded(0.5, 0.6, 1.0, 1.0),
-        Bounded(0.5, 0.0, 0.4, 1.0),
-        Bounded(math.nan, 1.0, 0.0, 1.0),
-        Counted(3, 2),
-        Counted(-1, 2),
-        Counted(1, 2, 0.0),
+        Estimate(0.5, math.nan, 1.0, 1.0),
+        Estimate(0.5, 0.0, math.nan, 1.0),
+        Estimate(0.5, 0.0, 1.0, math.nan),
+        Estimate(math.inf, math.inf, math.inf, math.inf),
+        Estimate(0.5, 0.6, 1.0, 1.0),
+        Estimate(0.5, 0.0, 0.4, 1.0),
+        Estimate(math.nan, 1.0, 0.0, 1.0),
+        Proportion(3, 2),
+        Proportion(-1, 2),
+        Proportion(1, 2, 0.0),
     ],
 )
 def test_what_is_no_measure_is_not_judged(
-    worth: Bounded | Counted, tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
+    worth: Estimate | Proportion, tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not is_sound(worth)
-    if worth != Counted(3, 2):
+    if worth != Proportion(3, 2):
         return  # one of them in a whole audit
     honest = gradient_inversion.ATTACK
-    wrong = dataclasses.replace(honest, judge=lambda guesses, truth: Judged(dict.fromkeys(honest.measures, worth)))
+    wrong = dataclasses.replace(honest, judge=lambda guesses, truth: Score(dict.fromkeys(honest.measures, worth)))
     monkeypatch.setattr(gradient_inversion, "ATTACK", wrong)
     with pytest.raises(BrokenAttack, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "wrong.toml", documents_file, profiles=["open"], batch=2))
 
 
 def test_what_is_known_of_nothing_may_still_be_said() -> None:
-    for worth in (Bounded(math.nan, 0.0, 1.0, 1.0), Bounded(0.5, 0.0, math.inf, math.inf), Counted(0, 0)):
+    for worth in (Estimate(math.nan, 0.0, 1.0, 1.0), Estimate(0.5, 0.0, math.inf, math.inf), Proportion(0, 0)):
         assert is_sound(worth)
 
 
@@ -279,10 +279,10 @@ def test_a_claim_about_words_is_refused_before_anything_is_made() -> None:
 def test_a_claim_about_whole_persons_is_one_about_their_documents() -> None:
     allowed = attack_called("one_run_epsilon").allowed
     assert allowed is not None
-    assert allowed("", Claimed(3.0, 1e-5, "person")) == 3.0
+    assert allowed("", ClaimedEpsilon(3.0, 1e-5, "person")) == 3.0
 
 
 def test_errors_of_nothing_show_nothing() -> None:
     for confidence in SURE:
-        assert Errors(0, 0, 0, 0).surely(confidence) == (0.0, 1.0)
-        assert Errors(0, 0, 0, 0).at_best(confidence) == (1.0, 0.0)
+        assert ErrorCounts(0, 0, 0, 0).surely(confidence) == (0.0, 1.0)
+        assert ErrorCounts(0, 0, 0, 0).at_best(confidence) == (1.0, 0.0)

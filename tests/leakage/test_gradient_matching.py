@@ -8,13 +8,13 @@ import torch
 from scipy import sparse
 
 from securetm.federation.folder import RunFolder
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.parts.matching_priors import decoder_gradient
-from securetm.leakage.parts.rebuilt import EXACT
+from securetm.leakage.ground_truth import ground_truth_of
+from securetm.leakage.parts.matching_search import decoder_gradient
+from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 from securetm.models.neural.fused import Fused
 from securetm.models.neural.kernels import bags
 
@@ -23,17 +23,17 @@ from .conftest import Recorded, adversary
 DECODER, BOTH = 1, 2
 
 
-def matched(folder: RunFolder, *, parts: int, answers: int = 1, starts: int = 1, chance: bool = False) -> Judged:
+def matched(folder: RunFolder, *, parts: int, answers: int = 1, starts: int = 1, chance: bool = False) -> Score:
     attack = attack_called("gradient_matching")
     view = view_of(folder, adversary(), attack, 1)
-    truth = truth_of(folder, questions_of(folder, attack.questions, 1).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, 1).values())
     effort = {"rounds": 1, "answers": answers, "starts": starts, "parts": parts}
     return attack.judge(attack.attack(of_chance(view, 3) if chance else view, effort), truth)
 
 
-def exact(judged: Judged) -> tuple[int, int]:
+def exact(judged: Score) -> tuple[int, int]:
     worth = judged.measures[EXACT]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits, worth.of
 
 
@@ -78,10 +78,10 @@ def test_a_first_layer_too_narrow_for_the_closed_form_still_helps(recorded: Reco
     folder = recorded("open", 4, hidden=3)
     closed = attack_called("gradient_inversion")
     view = view_of(folder, adversary(), closed, 1)
-    truth = truth_of(folder, questions_of(folder, closed.questions, 1).values())
+    truth = ground_truth_of(folder, questions_of(folder, closed.questions, 1).values())
     solved = closed.judge(closed.attack(view, {"documents": 1000}), truth).measures[EXACT]
     hits, _ = exact(matched(folder, parts=BOTH, answers=5, starts=4))
-    assert isinstance(solved, Counted)
+    assert isinstance(solved, Proportion)
     assert hits > solved.hits
 
 

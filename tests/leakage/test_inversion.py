@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from securetm.federation.folder import RunFolder
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.parts.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER, TRUE_GUESSES
+from securetm.leakage.ground_truth import ground_truth_of
+from securetm.leakage.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER, TRUE_GUESSES
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 
 from .conftest import Recorded, adversary
 
@@ -21,22 +21,22 @@ EFFORT = {"rounds": 3, "documents": 1_000_000}  # more than masked answers, whic
 NOTHING = 0.0
 
 
-def tried(name: str, folder: RunFolder, *, chance: bool = False) -> Judged:
+def tried(name: str, folder: RunFolder, *, chance: bool = False) -> Score:
     attack = attack_called(name)
     view = view_of(folder, adversary(), attack, EFFORT["rounds"])
-    truth = truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
     return attack.judge(attack.attack(of_chance(view, 1) if chance else view, EFFORT), truth)
 
 
-def share(judged: Judged, measure: str) -> float:
+def share(judged: Score, measure: str) -> float:
     worth = judged.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits / worth.of if worth.of else NOTHING
 
 
 def test_one_document_in_a_batch_is_read_exactly(recorded: Recorded) -> None:
     judged = tried("gradient_inversion", recorded("open", 1))
-    assert judged.measures[EXACT] == Counted(15, 15)
+    assert judged.measures[EXACT] == Proportion(15, 15)
     assert [example.exact for example in judged.examples] == [True] * len(judged.examples)
     assert judged.examples[0].original == judged.examples[0].recovered
 
@@ -46,7 +46,7 @@ def test_the_decoder_alone_gives_a_document_away(recorded: Recorded) -> None:
 
 
 def test_the_decoder_attack_leaves_larger_batches_alone(recorded: Recorded) -> None:
-    assert tried("decoder_inversion", recorded("open", 8)).measures[EXACT] == Counted(0, 0)
+    assert tried("decoder_inversion", recorded("open", 8)).measures[EXACT] == Proportion(0, 0)
 
 
 def test_eight_documents_in_a_batch_are_told_apart(recorded: Recorded) -> None:
@@ -99,7 +99,7 @@ def test_a_masked_sum_of_a_hundred_documents_gives_them_away_to_a_wide_model(rec
 
 def test_a_plain_sum_of_few_documents_shows_them_whole(recorded: Recorded) -> None:
     judged = tried("sum_inversion", recorded("open", 1))
-    assert judged.measures[EXACT] == Counted(15, 15)
+    assert judged.measures[EXACT] == Proportion(15, 15)
     assert share(judged, LINKS_FOUND) == 1.0
 
 
@@ -129,7 +129,7 @@ def test_the_judge_knows_what_took_part(recorded: Recorded) -> None:
     """Each batch has the size that the answers say, and over an epoch every document takes part."""
     folder = recorded("open", 20)
     attack = attack_called("gradient_inversion")
-    truth = truth_of(folder, questions_of(folder, attack.questions, 3).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, 3).values())
     assert {counts.shape[0] for counts in truth.batches.values()} == {20}
     for name in folder.members:
         whole = np.asarray(sum(counts.sum() for (_, party), counts in truth.batches.items() if party == name))

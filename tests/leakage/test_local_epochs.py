@@ -10,12 +10,12 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.parts.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
+from securetm.leakage.ground_truth import ground_truth_of
+from securetm.leakage.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 from securetm.plans import plan_from_tables
 
 from .conftest import PARTIES, adversary, texts
@@ -45,16 +45,16 @@ def made(small: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) 
     return run
 
 
-def read(folder: RunFolder, *, chance: bool = False, answers: int = 5) -> Judged:
+def read(folder: RunFolder, *, chance: bool = False, answers: int = 5) -> Score:
     attack = attack_called("local_epochs")
     view = view_of(folder, adversary(), attack, 1)
-    truth = truth_of(folder, questions_of(folder, attack.questions, 1).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, 1).values())
     return attack.judge(attack.attack(of_chance(view, 1) if chance else view, {"rounds": 1, "answers": answers}), truth)
 
 
-def share(judged: Judged, measure: str) -> float:
+def share(judged: Score, measure: str) -> float:
     worth = judged.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits / worth.of if worth.of else 0.0
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from securetm.federation.folder import Unwatched
-from securetm.leakage.attack import Counted
+from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.parts.rebuilt import EXACT, PRECISION, RECALL
+from securetm.leakage.ground_truth import ground_truth_of
+from securetm.leakage.parts.reconstruction_scores import EXACT, PRECISION, RECALL
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 
 from .conftest import adversary
 
@@ -30,9 +30,9 @@ def shares(runs: Demonstrations, source: Path, name: str, batch: int) -> dict[st
     )
     attack = attack_called(name)
     view = view_of(folder, adversary(), attack, 8)
-    truth = truth_of(folder, questions_of(folder, attack.questions, 8).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, 8).values())
     worth = attack.judge(attack.attack(view, {"documents": 400, "rounds": 8}), truth).measures
-    return {measure: one.hits / max(one.of, 1) for measure, one in worth.items() if isinstance(one, Counted)}
+    return {measure: one.hits / max(one.of, 1) for measure, one in worth.items() if isinstance(one, Proportion)}
 
 
 @pytest.mark.slow

@@ -16,19 +16,19 @@ from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Bounded, Counted, Judged, Truth
+from securetm.leakage.adversary_view import AdversaryView, PublicFacts
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.findings import Finding
+from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import EndedEarly, NotGranted, NotSimulated
-from securetm.leakage.parts.candidates import INSIDE, Candidates, allowed, found, ordered, pose
+from securetm.leakage.parts.membership_game import INSIDE, MembershipCandidates, allowed, found, ordered, pose
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
-from securetm.leakage.truth import truth_of
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
-from securetm.leakage.views import Public, View
 from securetm.plans import plan_from_tables
 from securetm.profiles import read_profile
 
@@ -80,11 +80,11 @@ def _run(
     return folder
 
 
-def _put(folder: RunFolder, name: str, who: tuple[str, str], effort: Mapping[str, int]) -> tuple[View, Truth]:
+def _put(folder: RunFolder, name: str, who: tuple[str, str], effort: Mapping[str, int]) -> tuple[AdversaryView, GroundTruth]:
     """As the audit puts it: the question, and what is prepared with neither model nor messages in sight."""
     attack, eyes = attack_called(name), adversary(*who)
     view = view_of(folder, eyes, attack, effort["rounds"])
-    truth = truth_of(folder, questions_of(folder, attack.questions, effort["rounds"]).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, effort["rounds"]).values())
     posed = pose(truth, effort, np.random.default_rng(0))
     view, truth = replace(view, question=posed.question), replace(truth, answer=posed.answer)
     if attack.prepare is not None:
@@ -92,20 +92,20 @@ def _put(folder: RunFolder, name: str, who: tuple[str, str], effort: Mapping[str
     return view, truth
 
 
-def _told(view: View, truth: Truth, name: str, effort: Mapping[str, int]) -> Judged:
+def _told(view: AdversaryView, truth: GroundTruth, name: str, effort: Mapping[str, int]) -> Score:
     attack = attack_called(name)
     return attack.judge(attack.attack(view, effort), truth)
 
 
-def _order(judged: Judged, how: str) -> Bounded:
+def _order(judged: Score, how: str) -> Estimate:
     worth = judged.measures[ordered(how)]
-    assert isinstance(worth, Bounded)
+    assert isinstance(worth, Estimate)
     return worth
 
 
-def _hits(judged: Judged, how: str) -> Counted:
+def _hits(judged: Score, how: str) -> Proportion:
     worth = judged.measures[found(0.01, how)]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth
 
 
@@ -145,7 +145,7 @@ def test_a_secure_sum_takes_nothing_from_whoever_sees_totals(made: Made, profile
 def test_shadow_models_learn_as_the_federation_does(made: Made) -> None:
     """Trained on the very documents of the run, a shadow of a model without chance in it becomes the run's own model."""
     folder = made("masked", "lda-vi")
-    truth = truth_of(folder, [])
+    truth = ground_truth_of(folder, [])
     posed, public = pose(truth, {}, np.random.default_rng(0)), public_facts(folder)
     attack = attack_called("membership")
     members = np.flatnonzero(posed.answer == INSIDE)
@@ -211,7 +211,7 @@ def test_whoever_prepares_has_seen_nothing(made: Made) -> None:
 
 def test_noise_inside_documents_is_not_simulated(made: Made) -> None:
     public = replace(public_facts(made("open", "lda")), profile=read_profile("iftm"))
-    candidates = pose(truth_of(made("open", "lda"), []), {}, np.random.default_rng(0)).question
+    candidates = pose(ground_truth_of(made("open", "lda"), []), {}, np.random.default_rng(0)).question
     with pytest.raises(NotSimulated, match="iftm"):
         shadows_of(candidates, ("a", "b"), public, 4, lambda *_: np.zeros(0))
 
@@ -228,9 +228,11 @@ def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path,
         "privacy": {"unit": "person"},
     }
     plan = plan_from_tables(tables, "a test")
-    public = Public(PARTIES, plan, plan.make_profile(), plan.make_model())
+    public = PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
     counts = sparse.csr_array(np.random.default_rng(0).integers(1, 3, (400, 3)))
-    rounds = list(training(Candidates(counts), np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0)))
+    rounds = list(
+        training(MembershipCandidates(counts), np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0))
+    )
     assert [number for number, _, _ in rounds] == [0, 1]
     assert all(total["counts"].sum() > 0 for _, total, _ in rounds)
 
@@ -308,7 +310,7 @@ def _drawn(finding: Finding) -> None:
 def test_eyes_that_see_no_model_cannot_run_it() -> None:
     blind = Adversary("blind", "honest-but-curious", ("vocabulary",))
     with pytest.raises(NotGranted, match="model"):
-        View(blind, None, {}, weights={"counts": np.zeros(1)})  # type: ignore[arg-type]  # public facts are not looked at
+        AdversaryView(blind, None, {}, weights={"counts": np.zeros(1)})  # type: ignore[arg-type]  # public facts are not looked at
 
 
 @pytest.mark.slow

@@ -8,15 +8,17 @@ from scipy import sparse
 from scipy.stats import beta, binom, norm
 
 from securetm.errors import BadSetting
-from securetm.leakage.attack import Bounded, Claimed, Counted, Truth
+from securetm.leakage.attack import ClaimedEpsilon, Estimate, GroundTruth, Proportion
 from securetm.leakage.findings import measured
 from securetm.leakage.intervals import clopper_pearson
-from securetm.leakage.parts.candidates import (
+from securetm.leakage.parts.document_likelihood import best_fits
+from securetm.leakage.parts.likelihood_ratio import log_ratios
+from securetm.leakage.parts.membership_game import (
     BOTH,
     INSIDE,
     MEMBER,
     OUTSIDE,
-    Candidates,
+    MembershipCandidates,
     allowed,
     found,
     judged,
@@ -24,8 +26,6 @@ from securetm.leakage.parts.candidates import (
     ordered,
     pose,
 )
-from securetm.leakage.parts.document_fits import best_fits
-from securetm.leakage.parts.likelihood_ratio import log_ratios
 from securetm.leakage.parts.roc import bounded_order, curve, found_at, in_order, let_through, rates
 from securetm.leakage.parts.shadow_models import parts
 from securetm.leakage.parts.word_equations import presence
@@ -111,9 +111,9 @@ def test_members_above_the_threshold_are_counted() -> None:
     others = np.arange(1000) / 1000
     most = let_through(1000, 0.01, 0.975)
     threshold = (999 - most) / 1000
-    assert found_at(np.array([threshold, threshold + 1e-9, 2.0, 0.1]), others, 0.01, 0.95) == Counted(2, 4, 0.5)
-    assert found_at(np.ones(10), np.ones(1000), 0.01, 0.95) == Counted(0, 10, 0.5)  # all alike: nobody is told apart
-    assert found_at(np.ones(10), np.zeros(50), 0.01, 0.95) == Counted(0, 0)  # too few others to say so
+    assert found_at(np.array([threshold, threshold + 1e-9, 2.0, 0.1]), others, 0.01, 0.95) == Proportion(2, 4, 0.5)
+    assert found_at(np.ones(10), np.ones(1000), 0.01, 0.95) == Proportion(0, 10, 0.5)  # all alike: nobody is told apart
+    assert found_at(np.ones(10), np.zeros(50), 0.01, 0.95) == Proportion(0, 0)  # too few others to say so
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8])
@@ -133,26 +133,28 @@ def test_the_interval_of_the_area_holds_whatever_the_law() -> None:
     half = np.sqrt(np.log(40) / 400)
     assert (sure.value, sure.high) == (1.0, 1.0)
     assert sure.low == sure.ceiling == pytest.approx(1 - half)
-    assert bounded_order(np.zeros(0), np.zeros(3), 0.95) == Bounded(0.5, 0.0, 1.0, 0.0)
+    assert bounded_order(np.zeros(0), np.zeros(3), 0.95) == Estimate(0.5, 0.0, 1.0, 0.0)
 
 
 def test_what_an_epsilon_allows() -> None:
-    one = Claimed(1.0, 1e-5, "document")
+    one = ClaimedEpsilon(1.0, 1e-5, "document")
     assert allowed(found(0.001, "any"), one) == pytest.approx(np.e * 0.001 + 1e-5)
     assert allowed(found(0.01, "any"), one) == pytest.approx(np.e * 0.01 + 1e-5)
-    assert allowed(found(0.01, "any"), Claimed(0.0, 0.0, "person")) == pytest.approx(0.01)
-    assert allowed(ordered("any"), Claimed(0.0, 0.0, "document")) == 0.5
-    assert allowed(found(0.01, "any"), Claimed(8.0, 1e-5, "document")) == pytest.approx(1 - (1 - 1e-5 - 0.01) / np.exp(8))
-    for claimed in (one, Claimed(3.0, 0.1, "party")):
+    assert allowed(found(0.01, "any"), ClaimedEpsilon(0.0, 0.0, "person")) == pytest.approx(0.01)
+    assert allowed(ordered("any"), ClaimedEpsilon(0.0, 0.0, "document")) == 0.5
+    assert allowed(found(0.01, "any"), ClaimedEpsilon(8.0, 1e-5, "document")) == pytest.approx(
+        1 - (1 - 1e-5 - 0.01) / np.exp(8)
+    )
+    for claimed in (one, ClaimedEpsilon(3.0, 0.1, "party")):
         grown, false = np.exp(claimed.epsilon), np.linspace(0, 1, 200_001)
         most = np.minimum(np.minimum(grown * false + claimed.delta, 1 - (1 - claimed.delta - false) / grown), 1)
         assert allowed(ordered("any"), claimed) == pytest.approx(np.trapezoid(most, false), abs=1e-5)
-    assert allowed(found(0.001, "any"), Claimed(900.0, 0.0, "document")) == pytest.approx(1.0)
+    assert allowed(found(0.001, "any"), ClaimedEpsilon(900.0, 0.0, "document")) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("measure", list(measures("any")))
 def test_a_claim_about_words_is_refuted_by_no_membership(measure: str) -> None:
-    assert allowed(measure, Claimed(0.1, 0.0, "word")) == 1.0
+    assert allowed(measure, ClaimedEpsilon(0.1, 0.0, "word")) == 1.0
 
 
 def test_the_question_is_shuffled_and_has_no_answer_in_it() -> None:
@@ -160,9 +162,11 @@ def test_the_question_is_shuffled_and_has_no_answer_in_it() -> None:
     counts = np.eye(40, dtype=np.int64)[:, :40] + rng.integers(0, 3, (40, 40))
     held, others = sparse.csr_array(counts[:22]), sparse.csr_array(counts[20:])  # two documents are on both sides
     held = sparse.csr_array(sparse.vstack([held, held[:3]]))  # and three are there twice
-    truth = Truth(tuple(map(str, range(40))), {"a": held[:10], "b": held[10:]}, {}, others={"a": others[:4], "b": others[4:]})
+    truth = GroundTruth(
+        tuple(map(str, range(40))), {"a": held[:10], "b": held[10:]}, {}, others={"a": others[:4], "b": others[4:]}
+    )
     posed = pose(truth, {}, np.random.default_rng(0))
-    assert isinstance(posed.question, Candidates)
+    assert isinstance(posed.question, MembershipCandidates)
     assert vars(posed.question).keys() == {"counts"}
     assert len(posed.question) == 40
     row = [int(np.flatnonzero((counts == document).all(axis=1))[0]) for document in posed.question.counts.todense()]
@@ -176,7 +180,7 @@ def test_the_question_is_shuffled_and_has_no_answer_in_it() -> None:
 
 def test_what_helpers_hold_is_no_question() -> None:
     table = sparse.csr_array(np.eye(6, dtype=np.int64))
-    truth = Truth(
+    truth = GroundTruth(
         tuple("abcdef"), {"a": table[:2], "b": table[2:4]}, {}, others={"a": table[4:5], "b": table[5:]}, helpers=("b",)
     )
     posed = pose(truth, {}, np.random.default_rng(0))
@@ -186,9 +190,9 @@ def test_what_helpers_hold_is_no_question() -> None:
 def test_documents_on_both_sides_count_for_nobody() -> None:
     answer = np.array([INSIDE] * 400 + [OUTSIDE] * 400 + [BOTH] * 100, dtype=np.int8)
     scores = np.concatenate([np.ones(400), np.zeros(400), np.full(100, 9.0)])
-    worth = judged({"any": scores}, Truth((), {}, {}, answer=answer))
-    assert worth.measures[found(0.01, "any")] == Counted(400, 400, 0.5)
-    assert worth.measures[found(0.001, "any")] == Counted(0, 0)
+    worth = judged({"any": scores}, GroundTruth((), {}, {}, answer=answer))
+    assert worth.measures[found(0.01, "any")] == Proportion(400, 400, 0.5)
+    assert worth.measures[found(0.001, "any")] == Proportion(0, 0)
     assert [drawn.label for drawn in worth.curves] == ["any", "chance"]
     assert all(drawn.kind == "roc" for drawn in worth.curves)
 

@@ -15,7 +15,7 @@ from securetm.leakage.attacks.poisoning import OWN, STEERED, chosen, lie
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import BrokenAttack
-from securetm.leakage.lying import Lies
+from securetm.leakage.malicious_party import MaliciousParties
 from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.recorded import view_of
 
@@ -88,8 +88,12 @@ def test_honest_parties_put_these_words_nowhere(plan: Path, tmp_path: Path) -> N
 def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the_same_run(plan: Path, tmp_path: Path) -> None:
     settings = read_audit_plan(plan).trials[0].run
     runs = Demonstrations(tmp_path, Unwatched())
-    lies = Lies(1, "poisoning", lie)
-    folders = [runs.run("open", settings), runs.run("open", settings, lies=lies), runs.run("open", settings, lies=lies)]
+    lies = MaliciousParties(1, "poisoning", lie)
+    folders = [
+        runs.run("open", settings),
+        runs.run("open", settings, corruption=lies),
+        runs.run("open", settings, corruption=lies),
+    ]
     assert folders[0].path != folders[1].path == folders[2].path
 
 

@@ -16,12 +16,12 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.leakage.attack import Bounded, Judged, Truth
+from securetm.leakage.adversary_view import AdversaryView, PublicFacts
+from securetm.leakage.attack import Estimate, GroundTruth, Score
 from securetm.leakage.attacks.prepared_weights import FARTHEST, attack, judge, pose
 from securetm.leakage.audit import audit
 from securetm.leakage.corrections import count_of_tests, knows_epsilon, of_epsilon
 from securetm.leakage.plans import read_audit_plan
-from securetm.leakage.views import Public, View
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.neural.fused import Fused
@@ -38,7 +38,7 @@ MODELS = {
     "lda": {"model.n_topics": 4},
     "lda-vi": {"model.n_topics": 4},
 }
-Facts = Callable[..., Public]
+Facts = Callable[..., PublicFacts]
 
 
 class AsLibrariesDo(Fused):
@@ -57,29 +57,29 @@ def public(tmp_path: Path) -> Facts:
     path = tmp_path / "words.txt"
     path.write_text("\n".join(WORDS))
 
-    def facts(profile: str, model: str = "prodlda", **settings: Any) -> Public:
+    def facts(profile: str, model: str = "prodlda", **settings: Any) -> PublicFacts:
         listed = {"vocabulary.source": "file", "vocabulary.file": str(path)}
         plan = read_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
-        return Public(PARTIES, plan, plan.make_profile(), plan.make_model())
+        return PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
 
     return facts
 
 
-def tried(facts: Public, seed: int = 0, documents: int = 41) -> tuple[Bounded, Bounded]:
+def tried(facts: PublicFacts, seed: int = 0, documents: int = 41) -> tuple[Estimate, Estimate]:
     """How far neighbours came, and how far the same sums came with nobody left out."""
     counts = sparse.csr_array(np.random.default_rng(2).poisson(0.5, (documents, len(WORDS))))
-    truth = Truth(WORDS, {"north": counts}, {}, public=facts)
+    truth = GroundTruth(WORDS, {"north": counts}, {}, public=facts)
     posed = pose(truth, EFFORT, np.random.default_rng(seed))
-    view = View(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
+    view = AdversaryView(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
     chance = replace(view, question=posed.question.of_chance(np.random.default_rng(1)))
     truth = replace(truth, answer=posed.answer)
     told, control = (measure(judge(attack(one, EFFORT), truth)) for one in (view, chance))
     return told, control
 
 
-def measure(judged: Judged) -> Bounded:
+def measure(judged: Score) -> Estimate:
     found = judged.measures[FARTHEST]
-    assert isinstance(found, Bounded)
+    assert isinstance(found, Estimate)
     return found
 
 

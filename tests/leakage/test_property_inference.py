@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from securetm.federation.folder import Unwatched
-from securetm.leakage.attack import Counted
+from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.property_inference import HOLDER, SHARE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
@@ -52,7 +52,7 @@ def test_noise_on_words_hardly_hides_what_a_party_writes_about(runs: Demonstrati
 def test_masked_vectors_tell_no_more_than_random_numbers(runs: Demonstrations, documents_file: Path) -> None:
     """One random table is as good as another: the largest share is one in five; outside this interval, once in 10^9 draws."""
     counted = _tried(runs, "masked", "lda", documents_file).told.measures[HOLDER]
-    assert isinstance(counted, Counted)
+    assert isinstance(counted, Proportion)
     low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-9)
     assert low <= 1 / len(PARTIES) <= high
 

@@ -14,12 +14,13 @@ from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.party import Documents
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged, Truth
+from securetm.leakage.attack import GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.attacks.rare_documents import DOCUMENT, SENTENCE, Moved, companion, linked, links_found
+from securetm.leakage.attacks.rare_documents import DOCUMENT, SENTENCE, WordGroups, companion, linked, links_found
 from securetm.leakage.controls import of_chance
+from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.intervals import clopper_pearson
-from securetm.leakage.parts.moving_words import (
+from securetm.leakage.parts.co_movement import (
     companions,
     companions_behind_noise,
     lone_words,
@@ -32,7 +33,6 @@ from securetm.leakage.parts.moving_words import (
 )
 from securetm.leakage.plans import Trial, read_audit_plan
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
 from securetm.plans import plan_from_tables
 
 from .conftest import PARTIES, adversary
@@ -78,19 +78,21 @@ def _run(place: Path, parties: Mapping[str, Corpus], profile: str, model: str) -
     return folder
 
 
-def guessed(folder: RunFolder, *, chance: bool = False) -> tuple[Moved, ...]:
+def guessed(folder: RunFolder, *, chance: bool = False) -> tuple[WordGroups, ...]:
     view = view_of(folder, adversary(), ATTACK, ROUNDS)
-    found: tuple[Moved, ...] = ATTACK.attack(of_chance(view, 3) if chance else view, EFFORT)
+    found: tuple[WordGroups, ...] = ATTACK.attack(of_chance(view, 3) if chance else view, EFFORT)
     return found
 
 
-def judged(folder: RunFolder, *, chance: bool = False) -> Judged:
-    return ATTACK.judge(guessed(folder, chance=chance), truth_of(folder, questions_of(folder, ATTACK.questions, 1).values()))
+def judged(folder: RunFolder, *, chance: bool = False) -> Score:
+    return ATTACK.judge(
+        guessed(folder, chance=chance), ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    )
 
 
-def share(found: Judged, measure: str) -> float:
+def share(found: Score, measure: str) -> float:
     worth = found.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits / worth.of
 
 
@@ -140,31 +142,31 @@ def test_answers_in_the_open_are_followed_party_by_party(runs: Mapping[tuple[str
 @pytest.mark.parametrize("case", CASES)
 def test_random_numbers_show_no_document(runs: Mapping[tuple[str, str], RunFolder], case: tuple[str, str]) -> None:
     worth = judged(runs[case], chance=True).measures[companion(DOCUMENT)]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     assert worth.of > 300  # a control that followed nothing would say nothing
     assert worth.hits / worth.of < 0.05
 
 
-def knows_all(folder: RunFolder, words: np.ndarray) -> Moved:
+def knows_all(folder: RunFolder, words: np.ndarray) -> WordGroups:
     """What somebody would say who follows these words only, and knows which stand in one document."""
-    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
     held = sparse.csc_array(sparse.vstack(list(truth.held.values())))[:, words]
     held = held * (np.asarray(held.sum(axis=0)).ravel() == 1)  # words that occur more often are in many documents
     beside = np.asarray((held.T @ held).todense())
     np.fill_diagonal(beside, 0)
-    return Moved("", words, words[beside.argmax(axis=1)], ())
+    return WordGroups("", words, words[beside.argmax(axis=1)], ())
 
 
 @pytest.mark.parametrize("most", [100, 400, 5000])
 def test_behind_noise_whoever_knew_all_would_refute(runs: Mapping[tuple[str, str], RunFolder], most: int) -> None:
     folder = runs["masked", "lda"]
-    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
     sums = np.zeros((ROUNDS, 8, len(truth.vocabulary)))
     sums[:, 0] = sum(np.asarray(counts.sum(axis=0)).ravel() for counts in truth.held.values())
     words = maybe_lone_words(sums + np.random.default_rng(5).normal(0, 50, sums.shape), most)
     assert len(words) == most or most > 0.9 * sums.shape[2]
     found = ATTACK.judge((knows_all(folder, words),), truth).measures[companion(DOCUMENT)]
-    assert isinstance(found, Counted)
+    assert isinstance(found, Proportion)
     assert 30 < found.hits == found.of <= len(words)
     for trial in trials_behind_noise():
         assert clopper_pearson(found.hits, found.of, trial.confidence)[0] > 2 * trial.refuted_from
@@ -182,11 +184,13 @@ def test_behind_noise_the_plan_follows_every_word() -> None:
 
 def test_only_words_that_were_followed_are_counted() -> None:
     documents = sparse.csr_array(np.array([[1, 1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 1, 0, 2], [0, 0, 0, 0, 0, 1, 2]]))
-    truth = Truth(tuple("abcdefg"), {"one": documents}, {})
-    told = Moved("", np.array([0, 2, 3, 5, 6]), np.array([2, 3, 5, 3, 5]), ())  # 1 and 4 are not followed, so 3 has no mate
+    truth = GroundTruth(tuple("abcdefg"), {"one": documents}, {})
+    told = WordGroups(
+        "", np.array([0, 2, 3, 5, 6]), np.array([2, 3, 5, 3, 5]), ()
+    )  # 1 and 4 are not followed, so 3 has no mate
     found = ATTACK.judge((told,), truth).measures
-    assert found[companion(DOCUMENT)] == Counted(1, 2)
-    assert found[links_found(DOCUMENT)] == Counted(0, 1)
+    assert found[companion(DOCUMENT)] == Proportion(1, 2)
+    assert found[links_found(DOCUMENT)] == Proportion(0, 1)
 
 
 # ---- the arithmetic ------------------------------------------------------------------------------------------------

@@ -16,14 +16,14 @@ from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
 from securetm.federation.store import read_arrays
-from securetm.leakage.attack import Attack, Judged
+from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
+from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, parcels, said_by_parties, totals
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
-from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.plans import plan_from_tables
 from securetm.profiles import profile_names
 
@@ -80,7 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(tmp_path_factory.mktemp("runs"))
 
 
-def seen(folder: RunFolder, *channels: str) -> View:
+def seen(folder: RunFolder, *channels: str) -> AdversaryView:
     reader = replace(attack_called("sum_inversion"), needs=(REQUEST, VOCABULARY, *channels))
     return view_of(folder, adversary(), reader, 2)
 
@@ -190,12 +190,12 @@ def test_every_attack_finds_something_or_says_why_not(made: Made, profile: str, 
     for attack in plain_attacks(model):
         for who in (adversary(), adversary("party")):
             outcome = tried(made(profile, model), attack, who)
-            assert isinstance(outcome, Judged) or str(outcome)
+            assert isinstance(outcome, Score) or str(outcome)
 
 
-def tried(folder: RunFolder, attack: Attack, who: Adversary) -> Judged | SecuretmError:
+def tried(folder: RunFolder, attack: Attack, who: Adversary) -> Score | SecuretmError:
     """What comes of it, on the run and on random numbers. Only refusals that an audit turns into a reason come back."""
-    truth = truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
     if any(channel not in who.sees for channel in attack.needs) or (attack.either and not set(attack.either) & set(who.sees)):
         return UnreadableMessage(who.name)
     view = view_of(folder, who, attack, EFFORT["rounds"])

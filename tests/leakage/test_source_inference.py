@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from securetm.federation.folder import Unwatched
-from securetm.leakage.attack import Counted
+from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.source_inference import ATTACK, SOURCE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
@@ -44,7 +44,7 @@ def test_a_partys_own_topics_tell_its_documents(profile: str, model: str, runs: 
 def test_masked_vectors_tell_no_more_than_random_numbers(runs: Demonstrations, documents_file: Path) -> None:
     """The interval is so wide that random masks are outside once in 10^9 draws."""
     counted = _tried(runs, "masked", "lda", documents_file).told.measures[SOURCE]
-    assert isinstance(counted, Counted)
+    assert isinstance(counted, Proportion)
     low, high = clopper_pearson(counted.hits, counted.of, 1 - 1e-9)
     assert low <= CHANCE <= high
 

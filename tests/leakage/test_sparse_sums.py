@@ -11,13 +11,13 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.sparse_sums import EXACT, ONE, WHOSE
 from securetm.leakage.controls import of_chance
+from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.parts.word_owners import owners
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import insiders_of, truth_of
 from securetm.plans import plan_from_tables
 
 from .conftest import PARTIES, Recorded, adversary
@@ -43,22 +43,23 @@ def _run(path: Path, parties: Mapping[str, Corpus], profile: str) -> RunFolder:
     return folder
 
 
-def tried(folder: RunFolder, *, helpers: int = 0, chance: bool = False) -> Judged:
+def tried(folder: RunFolder, *, helpers: int = 0, chance: bool = False) -> Score:
     view = replace(
-        view_of(folder, replace(adversary(), colludes_with_parties=4), ATTACK, 2), insiders=insiders_of(folder, helpers)
+        view_of(folder, replace(adversary(), colludes_with_parties=4), ATTACK, 2),
+        insiders=colluding_parties_of(folder, helpers),
     )
-    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 2).values())
     truth = replace(truth, helpers=tuple(one.name for one in view.insiders))
     return ATTACK.judge(ATTACK.attack(of_chance(view, 3) if chance else view, {"rounds": 2}), truth)
 
 
-def counted(found: Judged, measure: str) -> Counted:
+def counted(found: Score, measure: str) -> Proportion:
     worth = found.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth
 
 
-def share(found: Judged, measure: str) -> float:
+def share(found: Score, measure: str) -> float:
     return counted(found, measure).hits / counted(found, measure).of
 
 
@@ -87,11 +88,11 @@ def test_where_all_others_help_the_name_is_known(counts: Mapping[str, RunFolder]
 @pytest.mark.parametrize("helpers", [0, 2])
 def test_no_word_of_a_helper_is_taken_for_another_partys(counts: Mapping[str, RunFolder], helpers: int) -> None:
     folder = counts["masked"]
-    view = replace(view_of(folder, adversary(), ATTACK, 2), insiders=insiders_of(folder, helpers))
+    view = replace(view_of(folder, adversary(), ATTACK, 2), insiders=colluding_parties_of(folder, helpers))
     known = owners(view)
     assert set(known.values()) == {""}
     for name in PARTIES[len(PARTIES) - helpers :]:
-        held = truth_of(folder, ()).held[name]
+        held = ground_truth_of(folder, ()).held[name]
         used = {word for word, n in zip(view.vocabulary(), held.sum(axis=0), strict=True) if n}
         assert not used & set(known)
 

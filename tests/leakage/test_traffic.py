@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from securetm.leakage.adversary_view import SIZES, AdversaryView
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.traffic import FOUND, ORDERED
 from securetm.leakage.audit import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.leakage_errors import NotGranted
 from securetm.leakage.recorded import granted_to, view_of
-from securetm.leakage.views import SIZES, View
 from securetm.threats import CHANNELS
 
 from .conftest import PARTIES, Recorded, adversary, texts, write_plan
@@ -31,7 +31,7 @@ def unequal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def listened(recorded: Recorded, profile: str) -> View:
+def listened(recorded: Recorded, profile: str) -> AdversaryView:
     return view_of(recorded(profile, 25), LISTENER, ATTACK, 3)
 
 

@@ -16,10 +16,10 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import BrokenAttack, NotGranted
-from securetm.leakage.meddling import Meddling
-from securetm.leakage.parts.crowded_bins import one_document, two_documents
-from securetm.leakage.parts.trap_layers import between, in_bin, trap_for
-from securetm.leakage.parts.trapped import meddle
+from securetm.leakage.malicious_coordinator import MaliciousRounds
+from securetm.leakage.parts.bin_contents import one_document, two_documents
+from securetm.leakage.parts.imprint_layer import between, imprint_for, in_bin
+from securetm.leakage.parts.imprinted_weights import imprinted_state
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.reading import asked
 from securetm.leakage.recorded import granted_to, view_of
@@ -72,9 +72,9 @@ def test_a_bin_holds_what_lies_between_its_thresholds(documents: Any) -> None:
     """Against the model's own gradient: what neighbours differ by is that of the documents in the bin, and of no other."""
     model = ProdLDA(n_topics=20, hidden=40, batch=60)
     words = tuple(f"word{n}" for n in range(documents.shape[1]))
-    state = meddle(model.start(words, np.random.default_rng(1)), model, {"documents": 60})
+    state = imprinted_state(model.start(words, np.random.default_rng(1)), model, {"documents": 60})
     shape = Shape(len(words), 40, 20)
-    trap = trap_for(shape, 60, 0)
+    trap = imprint_for(shape, 60, 0)
     assert all(np.isfinite(array).all() for array in state.values())
     gradient = model.losses(state, documents, np.arange(60, dtype=np.uint64)).gradient(np.ones(60))
     binned = between(shape.views(gradient)["words"], trap)
@@ -148,7 +148,7 @@ def test_prepared_weights_do_not_look_under_a_mask(trial: Trial) -> None:
 
 
 def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:
-    return runs.run("masked", trial.run, lies=Meddling(rounds, "trap_weights", meddle, EFFORT))
+    return runs.run("masked", trial.run, corruption=MaliciousRounds(rounds, "trap_weights", imprinted_state, EFFORT))
 
 
 def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_move_there(
@@ -159,7 +159,7 @@ def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_mo
     model = view.public.model
     shown = [one.state for one in asked(view).values() if one.question == "train"]
     assert len(shown) == 3
-    prepared = [np.array_equal(meddle(state, model, EFFORT)["weights"], state["weights"]) for state in shown]
+    prepared = [np.array_equal(imprinted_state(state, model, EFFORT)["weights"], state["weights"]) for state in shown]
     assert prepared == [True, True, False]
     start = model.start(view.vocabulary(), np.random.default_rng(view.public.plan.seed))
     assert np.array_equal(shown[2]["weights"], start["weights"])
@@ -175,7 +175,9 @@ def test_an_honest_run_gives_it_nothing(trial: Trial, runs: Demonstrations) -> N
 
 def test_attacks_that_tell_the_same_lie_share_a_run(trial: Trial, runs: Demonstrations) -> None:
     one = lied(runs, trial, 2)
-    assert runs.run("masked", trial.run, lies=Meddling(2, "trap_answers", meddle, EFFORT)).path == one.path
+    assert (
+        runs.run("masked", trial.run, corruption=MaliciousRounds(2, "trap_answers", imprinted_state, EFFORT)).path == one.path
+    )
     assert lied(runs, trial, 1).path != one.path
     assert runs.run("masked", trial.run).path != one.path
 

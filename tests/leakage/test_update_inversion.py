@@ -12,14 +12,14 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.leakage.attack import Counted, Judged
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
-from securetm.leakage.parts.rebuilt import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
+from securetm.leakage.ground_truth import ground_truth_of
+from securetm.leakage.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
 from securetm.leakage.parts.weight_updates import gradient_behind
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import truth_of
-from securetm.leakage.views import View
 from securetm.models.neural import optimisers
 from securetm.plans import plan_from_tables
 
@@ -40,19 +40,19 @@ def trained(path: Path, parties: Mapping[str, Corpus], **model: Any) -> RunFolde
     return folder
 
 
-def eyes(folder: RunFolder) -> View:
+def eyes(folder: RunFolder) -> AdversaryView:
     return view_of(folder, adversary("party"), attack_called("update_inversion"), EFFORT["rounds"])
 
 
-def read(folder: RunFolder, *, chance: bool = False) -> Judged:
+def read(folder: RunFolder, *, chance: bool = False) -> Score:
     attack, view = attack_called("update_inversion"), eyes(folder)
-    truth = truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
     return attack.judge(attack.attack(of_chance(view, 1) if chance else view, EFFORT), truth)
 
 
-def share(judged: Judged, measure: str) -> float:
+def share(judged: Score, measure: str) -> float:
     worth = judged.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth.hits / worth.of if worth.of else 0.0
 
 
@@ -64,7 +64,7 @@ def test_a_party_sees_nothing_but_its_own_questions(recorded: Recorded) -> None:
 
 def test_plain_steps_give_whole_documents_away(tmp_path: Path, parties: Mapping[str, Corpus]) -> None:
     judged = read(trained(tmp_path, parties, optimiser="sgd", learning_rate=0.05))
-    assert judged.measures[EXACT] == Counted(40, 40)
+    assert judged.measures[EXACT] == Proportion(40, 40)
     assert share(judged, PRECISION) == share(judged, RECALL) == 1.0
 
 

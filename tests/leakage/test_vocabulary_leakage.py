@@ -10,42 +10,42 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
-from securetm.leakage.attack import Claimed, Counted, Judged, Truth
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import ClaimedEpsilon, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.attacks.vocabulary_leakage import GIVEN_AWAY, HELD, RIGHT, WHOSE, Told
+from securetm.leakage.attacks.vocabulary_leakage import GIVEN_AWAY, HELD, RIGHT, WHOSE, InferredWords
 from securetm.leakage.controls import of_chance
+from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.parts.word_tables import listed, tabled
 from securetm.leakage.reading import totals
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import insiders_of, truth_of
-from securetm.leakage.views import View
 
 from .conftest import PARTIES, Recorded, adversary
 
 ATTACK = attack_called("vocabulary_leakage")
 
 
-def seen(folder: RunFolder, helpers: int = 0) -> View:
+def seen(folder: RunFolder, helpers: int = 0) -> AdversaryView:
     view = view_of(folder, adversary(), ATTACK, 1)
-    return replace(view, insiders=insiders_of(folder, helpers))
+    return replace(view, insiders=colluding_parties_of(folder, helpers))
 
 
-def true(folder: RunFolder, helpers: int = 0) -> Truth:
-    truth = truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
+def true(folder: RunFolder, helpers: int = 0) -> GroundTruth:
+    truth = ground_truth_of(folder, questions_of(folder, ATTACK.questions, 1).values())
     return replace(truth, helpers=PARTIES[len(PARTIES) - helpers :])
 
 
-def judged(view: View, truth: Truth) -> Judged:
+def judged(view: AdversaryView, truth: GroundTruth) -> Score:
     return ATTACK.judge(ATTACK.attack(view, {"rounds": 1}), truth)
 
 
-def counted(found: Judged, measure: str) -> Counted:
+def counted(found: Score, measure: str) -> Proportion:
     worth = found.measures[measure]
-    assert isinstance(worth, Counted)
+    assert isinstance(worth, Proportion)
     return worth
 
 
-def share(found: Judged, measure: str) -> float:
+def share(found: Score, measure: str) -> float:
     worth = counted(found, measure)
     return worth.hits / worth.of
 
@@ -87,7 +87,7 @@ def test_helpers_take_their_own_words_out_of_the_sum(recorded: Recorded) -> None
 def test_random_numbers_name_nothing(recorded: Recorded, profile: str) -> None:
     folder = recorded(profile, 25)
     view = of_chance(seen(folder), 5)
-    assert ATTACK.attack(view, {"rounds": 1}) == Told(dict.fromkeys(PARTIES, frozenset()), frozenset())
+    assert ATTACK.attack(view, {"rounds": 1}) == InferredWords(dict.fromkeys(PARTIES, frozenset()), frozenset())
     found = judged(view, true(folder))
     assert all(counted(found, measure).hits == 0 for measure in ATTACK.measures)
 
@@ -112,6 +112,6 @@ def test_who_says_nothing_tells_nothing_right() -> None:
 
 def test_what_delta_allows_is_said_of_documents_alone() -> None:
     assert ATTACK.allowed is not None
-    claimed = Claimed(8.0, 1e-5, "document")
+    claimed = ClaimedEpsilon(8.0, 1e-5, "document")
     assert ATTACK.allowed(GIVEN_AWAY, claimed) == 1e-5
     assert ATTACK.allowed(HELD, claimed) == 1.0

@@ -11,12 +11,12 @@ import numpy as np
 
 from securetm.contracts import Adversary
 from securetm.federation.folder import RunFolder
-from securetm.leakage.attack import Bounded, Counted, Judged, Truth
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
+from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.leakage.truth import insiders_of, truth_of
-from securetm.leakage.views import View
 
 EYES = Adversary("coordinator", "honest-but-curious", ("request", "answer", "sealed", "total", "vocabulary"), 4)
 
@@ -25,28 +25,28 @@ EYES = Adversary("coordinator", "honest-but-curious", ("request", "answer", "sea
 class Tried:
     """What the attack reached, and what it made of random numbers."""
 
-    told: Judged
-    chance: Judged
-    view: View
-    truth: Truth
+    told: Score
+    chance: Score
+    view: AdversaryView
+    truth: GroundTruth
 
     def share(self, measure: str, *, by_chance: bool = False) -> float:
         """Hits among tries; there must have been some to try."""
         counted = (self.chance if by_chance else self.told).measures[measure]
-        assert isinstance(counted, Counted)
+        assert isinstance(counted, Proportion)
         assert counted.of
         return counted.hits / counted.of
 
     def hits(self, measure: str) -> int:
         """How often it succeeded."""
         counted = self.told.measures[measure]
-        assert isinstance(counted, Counted)
+        assert isinstance(counted, Proportion)
         return counted.hits
 
-    def bounded(self, measure: str) -> Bounded:
+    def bounded(self, measure: str) -> Estimate:
         """A measure with an interval of its own."""
         found = self.told.measures[measure]
-        assert isinstance(found, Bounded)
+        assert isinstance(found, Estimate)
         return found
 
 
@@ -61,11 +61,11 @@ def tried(
 ) -> Tried:
     """The attack on this run, with so many parties helping."""
     attack, rounds = attack_called(name), effort["rounds"]
-    insiders = insiders_of(folder, helpers)
+    insiders = colluding_parties_of(folder, helpers)
     view = replace(view_of(folder, EYES, attack, rounds), insiders=insiders)
     if again is not None:
         view = replace(view, again=view_of(again, EYES, attack, rounds))
-    truth = truth_of(folder, questions_of(folder, attack.questions, rounds).values())
+    truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
     truth = replace(truth, helpers=tuple(one.name for one in insiders), confidence=confidence)
     if attack.pose is not None:
         posed = attack.pose(truth, effort, np.random.default_rng(1))

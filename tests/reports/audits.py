@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
-from securetm.leakage.attack import Bounded, Counted, Curve, Example
+from securetm.leakage.attack import Curve, Estimate, Example, Proportion
 from securetm.leakage.findings import Audit, Finding, Refusal, measured
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"
-CHANCE = measured(MEASURE, UNIT, Counted(0, 300), 0.95)
+CHANCE = measured(MEASURE, UNIT, Proportion(0, 300), 0.95)
 
 
 def finding(**changes: object) -> Finding:
@@ -25,7 +25,7 @@ def finding(**changes: object) -> Finding:
         profile="open",
         model="prodlda",
         claim="sees only sums",
-        measured=measured(MEASURE, UNIT, Counted(292, 300), 0.95),
+        measured=measured(MEASURE, UNIT, Proportion(292, 300), 0.95),
         refuted_from=0.05,
         confidence=0.95,
         verdict=REFUTED,
@@ -35,7 +35,7 @@ def finding(**changes: object) -> Finding:
         accepted="",
         seconds=3.2,
         chance=CHANCE,
-        beside=(measured("named words that occur", "word", Counted(10, 40), 0.95),),
+        beside=(measured("named words that occur", "word", Proportion(10, 40), 0.95),),
         examples=(Example("river ×2, <boat>", "river ×2, <boat>", True), Example("court", "", False)),
         setting="5 parties",
         effort="4 rounds",
@@ -52,7 +52,7 @@ CLAIM = finding(
     profile="masked", measured=CHANCE, verdict=NOT_REFUTED, why="reached 0", baseline=False, claimed=True, examples=()
 )
 LEAK = finding(profile="masked", baseline=False, accepted="the total may be known", claim="the total is private")
-IDLE = finding(profile="masked", measured=measured(MEASURE, UNIT, Counted(0, 0), 0.95), verdict=NOT_TESTED, baseline=False)
+IDLE = finding(profile="masked", measured=measured(MEASURE, UNIT, Proportion(0, 0), 0.95), verdict=NOT_TESTED, baseline=False)
 AUDIT = Audit(
     "quick", "What <is> learned?", "demonstration", (finding(), CLAIM, LEAK, IDLE), ("membership & more",), 41.0, "0.1.0",
     ("securetm audit quick",),
@@ -78,10 +78,10 @@ MEMBERSHIP = finding(
     adversary="model reader",
     threat_model="published_model",
     claim="a document's membership is hidden",
-    measured=measured("members found at 0.1 % false positives", UNIT, Counted(138, 1000), 0.999),
+    measured=measured("members found at 0.1 % false positives", UNIT, Proportion(138, 1000), 0.999),
     confidence=0.999,
-    chance=measured("members found at 0.1 % false positives", UNIT, Counted(1, 1000), 0.999),
-    beside=(measured("area under the curve", "pair", Bounded(0.843, 0.821, 0.862, 0.999), 0.999),),
+    chance=measured("members found at 0.1 % false positives", UNIT, Proportion(1, 1000), 0.999),
+    beside=(measured("area under the curve", "pair", Estimate(0.843, 0.821, 0.862, 0.999), 0.999),),
     examples=(),
     curves=(roc("likelihood ratio, 40 shadow models", 1.6), roc("loss threshold", 0.4, seed=2)),
     sees=("model", "vocabulary"),
@@ -96,11 +96,11 @@ PROTECTED = dataclasses.replace(
     claimed=True,
     verdict=NOT_REFUTED,
     why="this attack, at this effort, reached 0.002",
-    measured=measured("members found at 0.1 % false positives", UNIT, Counted(2, 1000), 0.99975),
+    measured=measured("members found at 0.1 % false positives", UNIT, Proportion(2, 1000), 0.99975),
     confidence=0.99975,
     tests=4,
     refuted_from=0.0027,
-    chance=measured("members found at 0.1 % false positives", UNIT, Counted(1, 1000), 0.99975),
+    chance=measured("members found at 0.1 % false positives", UNIT, Proportion(1, 1000), 0.99975),
     epsilon=1.0,
     delta=1e-5,
     epsilon_unit="document",
@@ -109,7 +109,7 @@ PROTECTED = dataclasses.replace(
         roc("likelihood ratio, 40 shadow models", 0.1, seed=3),
         roc("loss threshold", 0.02, seed=4),
     ),
-    beside=(measured("area under the curve", "pair", Bounded(0.512, 0.48, 0.54, 0.999), 0.99975),),
+    beside=(measured("area under the curve", "pair", Estimate(0.512, 0.48, 0.54, 0.999), 0.99975),),
 )
 EMPIRICAL = finding(
     attack="empirical_epsilon",
@@ -118,14 +118,14 @@ EMPIRICAL = finding(
     threat_model="published_model",
     profile="dp-central",
     claim="the total is differentially private",
-    measured=measured("epsilon shown for certain", "epsilon", Bounded(1.42, 0.62, 2.31, 4.6), 0.999),
+    measured=measured("epsilon shown for certain", "epsilon", Estimate(1.42, 0.62, 2.31, 4.6), 0.999),
     confidence=0.999,
     refuted_from=4.38,
     epsilon=4.38,
     delta=1e-5,
     epsilon_unit="document",
     tests=4,
-    chance=measured("epsilon shown for certain", "epsilon", Bounded(0.0, 0.0, 0.4, 2.2), 0.999),
+    chance=measured("epsilon shown for certain", "epsilon", Estimate(0.0, 0.0, 0.4, 2.2), 0.999),
     baseline=False,
     claimed=True,
     verdict=NOT_REFUTED,
@@ -139,7 +139,7 @@ EMPIRICAL = finding(
 UNPROTECTED = dataclasses.replace(
     EMPIRICAL,
     profile="open",
-    measured=measured("epsilon shown for certain", "epsilon", Bounded(7.1, 5.2, math.inf, 7.4), 0.999),
+    measured=measured("epsilon shown for certain", "epsilon", Estimate(7.1, 5.2, math.inf, 7.4), 0.999),
     epsilon=None,
     delta=None,
     epsilon_unit="",

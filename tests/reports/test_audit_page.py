@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from securetm.leakage.attack import Bounded, Curve, Example
+from securetm.leakage.attack import Curve, Estimate, Example
 from securetm.leakage.findings import Audit, Refusal, measured
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import planes, strip_of, strips
@@ -178,7 +178,7 @@ def test_an_epsilon_has_an_axis_of_its_own_and_an_interval_without_end_an_arrow(
 def test_what_is_far_beyond_the_limit_does_not_press_the_rest_together() -> None:
     """A multiple of what is claimed: sixty times for what nothing protects, about once for what something does."""
     unit = "epsilon that one sum claims"
-    far, near = (measured("shown", unit, Bounded(v, v - 0.1, v + 0.1, 70.0), 0.95) for v in (60.0, 0.9))
+    far, near = (measured("shown", unit, Estimate(v, v - 0.1, v + 0.1, 70.0), 0.95) for v in (60.0, 0.9))
     drawn = strips([strip_of(finding(measured=one, refuted_from=1.0, chance=None), Html("x")) for one in (far, near)])
     axis = [float(mark) for mark in re.findall(r'text-anchor="middle">([\d.]+)</text>', drawn)]
     assert axis[-1] == 4
@@ -202,7 +202,7 @@ def test_small_shares_have_an_axis_of_their_own_only_if_all_of_a_measure_are_sma
 def test_an_audit_that_found_nothing_still_has_a_page() -> None:
     nothing = dataclasses.replace(AUDIT, findings=(), not_tried=())
     assert "No claim of any profile was tried" in said(nothing)
-    every = measured("epsilon shown", UNIT, Bounded(math.inf, math.inf, math.inf, math.inf), 0.95)
+    every = measured("epsilon shown", UNIT, Estimate(math.inf, math.inf, math.inf, math.inf), 0.95)
     assert "no bound" in said(dataclasses.replace(AUDIT, findings=(finding(measured=every),)))
 
 
@@ -260,7 +260,7 @@ def test_an_epsilon_says_against_whom_it_is_promised() -> None:
 
 def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
     unit = "epsilon that one sum claims"
-    shares = measured("share of one sum's epsilon that is shown", unit, Bounded(0.92, 0.85, 0.99, 10.8), 0.95)
+    shares = measured("share of one sum's epsilon that is shown", unit, Estimate(0.92, 0.85, 0.99, 10.8), 0.95)
     lines = (
         Curve("epsilon", "an ideal attacker, on average", (4.0, 4.7), (3.5, 4.4)),
         Curve("epsilon", "shown", (4.7,), (4.0,)),

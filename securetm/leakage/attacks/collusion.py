@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from securetm.contracts import Array, Profile, Unit
-from securetm.leakage.attack import Attack, Bounded, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.inverted import inverted
-from securetm.leakage.parts.own_answers import Told, told_by_parties
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Reconstruction, Score
+from securetm.leakage.parts.differences import without
+from securetm.leakage.parts.gradient_reconstruction import invert_gradient
+from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
-from securetm.leakage.parts.rebuilt import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
 from securetm.leakage.parts.remaining_noise import deviation_of
-from securetm.leakage.parts.subtracting import without
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
-from securetm.leakage.views import VOCABULARY, View
 from securetm.mechanisms.central_noise import CentralNoise
 
 ALONE = "documents recovered from one party's own answer"
@@ -30,7 +30,7 @@ _REBUILT = {**DOCUMENTS, **WORDS, TOGETHER: LINKS[TOGETHER]}
 
 
 @dataclass(frozen=True)
-class Left:
+class RemainingSum:
     """What is left of one total by words: a row of the first layer for each, and the noise that the terms promise in it."""
 
     rows: Array
@@ -38,30 +38,30 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Seen:
+class CollusionGuess:
     """What the helpers' answers and keys made visible of the others."""
 
-    together: tuple[Guess, ...]  # of all others, from what is left of totals
-    alone: tuple[Guess, ...]  # of each of the others, from its own message
-    left: tuple[Left, ...]
+    together: tuple[Reconstruction, ...]  # of all others, from what is left of totals
+    alone: tuple[Reconstruction, ...]  # of each of the others, from its own message
+    left: tuple[RemainingSum, ...]
 
 
-def attack(view: View, effort: Effort) -> Seen:
+def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
     """Run by the coordinator with all that its helpers hold."""
-    told = [one for one in told_by_parties(view) if GRADIENT in one.heard.blocks]
+    told = [one for one in opened_answers(view) if GRADIENT in one.heard.blocks]
     helping = {insider.name for insider in view.insiders}
     left = list(_left(view, told, helping))[: effort["rounds"]]
     rounds = {heard.asked.serial for heard in left}
     alone = [one.heard for one in told if one.heard.party not in helping and one.heard.asked.serial in rounds]
     model, parties, profile = view.public.model, len(view.public.members), view.public.profile
-    return Seen(
-        tuple(inverted(heard, model, parties) for heard in left),
-        tuple(inverted(heard, model) for heard in alone),
-        tuple(Left(layers_of(heard, model).words, _promised(heard, profile)) for heard in left),
+    return CollusionGuess(
+        tuple(invert_gradient(heard, model, parties) for heard in left),
+        tuple(invert_gradient(heard, model) for heard in alone),
+        tuple(RemainingSum(layers_of(heard, model).words, _promised(heard, profile)) for heard in left),
     )
 
 
-def _left(view: View, told: Sequence[Told], helping: set[str]) -> Iterator[Heard]:
+def _left(view: AdversaryView, told: Sequence[OpenedAnswer], helping: set[str]) -> Iterator[Heard]:
     """Totals less what the helpers themselves put in, where all of them still know what that was."""
     for total in totals(view):
         if GRADIENT in total.blocks:
@@ -81,7 +81,7 @@ def _promised(heard: Heard, profile: Profile) -> float:
     return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.asked.step or 1.0)
 
 
-def judge(seen: Seen, truth: Truth) -> Judged:
+def judge(seen: CollusionGuess, truth: GroundTruth) -> Score:
     """Run by the judge: only what is of parties that do not help is anything to recover."""
     honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
     others = replace(truth, batches=honest)
@@ -89,7 +89,7 @@ def judge(seen: Seen, truth: Truth) -> Judged:
     return judged(seen.together, others, _REBUILT, {ALONE: alone.measures[EXACT], **_noise(seen.left, truth)})
 
 
-def _noise(left: Sequence[Left], truth: Truth) -> dict[str, Bounded]:
+def _noise(left: Sequence[RemainingSum], truth: GroundTruth) -> dict[str, Estimate]:
     """From the rows of words that no honest party has, which would be zero without noise: its variance, with an interval.
 
     Where no noise is promised, none can be missing.
@@ -98,10 +98,10 @@ def _noise(left: Sequence[Left], truth: Truth) -> dict[str, Bounded]:
     unused = ~np.any(used, axis=0)
     values = np.concatenate([np.ravel(one.rows[unused]) / one.promised for one in left if one.promised] or [np.zeros(0)])
     if not values.size:
-        return dict.fromkeys((MISSING, DEVIATION), Bounded(math.nan, 0.0, 1.0, 0.0))
+        return dict.fromkeys((MISSING, DEVIATION), Estimate(math.nan, 0.0, 1.0, 0.0))
     ratio, low, high = deviation_of(values, truth.confidence)
     gone = [min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low)]
-    return {MISSING: Bounded(gone[0], gone[1], gone[2], 1.0), DEVIATION: Bounded(ratio, low, high, 1.0)}
+    return {MISSING: Estimate(gone[0], gone[1], gone[2], 1.0), DEVIATION: Estimate(ratio, low, high, 1.0)}
 
 
 ATTACK = Attack(

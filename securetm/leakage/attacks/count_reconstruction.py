@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.parts.noised_shares import Noise, noise_of, table_behind
-from securetm.leakage.parts.rebuilt import in_words
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.parts.noised_shares import WordNoise, noise_of, table_behind
+from securetm.leakage.parts.reconstruction_scores import in_words
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 
 TOPICS = "topics"
 _HUNDREDTH = 0.005  # sums of continuous noise come back to so much; whole numbers are as right as ever
@@ -26,7 +26,7 @@ SHOWN, USED = "words of topics that are named", "named words that the topic real
 
 
 @dataclass(frozen=True)
-class Table:
+class ReconstructedTable:
     """What one party's answer of one round is taken for: counts as they were normalised, and an estimate of the real ones."""
 
     serial: int
@@ -35,20 +35,20 @@ class Table:
     real: Array
 
 
-def attack(view: View, effort: Effort) -> tuple[Table, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...]:
     """Run by the adversary: every party's table, as long as there are no more documents' worth of answers than wanted."""
     heard = [one for one in said_by_parties(view) if TOPICS in one.blocks]
     noise = noise_of(view.public.profile, len(view.vocabulary()))
     return tuple(_table(one, noise) for one in heard[: effort["tables"]])
 
 
-def _table(heard: Heard, noise: Noise) -> Table:
+def _table(heard: Heard, noise: WordNoise) -> ReconstructedTable:
     rows = np.asarray(heard.blocks[TOPICS], dtype=np.float64)
     slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
-    return Table(heard.asked.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))
+    return ReconstructedTable(heard.asked.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))
 
 
-def judge(tables: tuple[Table, ...], truth: Truth) -> Judged:
+def judge(tables: tuple[ReconstructedTable, ...], truth: GroundTruth) -> Score:
     """Run by the judge: entries that are not zero, compared one by one."""
     assert truth.tables is not None
     pairs = [(table, truth.tables(table.serial, table.party)) for table in tables]
@@ -61,25 +61,25 @@ def judge(tables: tuple[Table, ...], truth: Truth) -> Judged:
         NEAR: _exact(real, within=2),
         PLACED: _placed(real),
         PLACED_AT_ALL: _placed([(guess.sum(axis=0), held.sum(axis=0)) for guess, held in real]),
-        SHOWN: Counted(named, sum(int((held > 0).sum()) for _, held in real)),
-        USED: Counted(named, sum(int((guess > 0).sum()) for guess, _ in real)),
+        SHOWN: Proportion(named, sum(int((held > 0).sum()) for _, held in real)),
+        USED: Proportion(named, sum(int((guess > 0).sum()) for guess, _ in real)),
     }
-    return Judged(measures, tuple(_examples(real[:1], truth.vocabulary)))
+    return Score(measures, tuple(_examples(real[:1], truth.vocabulary)))
 
 
-def _placed(pairs: Iterable[tuple[Array, Array]]) -> Counted:
+def _placed(pairs: Iterable[tuple[Array, Array]]) -> Proportion:
     """Of the real occurrences, how many the guess has under the same word, and in the same topic where these are apart."""
     both = [(int(np.minimum(guess, held).sum()), int(held.sum())) for guess, held in pairs]
-    return Counted(sum(hits for hits, _ in both), sum(of for _, of in both))
+    return Proportion(sum(hits for hits, _ in both), sum(of for _, of in both))
 
 
-def _exact(pairs: Iterable[tuple[Array, Array]], within: float = 0.0) -> Counted:
+def _exact(pairs: Iterable[tuple[Array, Array]], within: float = 0.0) -> Proportion:
     """Of the entries that are not zero, how many were found to the last count, or within a few."""
     hits = of = 0
     for guess, held in pairs:
         there = held > 0
         hits, of = hits + int((np.abs(guess[there] - held[there]) <= within).sum()), of + int(there.sum())
-    return Counted(hits, of)
+    return Proportion(hits, of)
 
 
 def _examples(real: Iterable[tuple[Array, Array]], vocabulary: tuple[str, ...]) -> list[Example]:

@@ -9,27 +9,27 @@ from typing import cast
 
 import numpy as np
 
-from securetm.leakage.attack import Attack, Effort, Guess
-from securetm.leakage.parts.gradients import document_behind
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.parts.closed_form import document_behind
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
-from securetm.leakage.parts.rebuilt import DOCUMENTS, judged_documents
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 from securetm.models.neural.prodlda import ProdLDA
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the adversary: one document from each vector that holds one."""
     heard = [one for one in said_by_parties(view) if GRADIENT in one.blocks]
     alone = [one for one in heard if documents_said(one, effort["documents"]) == 1][: effort["documents"]]
     return tuple(_guess(one, view) for one in alone)
 
 
-def _guess(heard: Heard, view: View) -> Guess:
+def _guess(heard: Heard, view: AdversaryView) -> Reconstruction:
     model = cast(ProdLDA, view.public.model)
     weights = shape_of(heard, model).views(np.asarray(heard.asked.state["weights"], dtype=np.float64))
     document = document_behind(layers_of(heard, model), weights["topics"], weights["background"], model.gain)
-    return Guess(heard.asked.serial, heard.party, () if document is None else (document,))
+    return Reconstruction(heard.asked.serial, heard.party, () if document is None else (document,))
 
 
 ATTACK = Attack(

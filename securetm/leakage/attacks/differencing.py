@@ -13,15 +13,15 @@ import numpy as np
 from securetm.contracts import Answer, State
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
-from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Reconstruction, Score
 from securetm.leakage.leakage_errors import NotOneApart
-from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.parts.differences import apart
+from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT
-from securetm.leakage.parts.rebuilt import DOCUMENTS, judged
-from securetm.leakage.parts.rebuilt import WORDS as NAMED
-from securetm.leakage.parts.subtracting import apart
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged
+from securetm.leakage.parts.reconstruction_scores import WORDS as NAMED
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
-from securetm.leakage.views import VOCABULARY, View
 from securetm.models.model_errors import SketchTooSmall
 from securetm.models.word_sketch import words_in as words_of_sketch
 
@@ -31,16 +31,16 @@ _REBUILT = {**DOCUMENTS, **NAMED}
 
 
 @dataclass(frozen=True)
-class Apart:
+class Difference:
     """What two runs tell of the party that only one of them had."""
 
     party: str
-    guesses: tuple[Guess, ...]  # from rounds of training with the same state in both
+    guesses: tuple[Reconstruction, ...]  # from rounds of training with the same state in both
     rounds: int  # of training, in the first run
     documents_with: Counter[str] | None  # by word, from the question for the words; None where it was not asked of both
 
 
-def attack(view: View, effort: Effort) -> Apart:
+def attack(view: AdversaryView, effort: Effort) -> Difference:
     """Run by whoever sees the totals of both runs."""
     other = view.again or view
     between = sorted(set(view.public.members) ^ set(other.public.members))
@@ -52,7 +52,7 @@ def attack(view: View, effort: Effort) -> Apart:
     pairs = [(one, rest) for one in trained for rest in there if _same(one, rest)][: effort["rounds"]]
     apart_by = [apart(one, rest, len(view.public.members), party) for one, rest in pairs]
     words = _words(_counted(here, view), _counted(there, other))
-    return Apart(party, tuple(inverted(one, view.public.model) for one in apart_by), len(trained), words)
+    return Difference(party, tuple(invert_gradient(one, view.public.model) for one in apart_by), len(trained), words)
 
 
 def _same(one: Heard, other: Heard) -> bool:
@@ -70,7 +70,7 @@ def _words(here: Counter[str] | None, there: Counter[str] | None) -> Counter[str
     return here - there if here is not None and there is not None else None
 
 
-def _counted(heard: list[Heard], view: View) -> Counter[str] | None:
+def _counted(heard: list[Heard], view: AdversaryView) -> Counter[str] | None:
     """In how many documents of a cohort each word is: by the question about a list of words, or by the table of all words."""
     for one in heard:
         if one.asked.question == FREQUENCIES:
@@ -85,7 +85,7 @@ def _counted(heard: list[Heard], view: View) -> Counter[str] | None:
     return None
 
 
-def _candidates(view: View, size: int) -> tuple[str, ...]:
+def _candidates(view: AdversaryView, size: int) -> tuple[str, ...]:
     """The list that was sent to all before they were asked about it."""
     for message in view.messages(REQUEST):
         _, body = wire.unpack_request(message.content)
@@ -94,19 +94,19 @@ def _candidates(view: View, size: int) -> tuple[str, ...]:
     return ()
 
 
-def judge(told: Apart, truth: Truth) -> Judged:
+def judge(told: Difference, truth: GroundTruth) -> Score:
     """Run by the judge."""
-    asked_twice = Counted(len(told.guesses), told.rounds)
+    asked_twice = Proportion(len(told.guesses), told.rounds)
     return judged(told.guesses, truth, _REBUILT, {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice})
 
 
-def _frequencies(told: Apart, truth: Truth) -> Counted:
+def _frequencies(told: Difference, truth: GroundTruth) -> Proportion:
     """Over the words of the list that the party uses, in all its documents, those held out as well."""
     both = (truth.held[told.party], truth.others[told.party])
     real = sum((np.asarray((counts > 0).sum(axis=0)).ravel() for counts in both), np.zeros(len(truth.vocabulary)))
     used = [(word, int(number)) for word, number in zip(truth.vocabulary, real, strict=True) if number]
     known = told.documents_with if told.documents_with is not None else Counter[str]()
-    return Counted(sum(known[word] == number for word, number in used), len(used))
+    return Proportion(sum(known[word] == number for word, number in used), len(used))
 
 
 ATTACK = Attack(

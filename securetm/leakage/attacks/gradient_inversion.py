@@ -5,27 +5,27 @@ It optimises nothing and needs no knowledge of the documents' noise; what is sea
 
 from __future__ import annotations
 
-from securetm.leakage.attack import Attack, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Reconstruction, Score
+from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said
-from securetm.leakage.parts.rebuilt import DOCUMENTS, WORDS, judged
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 
 _MEASURES = {**DOCUMENTS, **WORDS}
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the adversary: the documents in every party's vectors, until there are enough of them."""
-    guesses, looked_at = list[Guess](), 0
+    guesses, looked_at = list[Reconstruction](), 0
     for heard in said_by_parties(view):
         if GRADIENT in heard.blocks and looked_at < effort["documents"]:
-            guesses.append(inverted(heard, view.public.model))
+            guesses.append(invert_gradient(heard, view.public.model))
             looked_at += documents_said(heard, effort["documents"])
     return tuple(guesses)
 
 
-def judge(guesses: tuple[Guess, ...], truth: Truth) -> Judged:
+def judge(guesses: tuple[Reconstruction, ...], truth: GroundTruth) -> Score:
     """Run by the judge: exact documents, and words."""
     return judged(guesses, truth, _MEASURES)
 

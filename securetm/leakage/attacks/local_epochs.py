@@ -12,12 +12,12 @@ from typing import cast
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Effort, Guess
-from securetm.leakage.parts.gradients import Layers, documents_in, linked_words, words_in
-from securetm.leakage.parts.rebuilt import MEASURES, judged
-from securetm.leakage.parts.weight_updates import Undone, groups_alike
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
+from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
+from securetm.leakage.parts.weight_updates import RecoveredGradient, groups_alike
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -27,27 +27,29 @@ _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may dif
 _MOST_ROWS = 2000  # words whose rows are compared with each other
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the adversary, on what each party sent."""
     return tuple(_guess(heard, cast(ProdLDA, view.public.model)) for heard in _heard(view, effort["answers"]))
 
 
-def _heard(view: View, most: int) -> Iterator[Heard]:
+def _heard(view: AdversaryView, most: int) -> Iterator[Heard]:
     differences = (heard for heard in said_by_parties(view) if _DIFFERENCE in heard.blocks)
     return (heard for _, heard in zip(range(most), differences, strict=False))
 
 
-def _guess(heard: Heard, model: ProdLDA) -> Guess:
+def _guess(heard: Heard, model: ProdLDA) -> Reconstruction:
     said = float(heard.blocks[_DOCUMENTS][0])
     held = round(said) if 1 <= said <= 1e6 else model.hidden
     shape = Shape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
     sums = shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64))
-    layers = Layers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], heard.asked.step)
+    layers = GradientLayers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], heard.asked.step)
     occur = words_in(layers)
     if model.optimiser == ADAM:
-        return Guess(heard.asked.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
+        return Reconstruction(heard.asked.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
     rounded = replace(layers, step=_rounding(heard, shape, held))
-    return Guess(heard.asked.serial, heard.party, tuple(documents_in(rounded, held)), occur, tuple(linked_words(rounded, 1)))
+    return Reconstruction(
+        heard.asked.serial, heard.party, tuple(documents_in(rounded, held)), occur, tuple(linked_words(rounded, 1))
+    )
 
 
 def _rounding(heard: Heard, shape: Shape, held: int) -> float:
@@ -61,7 +63,7 @@ def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
     if not 0 < len(rows) <= _MOST_ROWS:
         return ()
     errors = _EVEN * np.abs(rows) + _EVEN * float(np.median(np.abs(rows)))
-    return tuple(occur[group] for group in groups_alike(Undone(rows, errors)) if len(group) > 1)
+    return tuple(occur[group] for group in groups_alike(RecoveredGradient(rows, errors)) if len(group) > 1)
 
 
 ATTACK = Attack(

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Bounded, Claimed, Counted, Curve, Effort, Judged, Posed, Truth
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Curve, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.intervals import of_each
+from securetm.leakage.parts.canary_sums import CanarySums, CanarySumSource, SumClaim
 from securetm.leakage.parts.empirical_epsilon import (
-    Errors,
+    ErrorCounts,
     best_threshold,
     direct_epsilon,
     errors_at,
@@ -27,9 +29,7 @@ from securetm.leakage.parts.empirical_epsilon import (
     log_ratio,
     shift,
 )
-from securetm.leakage.parts.single_sums import One, OneSum, Sums
 from securetm.leakage.reading import REQUEST
-from securetm.leakage.views import View
 
 RUNS = "runs"
 DIRECT = "share of one sum's epsilon that is shown, nothing assumed"
@@ -41,7 +41,7 @@ _ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Test:
+class ThresholdTest:
     """Says of a sum that the canary is in it, from this score on."""
 
     scores: Array
@@ -50,80 +50,80 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Secret:
+class HiddenCoins:
     """The judge's: in which sums the canary was, and what one of them claims."""
 
     coins: Array
-    one: One
+    one: SumClaim
 
 
-def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Run by the judge: sums with and without a label. Their noise is the operating system's, only the coins are repeatable."""
     assert truth.public is not None
-    one, half = OneSum.of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
+    one, half = CanarySumSource.of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
     coins = rng.integers(0, 2, 2 * half).astype(bool)
     unknown = np.empty((2 * half, one.width), dtype=np.float32)
     unknown[coins], unknown[~coins] = (one.opened(int((coins == there).sum()), present=there) for there in (True, False))
-    question = Sums(one.opened(half, present=True), one.opened(half, present=False), unknown)
-    return Posed(question, Secret(coins, one.claimed))
+    question = CanarySums(one.opened(half, present=True), one.opened(half, present=False), unknown)
+    return Challenge(question, HiddenCoins(coins, one.claimed))
 
 
-def attack(view: View, effort: Effort) -> Test:  # noqa: ARG001 - how many sums there are is the question's
+def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:  # noqa: ARG001 - how many sums there are is the question's
     """Run by whoever sees noised sums, or a model that is made of them: the direction in which the canary moves a sum."""
-    sums: Sums = view.question
+    sums: CanarySums = view.question
     moved = (sums.present.mean(axis=0) - sums.absent.mean(axis=0)).astype(np.float64)
     present, absent = sums.present @ moved, sums.absent @ moved
     delta = view.public.profile.budget.delta if view.public.profile.budget else 0.0
     direct = best_threshold(present, absent, lambda errors: direct_epsilon(errors, delta, _CHOSEN_AT))
     gaussian = best_threshold(present, absent, lambda errors: gaussian_shift(errors, _CHOSEN_AT))
-    return Test(sums.unknown @ moved, direct, gaussian)
+    return ThresholdTest(sums.unknown @ moved, direct, gaussian)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(guess: Test, truth: Truth) -> Judged:
+def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
     """Run by the judge: only sums that had no label count, so nothing that was chosen is judged by what it was chosen on."""
-    secret: Secret = truth.answer
+    secret: HiddenCoins = truth.answer
     one, present, absent = secret.one, guess.scores[secret.coins], guess.scores[~secret.coins]
     direct, gaussian = (errors_at(threshold, present, absent) for threshold in (guess.direct, guess.gaussian))
     shown = {DIRECT: _by_ratio(direct, one.delta, truth.confidence)}
     if not one.pure:
         shown[GAUSSIAN] = _by_shift(gaussian, one.delta, truth.confidence)
-    untried = {} if GAUSSIAN in shown else {GAUSSIAN: Counted(0, 0)}
+    untried = {} if GAUSSIAN in shown else {GAUSSIAN: Proportion(0, 0)}
     measures = {name: _share(found, one.epsilon) for name, found in shown.items()}
     runs = min(len(present), len(absent))
-    return Judged({**measures, **untried}, curves=_curves(shown, one, runs, truth.confidence))
+    return Score({**measures, **untried}, curves=_curves(shown, one, runs, truth.confidence))
 
 
-def _by_ratio(errors: Errors, delta: float, confidence: float) -> Bounded:
+def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
     """Each end from an interval of either share, at half the doubt: so both ends together hold at the whole of it."""
     confidence = of_each(confidence)
-    most = direct_epsilon(Errors(errors.present, errors.present, 0, errors.absent), delta, confidence)
+    most = direct_epsilon(ErrorCounts(errors.present, errors.present, 0, errors.absent), delta, confidence)
     middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(*errors.at_best(confidence), delta)
     return _bounded(middle, direct_epsilon(errors, delta, confidence), high, most)
 
 
-def _by_shift(errors: Errors, delta: float, confidence: float) -> Bounded:
+def _by_shift(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
     """The same, if the noise is Gaussian."""
     confidence = of_each(confidence)
-    most = gaussian_shift(Errors(errors.present, errors.present, 0, errors.absent), confidence)
+    most = gaussian_shift(ErrorCounts(errors.present, errors.present, 0, errors.absent), confidence)
     high = min(shift(*errors.at_best(confidence)), most)
     mus = (shift(*errors.smoothed()), gaussian_shift(errors, confidence), high, most)
     return _bounded(*(gaussian_epsilon(mu, delta) for mu in mus))
 
 
-def _bounded(value: float, low: float, high: float, most: float) -> Bounded:
+def _bounded(value: float, low: float, high: float, most: float) -> Estimate:
     """So many sums show no more than `most`, even where the attacker is never wrong: an upper end beyond it is not known."""
-    return Bounded(min(max(value, low), most), low, max(min(high, most), low), most)
+    return Estimate(min(max(value, low), most), low, max(min(high, most), low), most)
 
 
-def _share(found: Bounded, epsilon: float | None) -> Bounded:
+def _share(found: Estimate, epsilon: float | None) -> Estimate:
     claimed = NOBODY if epsilon is None else max(epsilon, NOTHING)
-    return Bounded(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
+    return Estimate(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
 
 
-def _curves(shown: dict[str, Bounded], one: One, runs: int, confidence: float) -> tuple[Curve, ...]:
+def _curves(shown: dict[str, Estimate], one: SumClaim, runs: int, confidence: float) -> tuple[Curve, ...]:
     """Claimed epsilon across; what was surely shown, and what an ideal attacker would show of honest noise, up."""
     if one.epsilon is None:
         return ()
@@ -143,7 +143,7 @@ def _curves(shown: dict[str, Bounded], one: One, runs: int, confidence: float) -
     )
 
 
-def _ideal(name: str, points: tuple[float, ...], one: One, runs: int, confidence: float) -> tuple[float, ...]:
+def _ideal(name: str, points: tuple[float, ...], one: SumClaim, runs: int, confidence: float) -> tuple[float, ...]:
     if one.pure:
         return tuple(ideal_pure(runs, epsilon, one.delta, confidence) for epsilon in points)
     best = ideal_direct if name == DIRECT else ideal_gaussian
@@ -154,7 +154,7 @@ def _short(name: str) -> str:
     return name.split(", ")[1]
 
 
-def allowed(measure: str, claimed: Claimed) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's
+def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's
     """All of what one sum claims, and no more."""
     return 1.0
 

@@ -10,39 +10,39 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from securetm.contracts import Array, State
-from securetm.leakage.attack import Attack, Effort, Judged, Truth
-from securetm.leakage.parts.candidates import Candidates, allowed, judged, measures, pose
-from securetm.leakage.parts.document_fits import best_fits
+from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Score
+from securetm.leakage.parts.document_likelihood import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios
-from securetm.leakage.parts.shadow_models import Opened, Shadows, shadows_of
-from securetm.leakage.views import MODEL, VOCABULARY, View
+from securetm.leakage.parts.membership_game import MembershipCandidates, allowed, judged, measures, pose
+from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, shadows_of
 from securetm.models.estimator import BagOfWords
 
 NETWORKS = ("prodlda",)  # whose encoder remembers documents beside what their topics remember
 RATIO, LOSS = "likelihood ratio", "loss"
 
 
-def prepare(view: View, effort: Effort) -> Shadows:
+def prepare(view: AdversaryView, effort: Effort) -> ShadowScores:
     """Run by the attacker before it looks at the model."""
 
-    def fits(candidates: Candidates, rounds: Iterator[Opened]) -> Array:
+    def fits(candidates: MembershipCandidates, rounds: Iterator[ShadowRound]) -> Array:
         *_, (_, _, state) = rounds
         return _fits(candidates, view, state)
 
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
 
-def attack(view: View, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the effort went into the shadow models
+def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the effort went into the shadow models
     """Run by whoever reads the finished model."""
     return scored(view.question, _fits(view.question, view, view.model_state()), view.prepared)
 
 
-def scored(candidates: Candidates, fits: Array, shadows: Shadows) -> Mapping[str, Array]:
+def scored(candidates: MembershipCandidates, fits: Array, shadows: ShadowScores) -> Mapping[str, Array]:
     """Both scores of each candidate, higher for members: the likelihood ratio, and the fit by word alone."""
     return {RATIO: log_ratios(fits, shadows.scores, shadows.inside), LOSS: fits / candidates.counts.sum(axis=1)}
 
 
-def _fits(candidates: Candidates, view: View, state: State) -> Array:
+def _fits(candidates: MembershipCandidates, view: AdversaryView, state: State) -> Array:
     """Each document's log-likelihood: by the shares of topics that suit it best, or by those that a network reads off it."""
     model = view.public.model
     if model.name not in NETWORKS:
@@ -51,7 +51,7 @@ def _fits(candidates: Candidates, view: View, state: State) -> Array:
     return model.log_likelihood(state, documents, documents)
 
 
-def judge(guesses: Mapping[str, Array], truth: Truth) -> Judged:
+def judge(guesses: Mapping[str, Array], truth: GroundTruth) -> Score:
     """Run by the judge."""
     return judged(guesses, truth)
 

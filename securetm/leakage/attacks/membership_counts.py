@@ -10,27 +10,27 @@ from collections.abc import Mapping
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Effort, Judged, Truth
-from securetm.leakage.parts.candidates import allowed, judged, measures, pose
+from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Score
+from securetm.leakage.parts.membership_game import allowed, judged, measures, pose
 from securetm.leakage.parts.word_equations import presence
-from securetm.leakage.views import MODEL, VOCABULARY, View
 
 COUNTS = "word counts"
 
 
-def attack(view: View, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - there is nothing to do harder
+def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - there is nothing to do harder
     """Run by whoever reads the finished model."""
     totals = np.asarray(view.model_state()["counts"], dtype=np.float64).sum(axis=0)
     return {COUNTS: presence(view.question.counts, totals, share_of(view, totals))}
 
 
-def share_of(view: View, totals: Array) -> float:
+def share_of(view: AdversaryView, totals: Array) -> float:
     """What part of the candidates is there, by how many words are."""
     share = float(totals.sum() / max(view.question.counts.sum(), 1))
     return min(max(share, 0.0), 1.0)
 
 
-def judge(guesses: Mapping[str, Array], truth: Truth) -> Judged:
+def judge(guesses: Mapping[str, Array], truth: GroundTruth) -> Score:
     """Run by the judge."""
     return judged(guesses, truth)
 

@@ -10,32 +10,32 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Effort, Judged, Truth
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView, PublicFacts
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Score
 from securetm.leakage.leakage_errors import EndedEarly
-from securetm.leakage.parts.candidates import Candidates, allowed, judged, measures, pose
-from securetm.leakage.parts.document_fits import best_fits
+from securetm.leakage.parts.document_likelihood import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios
-from securetm.leakage.parts.shadow_models import Opened, Shadows, rounds_read, shadows_of
+from securetm.leakage.parts.membership_game import MembershipCandidates, allowed, judged, measures, pose
+from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
 from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
-from securetm.leakage.views import VOCABULARY, Public, View
 
 RATIO, LOSS, COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"
 
 
-def prepare(view: View, effort: Effort) -> Shadows:
+def prepare(view: AdversaryView, effort: Effort) -> ShadowScores:
     """Run by the attacker before it looks at any message."""
     public, wanted = view.public, rounds_read(view.public, effort["rounds"])
 
-    def fits(candidates: Candidates, rounds: Iterator[Opened]) -> Array:
+    def fits(candidates: MembershipCandidates, rounds: Iterator[ShadowRound]) -> Array:
         tables = [total[_TABLE] for number, total, _ in rounds if number in wanted]
         return fit_in_all(candidates, tables, public)
 
     return shadows_of(view.question, view.vocabulary(), public, effort["shadows"], fits)
 
 
-def attack(view: View, effort: Effort) -> Mapping[str, Array]:
+def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Run by whoever sees totals."""
     wanted = rounds_read(view.public, effort["rounds"])
     heard = [one for one in totals(view) if _TABLE in one.blocks and one.asked.number in wanted]
@@ -49,7 +49,7 @@ def attack(view: View, effort: Effort) -> Mapping[str, Array]:
     }
 
 
-def fit_in_all(candidates: Candidates, tables: list[Array], public: Public) -> Array:
+def fit_in_all(candidates: MembershipCandidates, tables: list[Array], public: PublicFacts) -> Array:
     """The mean over the rounds of how well the topics of that round's total explain each document."""
     state = public.model.start(tuple(map(str, range(candidates.counts.shape[1]))), np.random.default_rng(0))
     topics = (public.model.topics({**state, _TABLE: np.asarray(table, dtype=np.float64)}) for table in tables)
@@ -57,7 +57,7 @@ def fit_in_all(candidates: Candidates, tables: list[Array], public: Public) -> A
     return found
 
 
-def _by_counts(heard: list[Heard], view: View) -> Array:
+def _by_counts(heard: list[Heard], view: AdversaryView) -> Array:
     """Every round counts the same words of the same documents anew, so noise is averaged over the rounds."""
     terms, counts = heard[-1].asked.terms, view.question.counts
     summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in heard], axis=0)
@@ -68,7 +68,7 @@ def _by_counts(heard: list[Heard], view: View) -> Array:
     return presence(counts, summed / (len(heard) * terms.sampling), 1 - view.public.plan.training.held_out, deviation, *bounds)
 
 
-def judge(guesses: Mapping[str, Array], truth: Truth) -> Judged:
+def judge(guesses: Mapping[str, Array], truth: GroundTruth) -> Score:
     """Run by the judge."""
     return judged(guesses, truth)
 

@@ -16,12 +16,12 @@ from scipy import sparse
 
 from securetm.contracts import Array, ClippedSum, Memory
 from securetm.federation.questions import TRAIN, Questions
-from securetm.leakage.attack import Attack, Bounded, Claimed, Curve, Effort, Judged, Posed, Truth
+from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Curve, Effort, Estimate, GroundTruth, Score
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run, never_wrong_one_run, one_run_epsilon, right_guesses
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
-from securetm.leakage.views import MODEL, VOCABULARY, View
 from securetm.profiles import cohort_of
 
 SHOWN = "epsilon shown in one run"
@@ -31,7 +31,7 @@ _ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CanaryCandidates:
     """Documents that may have been put among those of a party, and which party that would have been."""
 
     documents: Any  # contracts.Documents, in the agreed words
@@ -41,20 +41,20 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Guesses:
+class CanaryGuesses:
     """About the canaries of which it is surest: 1 was in, -1 was not, 0 is no guess."""
 
     said: Array
 
 
-def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:  # noqa: ARG001 - the coins fell before the run
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the coins fell before the run
     """Run by the judge: every canary, and which were put in."""
     assert truth.canaries is not None  # the plan of such a trial says how many
     found = truth.canaries
-    return Posed(Candidates(found.documents, found.parties, found.others, truth.confidence), found.coins)
+    return Challenge(CanaryCandidates(found.documents, found.parties, found.others, truth.confidence), found.coins)
 
 
-def attack(view: View, effort: Effort) -> Guesses:  # noqa: ARG001 - it reads all rounds that it was given
+def attack(view: AdversaryView, effort: Effort) -> CanaryGuesses:  # noqa: ARG001 - it reads all rounds that it was given
     """Run by whoever sees noised answers, their sum, or the model they are made into."""
     scores, budget = _scores(view), view.public.profile.budget
     about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
@@ -62,18 +62,18 @@ def attack(view: View, effort: Effort) -> Guesses:  # noqa: ARG001 - it reads al
     said, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
     said[order[len(scores) - half :]] = 1
     said[order[:half]] = -1
-    return Guesses(said)
+    return CanaryGuesses(said)
 
 
 # ---- scores --------------------------------------------------------------------------------------------------------
 
 
-def _scores(view: View) -> Array:
+def _scores(view: AdversaryView) -> Array:
     """How much of each canary's own row is in what was heard beyond the other documents' rows.
 
     All rows at once, by least squares that reckon with noise: what one canary adds is not taken for another's.
     """
-    candidates: Candidates = view.question
+    candidates: CanaryCandidates = view.question
     heard, groups = _heard(view), _groups(view, candidates)
     scores = np.zeros(len(candidates.parties))
     for name, members in groups.items():
@@ -94,7 +94,7 @@ def _solved(rows: list[Any], left: list[Array]) -> Array:
     )
 
 
-def _groups(view: View, candidates: Candidates) -> Mapping[str, Array]:
+def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, Array]:
     """Canaries by the party whose own answers are heard, or all together in sums."""
     speaking = {one.party for one in said_by_parties(view)} if ANSWER in view.seen else set()
     if not speaking:
@@ -103,7 +103,7 @@ def _groups(view: View, candidates: Candidates) -> Mapping[str, Array]:
     return {name: np.flatnonzero(owners == name) for name in sorted(speaking) if (owners == name).any()}
 
 
-def _heard(view: View) -> Mapping[tuple[int, str], Array]:
+def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
     """Tables of counts by round and party: answers in the clear, else opened sums, else what the next state is made of."""
     if found := {(one.asked.serial, one.party): one.blocks[COUNTS].ravel() for one in said_by_parties(view)}:
         return found
@@ -114,13 +114,13 @@ def _heard(view: View) -> Mapping[tuple[int, str], Array]:
     return {(question.serial, ""): state[COUNTS].ravel() for question, state in zip(questions, after, strict=True)}
 
 
-def _rows(view: View, documents: Any) -> Iterator[tuple[int, Any]]:
+def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, Any]]:
     """Each document's row in each round, bounded as its party would: draws are public, so an attacker repeats them."""
     questions = Questions(view.public.plan, view.public.model)
     questions.adopt(view.vocabulary())
     memory: Memory = {}
     for question in asked(view).values():
-        query, poured = questions.make(TRAIN, question.state), _Rows()
+        query, poured = questions.make(TRAIN, question.state), _RowRecorder()
         query.answer(documents, cast(ClippedSum, poured), memory, np.random.default_rng(0))  # a count's query only adds rows
         terms, rows = query.terms, sparse.csr_array(poured.rows)
         for mechanism in view.public.profile.mechanisms:
@@ -129,7 +129,7 @@ def _rows(view: View, documents: Any) -> Iterator[tuple[int, Any]]:
         yield question.serial, rows.astype(np.float64)
 
 
-class _Rows:
+class _RowRecorder:
     """A clipped sum (contracts.ClippedSum) that adds nothing up."""
 
     rows: Any = None
@@ -142,7 +142,7 @@ class _Rows:
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(guesses: Guesses, truth: Truth) -> Judged:
+def judge(guesses: CanaryGuesses, truth: GroundTruth) -> Score:
     """Run by the judge: what so many right guesses show, beside what as many canaries show to somebody who is never wrong.
 
     Each end of the interval has half of the doubt.
@@ -154,7 +154,7 @@ def judge(guesses: Guesses, truth: Truth) -> Judged:
     low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)
     value, high = (min(max(_odds(share), low), ceiling) for share in right_guesses(right, made, truth.confidence))
     curves = _curves(len(coins), truth.claimed, low, sure) if truth.claimed is not None else ()
-    return Judged({SHOWN: Bounded(value, low, high, ceiling)}, curves=curves)
+    return Score({SHOWN: Estimate(value, low, high, ceiling)}, curves=curves)
 
 
 def _odds(share: float) -> float:
@@ -162,7 +162,7 @@ def _odds(share: float) -> float:
     return math.log(share / (1 - share)) if share < 1 else math.inf
 
 
-def _curves(canaries: int, claimed: Claimed, low: float, confidence: float) -> tuple[Curve, ...]:
+def _curves(canaries: int, claimed: ClaimedEpsilon, low: float, confidence: float) -> tuple[Curve, ...]:
     points = tuple(sorted({*_ACROSS, claimed.epsilon}))
     ideal = tuple(ideal_one_run(canaries, epsilon, claimed.delta, confidence)[1] for epsilon in points)
     return (
@@ -171,7 +171,7 @@ def _curves(canaries: int, claimed: Claimed, low: float, confidence: float) -> t
     )
 
 
-def allowed(measure: str, claimed: Claimed) -> float:  # noqa: ARG001 - there is one
+def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - there is one
     """The run's whole epsilon, where it is that of a whole document: of a smaller unit it says nothing about one."""
     if not claimed.of_whole_documents:
         raise SmallerUnit("one_run_epsilon", claimed.unit)

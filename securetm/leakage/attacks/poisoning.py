@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from securetm.contracts import Array, Domain, Terms
-from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.views import MODEL, VOCABULARY, View
+from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Example, GroundTruth, Proportion, Score
 
 COUNTS = "counts"
 STEERED = "words chosen by the lying party among the ten heaviest of a topic"
@@ -36,23 +36,23 @@ def lie(vector: Array, terms: Terms) -> Array:
     return told
 
 
-def attack(view: View, effort: Effort) -> Array:
+def attack(view: AdversaryView, effort: Effort) -> Array:
     """Run by whoever gets the model: the ten heaviest words of each topic."""
     del effort
     topics = view.public.model.topics(view.model_state())
     return np.argsort(-topics, axis=1, kind="stable")[:, :TOP]
 
 
-def judge(top: Array, truth: Truth) -> Judged:
+def judge(top: Array, truth: GroundTruth) -> Score:
     """Run by the judge, who knows which words were pushed into which topic."""
     pushed = chosen(len(top), len(truth.vocabulary))
     anywhere = int(np.isin(pushed, top).sum())
     own = sum(int(np.isin(words, row).sum()) for words, row in zip(pushed, top, strict=True))
-    measures = {STEERED: Counted(anywhere, pushed.size), OWN: Counted(own, pushed.size)}
-    return Judged(measures, tuple(_example(words, row, truth) for words, row in zip(pushed[:2], top[:2], strict=True)))
+    measures = {STEERED: Proportion(anywhere, pushed.size), OWN: Proportion(own, pushed.size)}
+    return Score(measures, tuple(_example(words, row, truth) for words, row in zip(pushed[:2], top[:2], strict=True)))
 
 
-def _example(words: Array, row: Array, truth: Truth) -> Example:
+def _example(words: Array, row: Array, truth: GroundTruth) -> Example:
     named = [" ".join(truth.vocabulary[word] for word in part) for part in (words, row)]
     return Example(named[0], named[1], bool(np.isin(words, row).all()))
 
@@ -69,7 +69,7 @@ ATTACK = Attack(
     measures={STEERED: "chosen word", OWN: "chosen word"},
     attack=attack,
     judge=judge,
-    lie=lie,
+    malicious_vector=lie,
     limits=(
         "lies that are hard to see in the topics, and lies that are to show more of the others' documents",
         "defences: a bound on what one party may say in a sum that nobody can read takes proofs that no profile has",

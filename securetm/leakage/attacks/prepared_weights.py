@@ -17,9 +17,9 @@ from securetm.contracts import INF, Array, Profile, Query, RoundContext, State, 
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import pour
-from securetm.leakage.attack import Attack, Bounded, Effort, Judged, Posed, Truth
+from securetm.leakage.adversary_view import AdversaryView, PublicFacts
+from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score
 from securetm.leakage.reading import REQUEST
-from securetm.leakage.views import Public, View
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
@@ -38,7 +38,7 @@ _MOST_COUNTED = 12.0  # decimal places of the largest number in a table
 
 
 @dataclass(frozen=True)
-class Distances:
+class NeighbourDistances:
     """How far sums lie apart: with one document or person more or less, and of the same documents summed once more."""
 
     neighbours: Array
@@ -50,30 +50,30 @@ class Distances:
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedSensitivity:
     """What the terms say of the sums, in the sums' own numbers."""
 
     sensitivity: float
     owners: int  # documents or persons in the sum
 
 
-def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Run by the judge: sums of the parties' own documents, as one party would answer before it adds noise."""
     assert truth.public is not None
     documents = _documents(truth, effort[DOCUMENTS], truth.public.plan.unit is Unit.PERSON, rng)
     assert documents.persons is not None
     sensitivity, neighbours, repeated = INF, [np.zeros(0)], [np.zeros(0)]
     for _ in range(effort[STATES]):
-        asked = Asked.about(truth.public, truth.vocabulary, rng)
+        asked = PreparedQuery.about(truth.public, truth.vocabulary, rng)
         sensitivity = asked.terms.l2
         whole = asked.total(documents)
         repeated.append(np.array([_apart(whole, asked.total(documents))]))
         neighbours.append(np.array([_apart(whole, asked.total(rest)) for rest in _without_each(documents)]))
-    stated = Stated(UNBOUNDED if sensitivity == INF else sensitivity, len(np.unique(documents.persons)))
-    return Posed(Distances(np.concatenate(neighbours), np.concatenate(repeated)), stated)
+    stated = StatedSensitivity(UNBOUNDED if sensitivity == INF else sensitivity, len(np.unique(documents.persons)))
+    return Challenge(NeighbourDistances(np.concatenate(neighbours), np.concatenate(repeated)), stated)
 
 
-def _documents(truth: Truth, most: int, of_persons: bool, rng: np.random.Generator) -> BagOfWords:
+def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.Generator) -> BagOfWords:
     """So many of the parties' documents, or as many as there are; of persons in pairs, else each of its own."""
     counts = sparse.csr_array(sparse.vstack(list(truth.held.values())))
     chosen = rng.permutation(counts.shape[0])[:most]
@@ -97,7 +97,7 @@ def _apart(one: Array, other: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedQuery:
     """The training's own question about a prepared state, and the profile without noise and without coins for documents."""
 
     query: Query
@@ -106,14 +106,14 @@ class Asked:
     context: RoundContext
 
     @classmethod
-    def about(cls, public: Public, words: tuple[str, ...], rng: np.random.Generator) -> Self:
+    def about(cls, public: PublicFacts, words: tuple[str, ...], rng: np.random.Generator) -> Self:
         """With a state that the rng prepares."""
         questions = Questions(public.plan, public.model)
         questions.adopt(words)
         state = public.model.for_party(prepared(public.model, words, rng), public.members[0])
         query, context = (
             questions.make(TRAIN, state),
-            RoundContext(cohort_of(public.profile, public.members), OperatingSystem(), _Pocket()),
+            RoundContext(cohort_of(public.profile, public.members), OperatingSystem(), _MemoryStore()),
         )
         terms, kept = query.terms, []
         for mechanism in public.profile.mechanisms:
@@ -131,7 +131,7 @@ class Asked:
         return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in poured.vector.values()])
 
 
-class _Pocket(dict[str, bytes]):
+class _MemoryStore(dict[str, bytes]):
     """A store that is thrown away."""
 
     def put(self, key: str, value: bytes) -> None:
@@ -177,20 +177,20 @@ def _table(start: Array, rng: np.random.Generator) -> Array:
 # ---- the attack and its judge ----------------------------------------------------------------------------------------
 
 
-def attack(view: View, effort: Effort) -> float | None:  # noqa: ARG001 - how hard it is tried is in the question
+def attack(view: AdversaryView, effort: Effort) -> float | None:  # noqa: ARG001 - how hard it is tried is in the question
     """The farthest that any neighbours came; none where nobody is in a sum."""
-    distances: Distances = view.question
+    distances: NeighbourDistances = view.question
     return float(distances.neighbours.max()) if len(distances.neighbours) else None
 
 
-def judge(guess: float | None, truth: Truth) -> Judged:
+def judge(guess: float | None, truth: GroundTruth) -> Score:
     """Nothing is estimated here: either two neighbours lie farther apart than the terms say, or none were found that do."""
-    stated: Stated = truth.answer
+    stated: StatedSensitivity = truth.answer
     if guess is None:
-        return Judged({FARTHEST: Bounded(float("nan"), 0.0, 0.0, 0.0)})
+        return Score({FARTHEST: Estimate(float("nan"), 0.0, 0.0, 0.0)})
     value = guess / stated.sensitivity
     all_turned = 2.0 * stated.owners - 1.0  # every bounded row points the other way as soon as one is left out
-    return Judged({FARTHEST: Bounded(value, value / (1.0 + ALLOWANCE), value, max(value, all_turned))})
+    return Score({FARTHEST: Estimate(value, value / (1.0 + ALLOWANCE), value, max(value, all_turned))})
 
 
 ATTACK = Attack(

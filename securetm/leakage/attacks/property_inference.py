@@ -8,11 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Posed, Truth
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Challenge, Effort, Example, GroundTruth, Proportion, Score
 from securetm.leakage.parts.noised_shares import noise_of
 from securetm.leakage.parts.party_tables import shares_of, tables_by_party
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 
 HOLDER = "subjects whose main party is named rightly"
 SHARE = "shares of a subject that are told within a tenth"
@@ -22,11 +22,11 @@ _NEAR = 0.1  # of the share itself
 _MOST_EXAMPLES = 4
 
 
-def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Run by the judge: words that stand together more often than others do, and their share of all words at each party."""
     held = {name: counts for name, counts in truth.held.items() if name not in truth.helpers}
     subjects = _subjects(sparse.csr_array(sparse.vstack(list(held.values()))), effort["subjects"], rng)
-    return Posed(subjects, shares_of(subjects, held))
+    return Challenge(subjects, shares_of(subjects, held))
 
 
 def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator) -> tuple[Array, ...]:
@@ -41,22 +41,22 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
     return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
 
 
-def attack(view: View, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - which subjects, the question says
+def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - which subjects, the question says
     """Run by the adversary: each subject's share of all words that a party's own topics hold."""
     noise = noise_of(view.public.profile, len(view.vocabulary())).mean
     return shares_of(view.question, tables_by_party(said_by_parties(view)), noise)
 
 
-def judge(told: Mapping[str, Array], truth: Truth) -> Judged:
+def judge(told: Mapping[str, Array], truth: GroundTruth) -> Score:
     """Run by the judge: the party with the largest share, and the shares themselves."""
     names = sorted(truth.answer)
     real = np.stack([truth.answer[name] for name in names])
     said = np.stack([told.get(name, np.zeros(real.shape[1])) for name in names])
     right = said.argmax(axis=0) == real.argmax(axis=0)
     near = np.abs(said - real) <= _NEAR * real
-    measures = {HOLDER: Counted(int(right.sum()), len(right)), SHARE: Counted(int(near.sum()), near.size)}
+    measures = {HOLDER: Proportion(int(right.sum()), len(right)), SHARE: Proportion(int(near.sum()), near.size)}
     shown = range(min(_MOST_EXAMPLES, len(right)))
-    return Judged(measures, tuple(Example(_said(real, names, n), _said(said, names, n), bool(right[n])) for n in shown))
+    return Score(measures, tuple(Example(_said(real, names, n), _said(said, names, n), bool(right[n])) for n in shown))
 
 
 def _said(shares: Array, names: list[str], subject: int) -> str:

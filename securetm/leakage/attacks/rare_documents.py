@@ -15,8 +15,9 @@ from scipy import sparse
 
 from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Array
-from securetm.leakage.attack import Attack, Bounded, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.parts.moving_words import (
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Estimate, Example, GroundTruth, Proportion, Score
+from securetm.leakage.parts.co_movement import (
     BY_SENTENCE,
     BY_TOKEN,
     companions,
@@ -30,7 +31,6 @@ from securetm.leakage.parts.moving_words import (
     ways,
 )
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, Heard, said_by_parties, totals
-from securetm.leakage.views import VOCABULARY, View
 
 COUNTS = "counts"
 DOCUMENT, SENTENCE = "document", "sentence"
@@ -54,7 +54,7 @@ def links_found(of: str) -> str:
 
 
 @dataclass(frozen=True)
-class Moved:
+class WordGroups:
     """What is said of the documents of one party, or of all (party ""): words followed, each one's companion, and groups."""
 
     party: str
@@ -64,13 +64,13 @@ class Moved:
     of: str = DOCUMENT  # what a group is taken for
 
 
-def attack(view: View, effort: Effort) -> tuple[Moved, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
     """Run by whoever sees the same documents' counts in several rounds."""
     by_sentence = view.public.plan.model.name in SENTENCES
     return tuple(_moved(party, tables, by_sentence, effort["words"]) for party, tables in _tables(view).items())
 
 
-def _tables(view: View) -> Mapping[str, Array]:
+def _tables(view: AdversaryView) -> Mapping[str, Array]:
     """Each party's table of each round where they are sent in the open, else the sums' own."""
     heard: dict[str, list[Heard]] = {}
     for one in said_by_parties(view) if view.seen.get(ANSWER) else totals(view):
@@ -81,35 +81,35 @@ def _tables(view: View) -> Mapping[str, Array]:
     }
 
 
-def _moved(party: str, tables: Array, by_sentence: bool, most: int) -> Moved:
+def _moved(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:
     lone, of = lone_words(tables), SENTENCE if by_sentence else DOCUMENT
     if len(lone) < 2 or (tables < 0).any():  # noise: any word may be rare, and none can be told to be
         words = maybe_lone_words(tables, most)
         words = words if len(words) > 1 else words[:0]  # one alone has no companion
-        return Moved(party, words, words[companions_behind_noise(tables, words)], (), of)
+        return WordGroups(party, words, words[companions_behind_noise(tables, words)], (), of)
     words = np.sort(np.random.default_rng(0).permutation(lone)[:most])
     way = ways(tables, words)
     likely = rarity(tables, way)
     likeness = together(way, likely, BY_SENTENCE if by_sentence else BY_TOKEN)
     found = same_way(way, likely) if by_sentence else mutual(likeness)
-    return Moved(party, words, words[companions(likeness)], tuple(words[group] for group in found), of)
+    return WordGroups(party, words, words[companions(likeness)], tuple(words[group] for group in found), of)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(told: tuple[Moved, ...], truth: Truth) -> Judged:
+def judge(told: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Run by the judge, who knows in which document, and in which sentence of it, each word stands that occurs once."""
-    measures: dict[str, Counted | Bounded] = {}
+    measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
         each = [_right(one, of, _home(rows)) for one in told if (rows := _rows(one.party, of, truth)) is not None]
         for name in (companion(of), linked(of), links_found(of)):
-            measures[name] = Counted(sum(found[name][0] for found in each), sum(found[name][1] for found in each))
+            measures[name] = Proportion(sum(found[name][0] for found in each), sum(found[name][1] for found in each))
     examples = [example for one in told for example in _examples(one, truth)]
-    return Judged(measures, tuple(examples[:_EXAMPLES]))
+    return Score(measures, tuple(examples[:_EXAMPLES]))
 
 
-def _right(told: Moved, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
+def _right(told: WordGroups, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
     """By measure how much is right, and of how much: of rare words that were followed, as were others of their document."""
     where = home[told.words]
     mates = np.bincount(where[where >= 0])
@@ -123,7 +123,7 @@ def _right(told: Moved, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
     }
 
 
-def _rows(party: str, of: str, truth: Truth) -> Any:
+def _rows(party: str, of: str, truth: GroundTruth) -> Any:
     """Whose words they are; None where nobody knows the sentences."""
     held = truth.sentences if of == SENTENCE else truth.held
     if party:
@@ -148,7 +148,7 @@ def _pairs(group: Array, home: Array) -> tuple[int, int]:
     return int((sizes * (sizes - 1)).sum()) // 2, len(group) * (len(group) - 1) // 2
 
 
-def _examples(told: Moved, truth: Truth) -> Iterator[Example]:
+def _examples(told: WordGroups, truth: GroundTruth) -> Iterator[Example]:
     """The largest groups, each beside the rare words of the document or sentence that its first word stands in."""
     rows = _rows(told.party, told.of, truth) if told.groups else None
     if rows is None:

@@ -7,45 +7,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.leakage.attack import Attack, Counted, Effort, Guess, Judged, Truth
-from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Reconstruction, Score
+from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT
-from securetm.leakage.parts.rebuilt import DOCUMENTS, WORDS, judged
-from securetm.leakage.parts.shared_keys import Opened, opened_by_key
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
+from securetm.leakage.parts.shared_keys import DecryptedAnswer, opened_by_key
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 
 OPENED = "answers of single parties that are opened"
 _REBUILT = {**DOCUMENTS, **WORDS}
 
 
 @dataclass(frozen=True)
-class Read:
+class DecryptedAnswers:
     """What was made of the answers of parties that help nobody."""
 
-    guesses: tuple[Guess, ...]
+    guesses: tuple[Reconstruction, ...]
     opened: int
     of: int
 
 
-def attack(view: View, effort: Effort) -> Read:
+def attack(view: AdversaryView, effort: Effort) -> DecryptedAnswers:
     """Run by the coordinator: with the key of a helper, or with none."""
     helping = {insider.name for insider in view.insiders}
     theirs = [one for one in _answers(view) if one.heard.party not in helping and GRADIENT in one.heard.blocks]
     looked_at = theirs[: effort["answers"]]
-    guesses = tuple(inverted(one.heard, view.public.model) for one in looked_at)
-    return Read(guesses, sum(one.with_key for one in looked_at), len(looked_at))
+    guesses = tuple(invert_gradient(one.heard, view.public.model) for one in looked_at)
+    return DecryptedAnswers(guesses, sum(one.with_key for one in looked_at), len(looked_at))
 
 
-def _answers(view: View) -> list[Opened]:
+def _answers(view: AdversaryView) -> list[DecryptedAnswer]:
     if view.seen.get(ANSWER):  # nothing is locked
-        return [Opened(heard, True) for heard in said_by_parties(view)]
+        return [DecryptedAnswer(heard, True) for heard in said_by_parties(view)]
     return list(opened_by_key(view))
 
 
-def judge(read: Read, truth: Truth) -> Judged:
+def judge(read: DecryptedAnswers, truth: GroundTruth) -> Score:
     """Run by the judge."""
-    return judged(read.guesses, truth, _REBUILT, {OPENED: Counted(read.opened, read.of)})
+    return judged(read.guesses, truth, _REBUILT, {OPENED: Proportion(read.opened, read.of)})
 
 
 ATTACK = Attack(

@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Posed, Truth
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Challenge, Effort, Example, GroundTruth, Proportion, Score
 from securetm.leakage.parts.party_tables import fits, tables_by_party
-from securetm.leakage.parts.rebuilt import in_words
+from securetm.leakage.parts.reconstruction_scores import in_words
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 
 SOURCE = "documents whose party is named rightly"
 _MOST_EXAMPLES = 4
 
 
-def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Run by the judge: as many documents of each party that helps nobody, in any order, and whose they are."""
     names = [name for name in truth.held if name not in truth.helpers]
     each = max(effort["documents"] // len(names), 1)
@@ -26,14 +26,14 @@ def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:
     rows = sparse.csr_array(sparse.vstack([truth.held[name][places] for name, places in chosen.items()]))
     whose = np.repeat(names, [len(places) for places in chosen.values()])
     order = rng.permutation(len(whose))
-    return Posed(rows[order], tuple(zip((str(name) for name in whose[order]), rows[order].todense(), strict=True)))
+    return Challenge(rows[order], tuple(zip((str(name) for name in whose[order]), rows[order].todense(), strict=True)))
 
 
 def _some(there: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
     return rng.choice(there, size=min(wanted, there), replace=False)
 
 
-def attack(view: View, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - how many documents, the question says
+def attack(view: AdversaryView, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - how many documents, the question says
     """Run by the adversary: the party whose own topics explain a document best."""
     helping = {insider.name for insider in view.insiders}
     tables = {name: t for name, t in tables_by_party(said_by_parties(view)).items() if name not in helping}
@@ -45,13 +45,13 @@ def attack(view: View, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - how
     return tuple(names[best] for best in scores.argmax(axis=0))
 
 
-def judge(named: tuple[str, ...], truth: Truth) -> Judged:
+def judge(named: tuple[str, ...], truth: GroundTruth) -> Score:
     """Run by the judge."""
     right = [guess == real for guess, (real, _) in zip(named, truth.answer, strict=True)]
-    return Judged({SOURCE: Counted(sum(right), len(right))}, tuple(_examples(named, truth)))
+    return Score({SOURCE: Proportion(sum(right), len(right))}, tuple(_examples(named, truth)))
 
 
-def _examples(named: tuple[str, ...], truth: Truth) -> list[Example]:
+def _examples(named: tuple[str, ...], truth: GroundTruth) -> list[Example]:
     """The first few documents, by who was taken for their owner."""
     first = list(zip(named, truth.answer, strict=True))[:_MOST_EXAMPLES]
     return [

@@ -12,12 +12,12 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, TRAIN, WORDS
-from securetm.leakage.attack import Attack, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.parts.gradients import counted, words_in
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.parts.closed_form import counted, words_in
 from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
 from securetm.leakage.parts.word_owners import owners
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
-from securetm.leakage.views import VOCABULARY, View
 
 COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"
@@ -27,7 +27,7 @@ _EXAMPLES = 10
 
 
 @dataclass(frozen=True)
-class Read:
+class SoleContributions:
     """What one total says of words that only one party has: how often it used each, and which party that is, if it is known."""
 
     serial: int
@@ -36,21 +36,21 @@ class Read:
     parties: tuple[str, ...]
 
 
-def attack(view: View, effort: Effort) -> tuple[Read, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
     """Run by whoever sees totals, the training's and the vocabulary's."""
     known = owners(view)
     heard = [one for one in totals(view) if one.asked.question == TRAIN]
     return tuple(_read(one, view, known) for one in heard[: effort["rounds"]])
 
 
-def _read(heard: Heard, view: View, known: Mapping[str, str]) -> Read:
+def _read(heard: Heard, view: AdversaryView, known: Mapping[str, str]) -> SoleContributions:
     vocabulary = view.vocabulary()
     times = _times(heard, view)
     words = np.array([n for n, word in enumerate(vocabulary) if word in known and times[n] > 0], dtype=np.int64)
-    return Read(heard.asked.serial, words, times[words], tuple(known[vocabulary[n]] for n in words))
+    return SoleContributions(heard.asked.serial, words, times[words], tuple(known[vocabulary[n]] for n in words))
 
 
-def _times(heard: Heard, view: View) -> Array:
+def _times(heard: Heard, view: AdversaryView) -> Array:
     """How often each word was used: counts as they are, or what a gradient makes of them."""
     if COUNTS in heard.blocks:
         times: Array = np.rint(np.asarray(heard.blocks[COUNTS], dtype=np.float64).sum(axis=0)).astype(np.int64)
@@ -64,20 +64,20 @@ def _times(heard: Heard, view: View) -> Array:
     return times
 
 
-def judge(reads: tuple[Read, ...], truth: Truth) -> Judged:
+def judge(reads: tuple[SoleContributions, ...], truth: GroundTruth) -> Score:
     """Run by the judge: of the words that exactly one party used in a round, one that helps nobody."""
     rounds = [_held_against(one, truth) for one in reads if _known(one, truth)]
     exact, whose, right, there, said = (sum(counts) for counts in zip(*rounds, strict=True)) if rounds else (0, 0, 0, 0, 0)
-    measures = {EXACT: Counted(exact, there), WHOSE: Counted(whose, there), ONE: Counted(right, said)}
-    return Judged(measures, tuple(_examples(reads[:2], truth)))
+    measures = {EXACT: Proportion(exact, there), WHOSE: Proportion(whose, there), ONE: Proportion(right, said)}
+    return Score(measures, tuple(_examples(reads[:2], truth)))
 
 
-def _known(one: Read, truth: Truth) -> bool:
+def _known(one: SoleContributions, truth: GroundTruth) -> bool:
     """Whether the judge knows which documents took part: not where secret coins chose them."""
     return all((one.serial, name) in truth.batches for name in truth.held)
 
 
-def _held_against(one: Read, truth: Truth) -> tuple[int, int, int, int, int]:
+def _held_against(one: SoleContributions, truth: GroundTruth) -> tuple[int, int, int, int, int]:
     """Of one round: counts that are exact, those of them with their party, words rightly said to be one party's; how many
     such words there were, and how many were said.
     """
@@ -91,11 +91,11 @@ def _held_against(one: Read, truth: Truth) -> tuple[int, int, int, int, int]:
     return int(exact.sum()), int((exact & named).sum()), int(right.sum()), int(alone.sum()), len(one.words)
 
 
-def _used(truth: Truth, serial: int, party: str) -> Array:
+def _used(truth: GroundTruth, serial: int, party: str) -> Array:
     return np.asarray(truth.batch(serial, party).sum(axis=0)).ravel().astype(np.int64)
 
 
-def _examples(reads: tuple[Read, ...], truth: Truth) -> Iterator[Example]:
+def _examples(reads: tuple[SoleContributions, ...], truth: GroundTruth) -> Iterator[Example]:
     """The most used of the words read from a total, beside what parties really counted of them."""
     for one in reads:
         if not len(one.words) or not _known(one, truth):

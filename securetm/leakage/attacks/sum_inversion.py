@@ -5,18 +5,18 @@ It knows nothing of who sent what; a secure sum is not attacked here, only what 
 
 from __future__ import annotations
 
-from securetm.leakage.attack import Attack, Effort, Guess
-from securetm.leakage.parts.inverted import inverted
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT
-from securetm.leakage.parts.rebuilt import MEASURES, judged
+from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.reading import REQUEST, TOTAL, totals
-from securetm.leakage.views import VOCABULARY, View
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by whoever sees totals."""
     heard = [one for one in totals(view) if GRADIENT in one.blocks][: effort["rounds"]]
-    return tuple(inverted(one, view.public.model, len(view.public.members)) for one in heard)
+    return tuple(invert_gradient(one, view.public.model, len(view.public.members)) for one in heard)
 
 
 ATTACK = Attack(

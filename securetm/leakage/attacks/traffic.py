@@ -11,15 +11,15 @@ from itertools import combinations
 import numpy as np
 
 from securetm.federation.questions import JOINT, TRAIN, WORDS
-from securetm.leakage.attack import Attack, Bounded, Counted, Effort, Example, Judged, Truth
-from securetm.leakage.views import SIZES, Message, View
+from securetm.leakage.adversary_view import SIZES, AdversaryView, Message
+from securetm.leakage.attack import Attack, Effort, Estimate, Example, GroundTruth, Proportion, Score
 
 FOUND = "share of the parties' different words that were counted rightly"
 ORDERED = "pairs of parties whose order by number of words is found"
 _WORD = 9.0  # bytes of an English word in a list of different ones, and of what parts it from the next
 
 
-def attack(view: View, effort: Effort) -> Mapping[str, float]:
+def attack(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
     """Run by whoever listens: how many words each party has, by what it sends in the first round where lengths differ.
 
     Equally long messages were so before anybody had a document, and tell nothing.
@@ -38,7 +38,7 @@ def _sent(sizes: Sequence[Message], members: Sequence[str]) -> dict[str, int]:
     return {party: sum(int(message.content) for message in sizes if message.sender == party) for party in members}
 
 
-def judge(guess: Mapping[str, float], truth: Truth) -> Judged:
+def judge(guess: Mapping[str, float], truth: GroundTruth) -> Score:
     """Run by the judge, over a list of words that holds every word of every party."""
     held = {party: _different(truth, party) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
@@ -46,10 +46,10 @@ def judge(guess: Mapping[str, float], truth: Truth) -> Judged:
     pairs = [(a, b) for a, b in combinations(held, 2) if held[a] != held[b]]
     right = sum((guess.get(a, 0.0) - guess.get(b, 0.0)) * (held[a] - held[b]) > 0 for a, b in pairs)
     examples = (Example(f"{held[party]:,} words", f"{guess.get(party, 0.0):,.0f} words", False) for party in held)
-    return Judged({FOUND: Bounded(found, found, found, 1.0), ORDERED: Counted(right, len(pairs))}, tuple(examples))
+    return Score({FOUND: Estimate(found, found, found, 1.0), ORDERED: Proportion(right, len(pairs))}, tuple(examples))
 
 
-def _different(truth: Truth, party: str) -> int:
+def _different(truth: GroundTruth, party: str) -> int:
     counts = [part[party] for part in (truth.held, truth.others) if party in part]
     used = sum(np.asarray(part.sum(axis=0)).ravel() for part in counts)
     return int(np.count_nonzero(used))

@@ -5,16 +5,16 @@ What is sealed it reads as the numbers that it shows: weights change what is und
 
 from __future__ import annotations
 
-from securetm.leakage.attack import Attack, Effort, Guess
-from securetm.leakage.parts.rebuilt import DOCUMENTS, judged_documents
-from securetm.leakage.parts.trapped import CITATION, EXPECTED, meddle, rebuilt
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.parts.imprinted_weights import CITATION, EXPECTED, documents_behind, imprinted_state
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
-from securetm.leakage.views import VOCABULARY, View
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the same coordinator, on what every party said about its weights."""
-    guesses = (rebuilt(heard, view.public, effort) for heard in said_by_parties(view))
+    guesses = (documents_behind(heard, view.public, effort) for heard in said_by_parties(view))
     return tuple(guess for guess in guesses if guess is not None)
 
 
@@ -31,7 +31,7 @@ ATTACK = Attack(
     attack=attack,
     judge=judged_documents,
     efforts=(EXPECTED,),
-    meddle=meddle,
+    malicious_state=imprinted_state,
     limits=(
         "two rounds, two sessions or two set-ups together, in which something under a mask might repeat",
         "behind noise anything but closed forms",

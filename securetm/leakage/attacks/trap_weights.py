@@ -5,16 +5,16 @@ A secure sum is not attacked here, only what it opens; every message keeps to th
 
 from __future__ import annotations
 
-from securetm.leakage.attack import Attack, Effort, Guess
-from securetm.leakage.parts.rebuilt import DOCUMENTS, judged_documents
-from securetm.leakage.parts.trapped import CITATION, EXPECTED, meddle, rebuilt
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.parts.imprinted_weights import CITATION, EXPECTED, documents_behind, imprinted_state
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.leakage.reading import REQUEST, TOTAL, totals
-from securetm.leakage.views import VOCABULARY, View
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the same coordinator, on the sums over which its weights were asked about."""
-    guesses = (rebuilt(heard, view.public, effort) for heard in totals(view))
+    guesses = (documents_behind(heard, view.public, effort) for heard in totals(view))
     return tuple(guess for guess in guesses if guess is not None)
 
 
@@ -31,7 +31,7 @@ ATTACK = Attack(
     attack=attack,
     judge=judged_documents,
     efforts=(EXPECTED,),
-    meddle=meddle,
+    malicious_state=imprinted_state,
     limits=(
         "it does not hide: whoever looks at the weights, or at how little the model learns in such a round, sees them",
         "of sums with many more documents than the first layer is wide, about as many documents as it is wide",

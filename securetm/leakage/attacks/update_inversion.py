@@ -13,13 +13,13 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.leakage.attack import Attack, Effort, Guess
-from securetm.leakage.parts.gradients import Layers, counted, documents_in, linked_words, words_in
-from securetm.leakage.parts.rebuilt import MEASURES, judged
-from securetm.leakage.parts.weight_updates import Undone, edges, gradient_behind, groups_alike, inputs_along
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.parts.closed_form import GradientLayers, counted, documents_in, linked_words, words_in
+from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
+from securetm.leakage.parts.weight_updates import RecoveredGradient, edges, gradient_behind, groups_alike, inputs_along
 from securetm.leakage.parts.word_bags import readings, settled
 from securetm.leakage.reading import REQUEST, Asked, asked
-from securetm.leakage.views import VOCABULARY, View
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -28,14 +28,14 @@ _SHARP = 1e-3  # where the step itself blurs numbers less than this, in parts of
 _MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it only the words themselves are named
 
 
-def attack(view: View, effort: Effort) -> tuple[Guess, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by a party, on what it was asked."""
     model = cast(ProdLDA, view.public.model)
     steps = [pair for pair in _steps(view) if model.optimiser != ADAM or pair[0].number == 0]
     return tuple(_guess(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
 
 
-def _steps(view: View) -> Iterator[tuple[Asked, Asked]]:
+def _steps(view: AdversaryView) -> Iterator[tuple[Asked, Asked]]:
     """Rounds that follow each other: the weights of the second are those of the first after one step."""
     found = sorted((one for one in asked(view).values() if one.question == TRAIN and "weights" in one.state), key=_number)
     return ((one, two) for one, two in pairwise(found) if two.number == one.number + 1)
@@ -45,28 +45,30 @@ def _number(one: Asked) -> int:
     return one.number
 
 
-def _guess(before: Asked, after: Asked, model: ProdLDA, parties: int) -> Guess:
+def _guess(before: Asked, after: Asked, model: ProdLDA, parties: int) -> Reconstruction:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
     shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
     on_grid = before.terms.grid * np.sqrt(parties / 4.0)  # each party rounded its own sum, by half a step at most
     sums, errors = shape.views(held * undone.values), shape.views(np.hypot(held * undone.errors, on_grid))
     step = 2.0 * float(np.median(errors["words"]))  # as if each number had been rounded
-    layers = Layers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], step)
+    layers = GradientLayers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], step)
     occur = words_in(layers)
-    rows = Undone(sums["words"][occur], errors["words"][occur])
+    rows = RecoveredGradient(sums["words"][occur], errors["words"][occur])
     sharp = undone.blur < _SHARP
     whole = tuple(documents_in(layers, held)) if sharp else ()
     if rows.blur < _SHARP:
-        return Guess(before.serial, "", whole, occur, tuple(linked_words(layers, 1)))
+        return Reconstruction(before.serial, "", whole, occur, tuple(linked_words(layers, 1)))
     if len(occur) > _MOST_ROWS:
-        return Guess(before.serial, "", whole, occur)
+        return Reconstruction(before.serial, "", whole, occur)
     rays = edges(rows, groups_alike(rows), held)
     together = tuple(occur[group] for group, _ in rays if len(group) > 1)
-    return Guess(before.serial, "", whole if sharp else _documents(rays, rows, layers, occur), occur, together)
+    return Reconstruction(before.serial, "", whole if sharp else _documents(rays, rows, layers, occur), occur, together)
 
 
-def _documents(rays: list[tuple[Array, Array]], rows: Undone, layers: Layers, occur: Array) -> tuple[Array, ...]:
+def _documents(
+    rays: list[tuple[Array, Array]], rows: RecoveredGradient, layers: GradientLayers, occur: Array
+) -> tuple[Array, ...]:
     """Counts of the documents whose own ray was found; the rays' lengths do not matter, a document's input has length one."""
     if not rays:
         return ()

@@ -14,11 +14,11 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, WORDS
-from securetm.leakage.attack import Attack, Claimed, Counted, Effort, Example, Judged, Truth
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.attack import Attack, ClaimedEpsilon, Effort, Example, GroundTruth, Proportion, Score
 from securetm.leakage.parts.word_owners import own_lists, summed, words_of
-from securetm.leakage.parts.word_tables import Named
+from securetm.leakage.parts.word_tables import DecodedWords
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL
-from securetm.leakage.views import VOCABULARY, View
 
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
@@ -27,23 +27,23 @@ _MOST_WORDS = 10  # in an example
 
 
 @dataclass(frozen=True)
-class Told:
+class InferredWords:
     """What the adversary says for certain: words of parties, and all words that it was shown."""
 
     words_of: Mapping[str, frozenset[str]]
     shown: frozenset[str] = field(default_factory=frozenset)
 
 
-def attack(view: View, effort: Effort) -> Told:  # noqa: ARG001 - lists pass once, however many rounds are read
+def attack(view: AdversaryView, effort: Effort) -> InferredWords:  # noqa: ARG001 - lists pass once, however many rounds are read
     """Run by the adversary: each party's own list where it can be read, and what the sum leaves no doubt of."""
     own, table = dict(own_lists(view)), summed(view)
     sure = _without_doubt(table, view) if table is not None else {}
     words_of = {name: own.get(name, frozenset()) | sure.get(name, frozenset()) for name in view.public.members}
     shown = frozenset().union(*own.values(), table.words if table is not None else ())
-    return Told(words_of, shown)
+    return InferredWords(words_of, shown)
 
 
-def _without_doubt(table: Named, view: View) -> dict[str, frozenset[str]]:
+def _without_doubt(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str]]:
     """Words of as many parties as there are beside the helpers, once these have taken out their own."""
     helpers = {one.name: words_of(one.documents, view.vocabulary()) for one in view.insiders}
     others = [name for name in view.public.members if name not in helpers]
@@ -55,7 +55,7 @@ def _without_doubt(table: Named, view: View) -> dict[str, frozenset[str]]:
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(told: Told, truth: Truth) -> Judged:
+def judge(told: InferredWords, truth: GroundTruth) -> Score:
     """Run by the judge, over the words of the agreed list: what others there were it does not know either."""
     documents = {name: _documents_of(name, truth) for name in truth.held}
     holds = {name: np.asarray((rows > 0).sum(axis=0)).ravel() for name, rows in documents.items()}
@@ -66,12 +66,12 @@ def judge(told: Told, truth: Truth) -> Judged:
     held = [(said[name], holds[name] > 0) for name in honest]
     right = sum(int((guess & there).sum()) for guess, there in held)
     measures = {
-        WHOSE: Counted(sum(int((guess & there).sum()) for guess, there in own), sum(int(there.sum()) for _, there in own)),
-        HELD: Counted(right, sum(int(there.sum()) for _, there in held)),
-        RIGHT: Counted(right, sum(int(guess.sum()) for guess, _ in held)),
+        WHOSE: Proportion(sum(int((guess & there).sum()) for guess, there in own), sum(int(there.sum()) for _, there in own)),
+        HELD: Proportion(right, sum(int(there.sum()) for _, there in held)),
+        RIGHT: Proportion(right, sum(int(guess.sum()) for guess, _ in held)),
         GIVEN_AWAY: _given_away(_among(truth.vocabulary, told.shown), documents, honest),
     }
-    return Judged(measures, tuple(_examples(told, truth, holds, one_has)))
+    return Score(measures, tuple(_examples(told, truth, holds, one_has)))
 
 
 def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
@@ -84,21 +84,21 @@ def _by_one(holds: Mapping[str, Array]) -> Array:
     return alone
 
 
-def _documents_of(name: str, truth: Truth) -> Any:
+def _documents_of(name: str, truth: GroundTruth) -> Any:
     """All that a party has: words are agreed on before documents are set aside."""
     return sparse.csr_array(
         sparse.vstack([truth.held[name], truth.others[name]] if name in truth.others else [truth.held[name]])
     )
 
 
-def _given_away(shown: Array, documents: Mapping[str, Any], honest: list[str]) -> Counted:
+def _given_away(shown: Array, documents: Mapping[str, Any], honest: list[str]) -> Proportion:
     """Documents of parties that do not help which have a word that was shown and that stands in no other document at all."""
     telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
     given = [np.asarray((sparse.csr_array(documents[name])[:, np.flatnonzero(telling)]).sum(axis=1)) > 0 for name in honest]
-    return Counted(sum(int(one.sum()) for one in given), sum(len(one) for one in given))
+    return Proportion(sum(int(one.sum()) for one in given), sum(len(one) for one in given))
 
 
-def _examples(told: Told, truth: Truth, holds: Mapping[str, Array], alone: Array) -> Iterator[Example]:
+def _examples(told: InferredWords, truth: GroundTruth, holds: Mapping[str, Array], alone: Array) -> Iterator[Example]:
     """Of two parties that have such, the words that it alone has, and which of them are said to be its."""
     honest = [name for name, words in holds.items() if name not in truth.helpers and ((words > 0) & alone).any()]
     for name in honest[:2]:
@@ -107,7 +107,7 @@ def _examples(told: Told, truth: Truth, holds: Mapping[str, Array], alone: Array
         yield Example(f"{name}: {', '.join(own)}", ", ".join(said), own == said)
 
 
-def allowed(measure: str, claimed: Claimed) -> float:
+def allowed(measure: str, claimed: ClaimedEpsilon) -> float:
     """A word that nobody else has is never named without its document; so with it, by (epsilon, delta), at most with delta.
 
     Of a smaller unit that says nothing: the word may stand in its document more than once.

@@ -21,7 +21,7 @@ _HALVINGS = 50
 
 
 @dataclass(frozen=True)
-class Errors:
+class ErrorCounts:
     """How often a test said "in" of what was in (`hits`) and of what was not (`false`)."""
 
     hits: int
@@ -52,7 +52,7 @@ def log_ratio(true: float, false: float, delta: float) -> float:
     return math.inf if false <= 0 else max(0.0, math.log((true - delta) / false))
 
 
-def direct_epsilon(errors: Errors, delta: float, confidence: float) -> float:
+def direct_epsilon(errors: ErrorCounts, delta: float, confidence: float) -> float:
     """The epsilon that is surely shown, by exact intervals of both shares (Jagielski, Ullman and Oprea 2020)."""
     return log_ratio(*errors.surely(confidence), delta)
 
@@ -91,7 +91,7 @@ def shift(true: float, false: float) -> float:
     return float(ndtri(true) - ndtri(false)) if true > false else 0.0
 
 
-def gaussian_shift(errors: Errors, confidence: float) -> float:
+def gaussian_shift(errors: ErrorCounts, confidence: float) -> float:
     """The shift that is surely shown if the noise is Gaussian: only its size is then in question (Nasr et al. 2023)."""
     return shift(*errors.surely(confidence))
 
@@ -104,7 +104,7 @@ def ideal_direct(runs: int, mu: float, delta: float, confidence: float) -> float
 def ideal_pure(runs: int, epsilon: float, delta: float, confidence: float) -> float:
     """The direct bound that the best test would reach on the noise that shows most under a pure epsilon."""
     right = math.floor(runs / (1 + math.exp(-epsilon)))
-    return direct_epsilon(Errors(right, runs, runs - right, runs), delta, confidence)
+    return direct_epsilon(ErrorCounts(right, runs, runs - right, runs), delta, confidence)
 
 
 def ideal_gaussian(runs: int, mu: float, delta: float, confidence: float) -> float:
@@ -112,10 +112,10 @@ def ideal_gaussian(runs: int, mu: float, delta: float, confidence: float) -> flo
     return gaussian_epsilon(max(gaussian_shift(_expected(runs, at, mu), confidence) for at in _thresholds(mu)), delta)
 
 
-def _expected(runs: int, at: float, mu: float) -> Errors:
+def _expected(runs: int, at: float, mu: float) -> ErrorCounts:
     from scipy.special import ndtr
 
-    return Errors(math.floor(runs * ndtr(mu - at)), runs, math.ceil(runs * ndtr(-at)), runs)
+    return ErrorCounts(math.floor(runs * ndtr(mu - at)), runs, math.ceil(runs * ndtr(-at)), runs)
 
 
 def _thresholds(mu: float) -> Array:
@@ -213,12 +213,12 @@ def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float
 # ---- which threshold -----------------------------------------------------------------------------------------------
 
 
-def errors_at(threshold: float, present: Array, absent: Array) -> Errors:
+def errors_at(threshold: float, present: Array, absent: Array) -> ErrorCounts:
     """A test that says "in" from this score on."""
-    return Errors(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
+    return ErrorCounts(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
 
 
-def best_threshold(present: Array, absent: Array, worth: Callable[[Errors], float], tried: int = 64) -> float:
+def best_threshold(present: Array, absent: Array, worth: Callable[[ErrorCounts], float], tried: int = 64) -> float:
     """The threshold that shows most on these scores. What it then shows on others is free of having been chosen."""
     spread = np.concatenate(
         [np.linspace(0, 0.02, tried // 4), np.linspace(0.02, 0.98, tried), np.linspace(0.98, 1, tried // 2)]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.parts.rational import counts_behind
+from securetm.leakage.parts.rational_reconstruction import counts_behind
 from securetm.leakage.reading import Heard
 
 TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of those whose answers add up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from securetm.leakage.parts.gradients import Layers
+from securetm.leakage.parts.closed_form import GradientLayers
 from securetm.leakage.reading import Heard
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -12,10 +12,10 @@ from securetm.models.neural.prodlda_losses import Shape
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
 
-def layers_of(heard: Heard, model: object) -> Layers:
+def layers_of(heard: Heard, model: object) -> GradientLayers:
     """The parts of the gradient that words pass through."""
     parts = shape_of(heard, model).views(heard.blocks[GRADIENT])
-    return Layers(parts["words"], parts["words_bias"], parts["topics"], parts["background"], heard.asked.step)
+    return GradientLayers(parts["words"], parts["words_bias"], parts["topics"], parts["background"], heard.asked.step)
 
 
 def shape_of(heard: Heard, model: object) -> Shape:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Bounded, Counted, Curve
+from securetm.leakage.attack import Curve, Estimate, Proportion
 from securetm.leakage.intervals import of_each
 
 _POINTS = 400  # of a curve that is drawn
@@ -51,13 +51,13 @@ def in_order(members: Array, others: Array) -> float:
     return float((below + upto).mean() / (2 * len(others)))
 
 
-def bounded_order(members: Array, others: Array, confidence: float) -> Bounded:
+def bounded_order(members: Array, others: Array, confidence: float) -> Estimate:
     """The same with an interval that holds for scores of any law (Hoeffding 1963, section 5: two-sample statistics)."""
     fewest = min(len(members), len(others))
     if not fewest:
-        return Bounded(0.5, 0.0, 1.0, 0.0)
+        return Estimate(0.5, 0.0, 1.0, 0.0)
     found, half = in_order(members, others), math.sqrt(math.log(2 / (1 - confidence)) / (2 * fewest))
-    return Bounded(found, max(found - half, 0.0), min(found + half, 1.0), 1.0 - half)
+    return Estimate(found, max(found - half, 0.0), min(found + half, 1.0), 1.0 - half)
 
 
 def let_through(others: int, share: float, confidence: float) -> int:
@@ -71,13 +71,13 @@ def let_through(others: int, share: float, confidence: float) -> int:
     return int(binom.ppf(1 - confidence, others, share)) - 1 if others else -1
 
 
-def found_at(members: Array, others: Array, share: float, confidence: float) -> Counted:
+def found_at(members: Array, others: Array, share: float, confidence: float) -> Proportion:
     """Members above a threshold that surely lets at most that share of others through; nothing, where others are too few.
 
     The threshold spends one half of the doubt, and leaves the other to the interval of what lies above it.
     """
     allowed = let_through(len(others), share, of_each(confidence))
     if allowed < 0:
-        return Counted(0, 0)
+        return Proportion(0, 0)
     threshold = np.sort(others)[len(others) - 1 - allowed]
-    return Counted(int((members > threshold).sum()), len(members), doubt=0.5)
+    return Proportion(int((members > threshold).sum()), len(members), doubt=0.5)

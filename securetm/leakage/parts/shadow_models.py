@@ -16,20 +16,20 @@ from securetm.entropy import Seeded
 from securetm.federation.coordinator import before_own_noise
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import as_opened, pour
+from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.leakage_errors import NotSimulated
-from securetm.leakage.parts.candidates import Candidates
-from securetm.leakage.views import Public
+from securetm.leakage.parts.membership_game import MembershipCandidates
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import admitted, cohort_of
 
 # a round's number, its total as whoever opens it sees it, and the state that follows
-Opened = tuple[int, Mapping[str, Array], State]
-Statistic = Callable[[Candidates, Iterator[Opened]], Array]  # a number for each candidate, from one training
+ShadowRound = tuple[int, Mapping[str, Array], State]
+Statistic = Callable[[MembershipCandidates, Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
 _SEED = 19_84
 
 
 @dataclass(frozen=True)
-class Shadows:
+class ShadowScores:
     """What shadow models said of each candidate, and which candidates each of them was trained on."""
 
     scores: Array  # shadow models x candidates
@@ -40,7 +40,7 @@ class Shadows:
 
 
 @dataclass
-class _Kept:
+class _MemoryStore:
     """A role's small memory, in memory."""
 
     values: dict[str, bytes] = field(default_factory=dict)
@@ -52,7 +52,9 @@ class _Kept:
         self.values[key] = value
 
 
-def shadows_of(candidates: Candidates, words: tuple[str, ...], public: Public, number: int, statistic: Statistic) -> Shadows:
+def shadows_of(
+    candidates: MembershipCandidates, words: tuple[str, ...], public: PublicFacts, number: int, statistic: Statistic
+) -> ShadowScores:
     """So many models, each on as large a part of the candidates as the plan trains on, and what each says of all of them."""
     _check(public)
     rng = np.random.default_rng(_SEED)
@@ -60,7 +62,7 @@ def shadows_of(candidates: Candidates, words: tuple[str, ...], public: Public, n
     scores = np.empty(inside.shape)
     for at, chosen in enumerate(inside):
         scores[at] = statistic(candidates, training(candidates, np.flatnonzero(chosen), words, public, rng))
-    return Shadows(scores, inside)
+    return ShadowScores(scores, inside)
 
 
 def parts(number: int, documents: int, share: float, rng: np.random.Generator) -> Array:
@@ -71,8 +73,8 @@ def parts(number: int, documents: int, share: float, rng: np.random.Generator) -
 
 
 def training(
-    candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public, rng: np.random.Generator
-) -> Iterator[Opened]:
+    candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
+) -> Iterator[ShadowRound]:
     """One training on these candidates by the public plan, dealt out among as many parties, round by round.
 
     The public seed is the run's own, so that topics begin where the run's began.
@@ -87,7 +89,7 @@ def training(
     for number in range(public.plan.training.rounds):
         query = questions.make(TRAIN, public.model.for_party(state, ""))
         cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
-        terms, context = admitted(query.terms, public.profile, cohort), RoundContext(cohort, entropy, _Kept())
+        terms, context = admitted(query.terms, public.profile, cohort), RoundContext(cohort, entropy, _MemoryStore())
         said = [
             pour(query, documents, public.profile, terms, context, memory, rng).vector
             for documents, memory in zip(dealt, memories, strict=True)
@@ -100,7 +102,7 @@ def training(
         yield number, seen.total or {}, state
 
 
-def rounds_read(public: Public, rounds: int) -> tuple[int, ...]:
+def rounds_read(public: PublicFacts, rounds: int) -> tuple[int, ...]:
     """Which rounds of a training are looked at: so many, spread evenly from the first to the last."""
     last = public.plan.training.rounds - 1
     return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
@@ -116,7 +118,7 @@ class _Owned(BagOfWords):
 
 
 def _documents(
-    candidates: Candidates, rows: Array, words: tuple[str, ...], public: Public, rng: np.random.Generator
+    candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
 ) -> BagOfWords:
     """One party's share, under keys of its own.
 
@@ -127,7 +129,7 @@ def _documents(
     return _Owned(candidates.counts[rows], words, keys, persons=persons)
 
 
-def _check(public: Public) -> None:
+def _check(public: PublicFacts) -> None:
     """Noise in documents that is drawn once and kept needs the order of their words, which candidates do not have."""
     if any(mechanism.once for mechanism in public.profile.mechanisms):
         raise NotSimulated(public.profile.name)

@@ -18,8 +18,8 @@ from securetm.aggregation.sealed_key import FRESH, HEAD, KEY_ID, VERSION, key_id
 from securetm.aggregation.shared_key_sum import SharedKeySum
 from securetm.contracts import Array, Terms
 from securetm.federation.questions import TRAIN
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.reading import SEALED, Asked, Heard, asked, first_parcel
-from securetm.leakage.views import View
 from securetm.profiles import cohort_of
 
 _KEY = "sum key of "  # under this name, with the session, a party keeps the key (aggregation/homomorphic_setup.py)
@@ -28,14 +28,14 @@ _TAG = 32  # of the round, after the head
 
 
 @dataclass(frozen=True)
-class Opened:
+class DecryptedAnswer:
     """One party's vector of one round, and whether a key opened it; else it is what the ciphertext shows."""
 
     heard: Heard
     with_key: bool
 
 
-def opened_by_key(view: View) -> Iterator[Opened]:
+def opened_by_key(view: AdversaryView) -> Iterator[DecryptedAnswer]:
     """Every party's ciphertexts of every round of training, one after the other."""
     known = {serial: ask for serial, ask in asked(view).items() if ask.question == TRAIN}
     held = {key_id(value): value for insider in view.insiders for value in _keys(insider.secrets)}
@@ -44,14 +44,14 @@ def opened_by_key(view: View) -> Iterator[Opened]:
         if parcel.startswith(_FRESH):
             secret = held.get(parcel[HEAD + _TAG : HEAD + _TAG + KEY_ID])
             numbers = _numbers(parcel, view, known[message.serial].terms, secret)
-            yield Opened(_heard(known[message.serial], message.sender, numbers), secret is not None)
+            yield DecryptedAnswer(_heard(known[message.serial], message.sender, numbers), secret is not None)
 
 
 def _keys(secrets: Mapping[str, bytes]) -> list[bytes]:
     return [value for name, value in secrets.items() if name.startswith(_KEY) and value]
 
 
-def _numbers(parcel: bytes, view: View, terms: Terms, secret: bytes | None) -> Array:
+def _numbers(parcel: bytes, view: AdversaryView, terms: Terms, secret: bytes | None) -> Array:
     """The whole numbers behind a party's ciphertexts; without the key, the first halves of them as they are."""
     fit = _fit(view, terms)
     first, seeds = _halves(parcel, fit, terms)
@@ -70,7 +70,7 @@ def _halves(parcel: bytes, fit: Fit, terms: Terms) -> tuple[Array, Array]:
     return unpack_residues(content[:seeds], fit, ""), np.frombuffer(content[seeds:], dtype=np.uint8).reshape(-1, SEED)
 
 
-def at_random(parcel: bytes, view: View, terms: Terms, rng: np.random.Generator) -> bytes:
+def at_random(parcel: bytes, view: AdversaryView, terms: Terms, rng: np.random.Generator) -> bytes:
     """The same message with ciphertexts of nothing: for the control of an attack."""
     if not parcel.startswith(_FRESH):
         return parcel
@@ -80,11 +80,11 @@ def at_random(parcel: bytes, view: View, terms: Terms, rng: np.random.Generator)
     return parcel[: HEAD + _TAG + KEY_ID] + pack_residues(residues, fit) + rng.bytes(SEED * count)
 
 
-def _sum(view: View) -> SharedKeySum:
+def _sum(view: AdversaryView) -> SharedKeySum:
     return cast(SharedKeySum, view.public.profile.aggregation)
 
 
-def _fit(view: View, terms: Terms) -> Fit:
+def _fit(view: AdversaryView, terms: Terms) -> Fit:
     return _sum(view).fit(terms, cohort_of(view.public.profile, view.public.members))[1]
 
 

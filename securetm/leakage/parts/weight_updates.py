@@ -23,7 +23,7 @@ _LEAST_SHARE = 0.04  # of a document's length: a smaller input is taken for an e
 
 
 @dataclass(frozen=True)
-class Undone:
+class RecoveredGradient:
     """A mean gradient, and how far each number of it may be off."""
 
     values: Array
@@ -36,20 +36,20 @@ class Undone:
         return float(np.median(self.errors[there] / np.abs(self.values[there]))) if there.any() else 0.0
 
 
-def gradient_behind(before: Array, after: Array, optimiser: str, rate: float) -> Undone:
+def gradient_behind(before: Array, after: Array, optimiser: str, rate: float) -> RecoveredGradient:
     """The mean gradient of a plain step, or of Adam's first one."""
     moved = before.astype(np.float64) - after.astype(np.float64)
     rounding = np.maximum(np.spacing(np.abs(before)), np.spacing(np.abs(after))).astype(np.float64) / 2
     if optimiser != ADAM:
-        return Undone(moved / rate, rounding / rate)
+        return RecoveredGradient(moved / rate, rounding / rate)
     share = np.abs(moved) / rate  # of the full step: size / (size + TINY)
     off = rounding / rate + _ARITHMETIC * (before.dtype == np.float32) * share
     share = np.minimum(share, 1.0 - np.maximum(off, np.finfo(np.float64).eps))
     sizes = TINY * share / (1.0 - share)
-    return Undone(np.sign(moved) * sizes, (sizes + TINY) ** 2 / TINY * off)
+    return RecoveredGradient(np.sign(moved) * sizes, (sizes + TINY) ** 2 / TINY * off)
 
 
-def groups_alike(rows: Undone) -> list[Array]:
+def groups_alike(rows: RecoveredGradient) -> list[Array]:
     """Rows that are multiples of each other within their errors, the largest group first; a row may be alone in its group."""
     sure = ((rows.values / rows.errors) ** 2).sum(axis=1)
     free, groups = np.ones(len(sure), dtype=bool), list[Array]()
@@ -57,14 +57,16 @@ def groups_alike(rows: Undone) -> list[Array]:
     for first in np.argsort(-sure, kind="stable"):  # the surest first, so that groups grow around them
         if free[first]:
             near = np.flatnonzero(free & (signs @ signs[first] > _SAME_SIGNS * signs.shape[1]))
-            times, off = _compared(Undone(rows.values[near], rows.errors[near]), rows.values[first], rows.errors[first])
+            times, off = _compared(
+                RecoveredGradient(rows.values[near], rows.errors[near]), rows.values[first], rows.errors[first]
+            )
             group = np.union1d(near[(times > 0) & (off < 1.0)], [first])
             free[group] = False
             groups.append(group)
     return sorted(groups, key=len, reverse=True)
 
 
-def _compared(rows: Undone, ray: Array, errors: Array) -> tuple[Array, Array]:
+def _compared(rows: RecoveredGradient, ray: Array, errors: Array) -> tuple[Array, Array]:
     """How many times the ray each row is, and the mean square of what is left, in parts of both errors."""
     weights = rows.errors**-2.0
     times = (weights * rows.values * ray).sum(axis=1) / (weights * ray * ray).sum(axis=1)
@@ -72,9 +74,9 @@ def _compared(rows: Undone, ray: Array, errors: Array) -> tuple[Array, Array]:
     return times, ((rows.values - times[:, None] * ray) ** 2 / spread).mean(axis=1)
 
 
-def edges(rows: Undone, groups: list[Array], most: int) -> list[tuple[Array, Array]]:
+def edges(rows: RecoveredGradient, groups: list[Array], most: int) -> list[tuple[Array, Array]]:
     """Which groups are edges of the cone that all rows span, each with its ray: what no mixture of the others explains."""
-    parts = [Undone(rows.values[group], rows.errors[group]) for group in groups]
+    parts = [RecoveredGradient(rows.values[group], rows.errors[group]) for group in groups]
     rays, found = np.array([_ray(part) for part in parts]), list[int]()
     for i, part in enumerate(parts):
         if len(found) == most:
@@ -89,7 +91,7 @@ def edges(rows: Undone, groups: list[Array], most: int) -> list[tuple[Array, Arr
     return [(groups[i], rays[i]) for i in found]
 
 
-def _ray(rows: Undone) -> Array:
+def _ray(rows: RecoveredGradient) -> Array:
     """The common direction of rows that are multiples of one, each number as sure as its error allows."""
     weights = rows.errors**-2.0
     ray = rows.values[int((weights * rows.values**2).sum(axis=1).argmax())]
@@ -103,7 +105,7 @@ def _left(rays: Array, row: Array, sure: Array) -> float:
     return float(nnls((rays * sure).T, row * sure, maxiter=100 * len(rays))[1])
 
 
-def inputs_along(rays: Array, rows: Undone) -> Array:
+def inputs_along(rays: Array, rows: RecoveredGradient) -> Array:
     """How much of each ray is in each row: rays x rows, what is too small to be a word's input left out."""
     sure = 1.0 / rows.errors
     solved = [nnls((rays * s).T, row * s, maxiter=100 * len(rays))[0] for row, s in zip(rows.values, sure, strict=True)]

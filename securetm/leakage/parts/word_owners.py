@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from securetm.federation.questions import JOINT, WORDS
-from securetm.leakage.parts.word_tables import CELLS, LIST, Named, listed, tabled
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.parts.word_tables import CELLS, LIST, DecodedWords, listed, tabled
 from securetm.leakage.reading import ANSWER, SEALED, TOTAL, Heard, said_by_parties, totals
-from securetm.leakage.views import View
 
 SOMEBODY = ""  # a party, but which one is not known
 
 
-def own_lists(view: View) -> Iterator[tuple[str, frozenset[str]]]:
+def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
     """Every party's words, from what it sent itself: a list, or a table that nothing hides."""
     if not view.seen.get(ANSWER) and not view.seen.get(SEALED):
         return
@@ -31,13 +31,13 @@ def own_lists(view: View) -> Iterator[tuple[str, frozenset[str]]]:
             yield heard.party, frozenset(found.words if found is not None else ())
 
 
-def summed(view: View) -> Named | None:
+def summed(view: AdversaryView) -> DecodedWords | None:
     """What the sum of all parties' tables names."""
     opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.asked.question == JOINT]
     return _read(opened[0], view, len(view.public.members)) if opened else None
 
 
-def owners(view: View) -> Mapping[str, str]:
+def owners(view: AdversaryView) -> Mapping[str, str]:
     """Words of exactly one party that helps nobody: whose they are, or that they are somebody's."""
     lists = {name: words for name, words in own_lists(view) if words}
     table = summed(view)
@@ -59,7 +59,7 @@ def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
     return frozenset(vocabulary[word] for word in there)
 
 
-def _read(heard: Heard, view: View, parties: int) -> Named | None:
+def _read(heard: Heard, view: AdversaryView, parties: int) -> DecodedWords | None:
     if CELLS not in heard.blocks:
         return None
     whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}

@@ -24,7 +24,7 @@ _FREQUENCY = 1  # the column of a table's cells that sums how many documents hol
 
 
 @dataclass(frozen=True)
-class Named:
+class DecodedWords:
     """Words that a table names: in how many documents each occurs, and in how many parties."""
 
     words: tuple[str, ...]
@@ -40,7 +40,7 @@ def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
         return frozenset()
 
 
-def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> Named | None:
+def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> DecodedWords | None:
     """The words in a table of one party or in the sum over several; None where it gives none up.
 
     The table itself says how many parties put a word in. The protocol's decoding does not ask for that; whoever takes every
@@ -57,7 +57,7 @@ def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> Named 
         left = left - _once(still, most_words)
         still = words_in(Answer({**blocks, CELLS: left}))[0]
         times[[place[word] for word in still]] += 1
-    return Named(words, documents, times)
+    return DecodedWords(words, documents, times)
 
 
 @dataclass(frozen=True)

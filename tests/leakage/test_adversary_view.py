@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Adversary
+from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.leakage_errors import NotGranted, NotRecorded
 from securetm.leakage.reading import asked
 from securetm.leakage.recorded import granted_to, serials_of, view_of
-from securetm.leakage.views import Message, View
 
 from .conftest import Recorded, adversary
 
@@ -56,13 +56,13 @@ def test_no_view_can_be_made_with_more_than_the_adversary_sees(recorded: Recorde
     view = view_of(recorded("open", 8), ALL, ATTACK, 1)
     few = Adversary("party", "honest-but-curious", ("request",))
     with pytest.raises(NotGranted):
-        View(few, view.public, view.seen, view.words)
+        AdversaryView(few, view.public, view.seen, view.words)
     with pytest.raises(NotGranted):
-        View(few, view.public, {"request": view.seen["request"]}, view.words)
+        AdversaryView(few, view.public, {"request": view.seen["request"]}, view.words)
     with pytest.raises(NotGranted):  # an answer under another name
-        View(few, view.public, {"request": view.seen["answer"]})
+        AdversaryView(few, view.public, {"request": view.seen["answer"]})
     with pytest.raises(NotGranted):
-        View(few, view.public, {}, weights={"weights": np.zeros(3)})
+        AdversaryView(few, view.public, {}, weights={"weights": np.zeros(3)})
 
 
 def test_a_party_meets_only_its_own_messages_and_a_reader_none(recorded: Recorded) -> None:

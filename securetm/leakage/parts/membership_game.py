@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Bounded, Claimed, Counted, Effort, Judged, Posed, Truth
+from securetm.leakage.attack import Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.parts.roc import bounded_order, chance, curve, found_at
 
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # of others that are taken for members
@@ -24,7 +24,7 @@ _WHOLE = ("document", "person", "party")  # what hides these hides a whole docum
 
 
 @dataclass(frozen=True)
-class Candidates:
+class MembershipCandidates:
     """Documents in the agreed words, in a random order, each of them once."""
 
     counts: Any  # a CSR array
@@ -49,7 +49,7 @@ def measures(*ways: str) -> dict[str, str]:
     return {**shares, **{ordered(how): PAIR for how in ways}}
 
 
-def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:  # noqa: ARG001 - asked the same at any effort
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - asked the same at any effort
     """Run by the judge: all training documents and all that were held out, each once, shuffled; the answer is which are in.
 
     Documents of the same words are one document, and one that lies on both sides is neither: it is among them, but no guess
@@ -59,10 +59,10 @@ def pose(truth: Truth, effort: Effort, rng: np.random.Generator) -> Posed:  # no
     whole = sparse.csr_array(sparse.vstack(sides))
     rows, answer = _told_apart(whole, np.repeat([True, False], [side.shape[0] for side in sides]))
     order = rng.permutation(len(rows))
-    return Posed(Candidates(whole[rows[order]]), answer[order])
+    return Challenge(MembershipCandidates(whole[rows[order]]), answer[order])
 
 
-def _side(documents: Mapping[str, Any], truth: Truth) -> Any:
+def _side(documents: Mapping[str, Any], truth: GroundTruth) -> Any:
     """All that parties hold who do not help the adversary."""
     tables = [counts for party, counts in documents.items() if party not in truth.helpers]
     return sparse.vstack([sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64), *tables], format="csr")
@@ -82,19 +82,19 @@ def _told_apart(whole: Any, member: Array) -> tuple[Array, Array]:
     return np.array(list(first.values()), dtype=np.int64), np.array(answer, dtype=np.int8)
 
 
-def judged(scores: Mapping[str, Array], truth: Truth) -> Judged:
+def judged(scores: Mapping[str, Array], truth: GroundTruth) -> Score:
     """Run by the judge: scores by way of scoring, higher for members, against the answer."""
-    worth: dict[str, Counted | Bounded] = {}
+    worth: dict[str, Proportion | Estimate] = {}
     curves = []
     for how, given in scores.items():
         sides = given[truth.answer == INSIDE], given[truth.answer == OUTSIDE]
         worth |= {found(share, how): found_at(*sides, share, truth.confidence) for share in SHARES}
         worth[ordered(how)] = bounded_order(*sides, truth.confidence)
         curves.append(curve(how, *sides))
-    return Judged(worth, curves=(*curves, chance()))
+    return Score(worth, curves=(*curves, chance()))
 
 
-def allowed(measure: str, claimed: Claimed) -> float:
+def allowed(measure: str, claimed: ClaimedEpsilon) -> float:
     """What an (epsilon, delta)-private model leaves to any attacker at most; only more than that refutes the claim.
 
     Whatever says "member" of a share f of others says it of at most e^epsilon f + delta of members, and of at most

@@ -35,7 +35,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import TRAIN, Questions
 from securetm.federation.round import as_opened, pour
-from securetm.leakage.views import Public
+from securetm.leakage.adversary_view import PublicFacts
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.mechanisms.rotating import Rotation
 from securetm.profiles import admitted, cohort_of
@@ -50,7 +50,7 @@ _WORDS = 16  # of the list that a slot's noise is drawn over
 
 
 @dataclass(frozen=True)
-class Sums:
+class CanarySums:
     """Opened sums, one a row; in half of those with a label the canary was, in the others its chance was a fair coin's.
 
     What has a label the attacker could have made himself: he knows the profile, the canary, and all other documents.
@@ -66,7 +66,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class One:
+class SumClaim:
     """What one such sum claims of a unit that is in it for certain: epsilon at this delta, or None where nothing is claimed."""
 
     epsilon: float | None
@@ -75,15 +75,15 @@ class One:
 
 
 @dataclass(frozen=True)
-class OneSum:
+class CanarySumSource:
     """A question of few numbers under a profile, and the parties that answer it."""
 
-    public: Public
+    public: PublicFacts
     asked: Terms
     cohort: Cohort
 
     @classmethod
-    def of(cls, public: Public, words: tuple[str, ...]) -> Self:
+    def of(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
         """The training's own question, shortened, and put to all documents: then no coin leaves the canary out."""
         questions = Questions(public.plan, public.model)
         questions.adopt(words)
@@ -104,15 +104,15 @@ class OneSum:
         return _WORDS if self.terms.unit is Unit.WORD else self.terms.size
 
     @property
-    def claimed(self) -> One:
+    def claimed(self) -> SumClaim:
         """What the accountant says of this one sum by the event of the mechanism itself, without sampling."""
         budget = self.public.profile.budget
         spend = spend_of(self.asked, self.public.profile, self.cohort)
         if budget is None or spend is None:
-            return One(None, DELTA)
+            return SumClaim(None, DELTA)
         pure = basic_epsilon(leaves_of([spend])) < INF
         epsilon = total([spend], budget.delta).epsilon
-        return One(epsilon if epsilon < INF else None, budget.delta, pure)
+        return SumClaim(epsilon if epsilon < INF else None, budget.delta, pure)
 
     def opened(self, n: int, *, present: bool) -> Array:
         """So many independent openings, one a row."""
@@ -142,8 +142,14 @@ class OneSum:
     def _vector(self, present: bool, shape: tuple[int, ...]) -> Array:
         """Run by one party, with the canary or with nothing: what it sends, if nobody hid it."""
         profile, shown = self.public.profile, replace(self.terms, layout=(Block(NAME, shape),))
-        longer = replace(profile, mechanisms=(_EndToEnd(shape[0] if len(shape) > 1 else 1), *profile.mechanisms))
-        poured = pour(_OneRow(self.asked, _row(self.asked, self.terms)), _Made(int(present)), longer, shown, *self._at_hand())
+        longer = replace(profile, mechanisms=(_RepeatedVector(shape[0] if len(shape) > 1 else 1), *profile.mechanisms))
+        poured = pour(
+            _CanaryQuery(self.asked, _row(self.asked, self.terms)),
+            _CanaryDocuments(int(present)),
+            longer,
+            shown,
+            *self._at_hand(),
+        )
         vector = np.asarray(poured.vector[NAME])
         return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
 
@@ -153,7 +159,7 @@ class OneSum:
         return honest_shares(self.cohort) if self.terms.noised is Noised.SHARE else 1
 
     def _at_hand(self) -> tuple[RoundContext, Memory, np.random.Generator]:
-        return RoundContext(self.cohort, OperatingSystem(), _Pocket()), {}, np.random.default_rng(0)
+        return RoundContext(self.cohort, OperatingSystem(), _MemoryStore()), {}, np.random.default_rng(0)
 
     # ---- slots of words ----
 
@@ -163,8 +169,8 @@ class OneSum:
             yield self._slots_at_once(min(_SLOTS, n - start), present)
 
     def _slots_at_once(self, n: int, present: bool) -> Array:
-        context, terms = RoundContext(self.cohort, OperatingSystem(), _Pocket()), self.asked
-        documents: Any = _Made(1, np.full(n, 0 if present else -1, dtype=np.int32))
+        context, terms = RoundContext(self.cohort, OperatingSystem(), _MemoryStore()), self.asked
+        documents: Any = _CanaryDocuments(1, np.full(n, 0 if present else -1, dtype=np.int32))
         for mechanism in self.public.profile.mechanisms:
             documents = mechanism.on_documents(documents, terms, context)
             terms = mechanism.admit(terms, self.cohort)
@@ -184,7 +190,7 @@ def _row(asked: Terms, admitted: Terms) -> Array:
 
 
 @dataclass(frozen=True)
-class _OneRow:
+class _CanaryQuery:
     """The question: the canary's row if it is there, and nothing else."""
 
     terms: Terms
@@ -197,7 +203,7 @@ class _OneRow:
 
 
 @dataclass(frozen=True)
-class _EndToEnd(Mechanism):
+class _RepeatedVector(Mechanism):
     """Lays equal vectors end to end, so that the stations behind it draw for each of them."""
 
     times: int
@@ -208,7 +214,7 @@ class _EndToEnd(Mechanism):
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
+class _CanaryDocuments:
     """A document that is there or not (contracts.Documents), and for slots the words in them."""
 
     n: int
@@ -234,7 +240,7 @@ class _Made:
         return None if self.tokens is None else np.array([len(self.tokens)], dtype=np.int64)
 
 
-class _Pocket(dict[str, bytes]):
+class _MemoryStore(dict[str, bytes]):
     """A store that is thrown away."""
 
     def put(self, key: str, value: bytes) -> None:

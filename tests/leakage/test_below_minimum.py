@@ -9,7 +9,7 @@ import pytest
 
 from securetm.federation import party
 from securetm.federation.folder import Unwatched
-from securetm.leakage.refusals import tried_below_minimum
+from securetm.leakage.below_minimum import tried_below_minimum
 
 from .conftest import PARTIES
 

@@ -8,8 +8,8 @@ import pytest
 
 from securetm.federation.folder import Unwatched
 from securetm.leakage.demonstration import Demonstrations
+from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of
-from securetm.leakage.truth import truth_of
 
 
 @pytest.mark.parametrize("model", ["lda-matched", "sentence-lda-matched"])
@@ -31,7 +31,7 @@ def test_real_words_are_counted_once_each_by_the_topics_that_were_drawn(
     }
     folder = Demonstrations(tmp_path, Unwatched()).run("iftm", settings)
     rounds = questions_of(folder, ["train"], 1)
-    truth = truth_of(folder, rounds.values())
+    truth = ground_truth_of(folder, rounds.values())
     assert truth.tables is not None
     for name in folder.members[:2]:
         tables = truth.tables(next(iter(rounds)), name)

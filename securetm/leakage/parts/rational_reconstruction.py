@@ -22,7 +22,7 @@ _TOLERANCE = 0.02  # how far from a whole number a count may come out where noth
 
 
 @dataclass(frozen=True)
-class Rebuilt:
+class IntegerRow:
     """One row as whole counts; `miss` is how far the worst of them was from a whole number before it was rounded."""
 
     counts: Array
@@ -30,7 +30,7 @@ class Rebuilt:
     miss: float
 
 
-def counts_behind(shares: Array, eta: float = 0.0) -> Rebuilt | None:
+def counts_behind(shares: Array, eta: float = 0.0) -> IntegerRow | None:
     """The smallest whole counts n whose (n + eta) / sum(n + eta) are these shares; None where no whole counts fit.
 
     Without smoothing (eta = 0) the least share is a small whole number of parts of the sum. With it a word that never occurs
@@ -50,7 +50,7 @@ def counts_behind(shares: Array, eta: float = 0.0) -> Rebuilt | None:
     return next((rebuilt for rebuilt in found if rebuilt is not None), None)
 
 
-def _checked(row: Array, parts: float, eta: float) -> Rebuilt | None:
+def _checked(row: Array, parts: float, eta: float) -> IntegerRow | None:
     """The counts if the whole is so many parts; the number of parts is settled by all entries, as the first guess is rough."""
     if not 0.0 < parts < 2.0**53:
         return None
@@ -60,7 +60,7 @@ def _checked(row: Array, parts: float, eta: float) -> Rebuilt | None:
             return None
         parts = float(((whole + eta) * row).sum() / (row * row).sum())
     miss = float(np.abs(row * parts - eta - whole).max())
-    return Rebuilt(np.maximum(whole, 0.0).astype(np.int64), parts, miss) if miss < _TOLERANCE else None
+    return IntegerRow(np.maximum(whole, 0.0).astype(np.int64), parts, miss) if miss < _TOLERANCE else None
 
 
 def scale_of(row: Array, least: float, most: float, steps_each: int = 4) -> tuple[float, float, float]:

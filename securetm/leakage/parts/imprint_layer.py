@@ -25,7 +25,7 @@ _BEYOND = 1e3  # where no document lies
 
 
 @dataclass(frozen=True)
-class Trap:
+class ImprintLayer:
     """One direction in the words, and thresholds along it; `signs` is how each column speaks to what follows.
 
     Two neighbours, as steep as each other, take back what they say beyond both, and the next two the other way round: so
@@ -38,7 +38,7 @@ class Trap:
     signs: Array  # hidden
 
 
-def trap_for(shape: Shape, documents: int, seed: int) -> Trap:
+def imprint_for(shape: Shape, documents: int, seed: int) -> ImprintLayer:
     """A trap for sums of about so many documents: its thresholds hold as many of them as it has columns for, and no more.
 
     A document's input has length one, so along normal numbers it lies as one normal number does, whatever its words are.
@@ -49,10 +49,10 @@ def trap_for(shape: Shape, documents: int, seed: int) -> Trap:
     slopes = np.repeat(_SHARP / np.diff(edges)[::2], 2)
     signs = np.array([1.0, -1.0, -1.0, 1.0])[np.arange(shape.hidden) % 4]
     alone = shape.hidden % 2  # a column that has no other to take back what it says
-    return Trap(direction, np.append(edges, [_BEYOND] * alone), np.append(slopes, [1.0] * alone), signs)
+    return ImprintLayer(direction, np.append(edges, [_BEYOND] * alone), np.append(slopes, [1.0] * alone), signs)
 
 
-def weights_of(trap: Trap, shape: Shape, prior: Prior, dtype: str) -> Array:
+def weights_of(trap: ImprintLayer, shape: Shape, prior: Prior, dtype: str) -> Array:
     """The flat weights that lay this trap: finite, and of the shape that any party expects."""
     flat = np.zeros(shape.size)
     parts = shape.views(flat)
@@ -82,13 +82,13 @@ def _head(topics: int, prior: Prior) -> tuple[Array, Array, Array]:
     return means, uneven, push / np.linalg.norm(push)
 
 
-def between(gradient: Array, trap: Trap) -> Array:
+def between(gradient: Array, trap: ImprintLayer) -> Array:
     """Of each column of a gradient, what lies between its threshold and the next one's; above the last, all that is left."""
     alike = gradient.astype(np.float64) * trap.signs
     return np.asarray(alike - np.concatenate([alike[..., 1:], np.zeros_like(alike[..., :1])], axis=-1))
 
 
-def in_bin(trap: Trap, place: int, counts: Array) -> bool:
+def in_bin(trap: ImprintLayer, place: int, counts: Array) -> bool:
     """Whether a document lies between that column's threshold and the next one, or not far from it."""
     inputs = np.log1p(counts)
     at = float(inputs @ trap.direction) / float(np.linalg.norm(inputs))

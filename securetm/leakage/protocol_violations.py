@@ -69,14 +69,14 @@ _ONE_COHORT = "cannot show parties different cohorts"
 Tries = Iterator[tuple[str, wire.Body]]  # in words, and what is sent
 
 
-def tried_moves(profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None) -> tuple[Refusal, ...]:
+def tried_violations(profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None) -> tuple[Refusal, ...]:
     """Every move that this profile gives room for, with what became of it: first what was answered, then as it was tried.
 
     `settings` are those of the run, where its documents are not to be the public ones.
     """
-    moves = Moves()
+    moves = Violations()
     try:
-        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, lies=moves)
+        runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, corruption=moves)
     except SecuretmError:
         if all(one.refused or one.reason for one in moves.tried):  # what should be refused, and is answered, may end the run
             raise
@@ -84,7 +84,7 @@ def tried_moves(profile: str, runs: Demonstrations, settings: Mapping[str, Any] 
 
 
 @dataclass(frozen=True)
-class Moves:
+class Violations:
     """What is tried in a run, and the record of it: it takes the place of lies in a run that is made for them."""
 
     tried: list[Refusal] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Moves:
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
         """Who takes part in the run in place of those who keep to their word."""
         forked = ForkedLedger(folder, folder.members[1])  # the first party is lied to
-        return {"coordinating": partial(MovingCoordinator, moves=self, forked=forked)}
+        return {"coordinating": partial(ViolatingCoordinator, moves=self, forked=forked)}
 
     def note(self, profile: str, attempt: str, by: str, reason: str) -> None:
         """One move, and who refused it; nobody where it was answered."""
@@ -104,17 +104,17 @@ class Moves:
 
 
 @dataclass
-class MovingCoordinator(Coordinator):
+class ViolatingCoordinator(Coordinator):
     """Keeps to the protocol, but that before its own messages it sends others to one party, and at the end asks too much."""
 
-    moves: Moves = field(default_factory=Moves)
+    moves: Violations = field(default_factory=Violations)
     forked: ForkedLedger | None = None
     _swapped: bool = False
     _first: tuple[int, State] | None = None  # the first round of the training: its serial, and what it was about
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.parties = self._post = _Post(self.parties, self)
+        self.parties = self._post = _TamperingChannel(self.parties, self)
 
     def _assess(self, state: State) -> dict[str, float]:
         """Instead of judging its model it asks once more what may be asked no more."""
@@ -211,11 +211,11 @@ class MovingCoordinator(Coordinator):
 
 
 @dataclass
-class _Post:
+class _TamperingChannel:
     """The way to the parties: the first of them gets each lie of its kind once, and then the message as it should be."""
 
     parties: Parties
-    coordinator: MovingCoordinator
+    coordinator: ViolatingCoordinator
     _seen: set[str] = field(default_factory=set)
     _asked: wire.Ask | None = None  # the round before, which was answered
     _rounds: int = 0  # of the training
@@ -343,13 +343,13 @@ def _survivors(forward: wire.Forward, victim: int) -> Tries:
         everybody = tuple(sorted((*outcome.survivors, *outcome.dropped)))
         others = tuple(place for place in everybody if place != victim)
         signing = "to sign " if say == Kind.SURVIVORS else ""
-        lies = {
+        substitutes = {
             "calls the party dropped, which answered": (others, (victim,)),
             "has another party both stay and drop out": (everybody, others[-1:]),
             "leaves a party out": (tuple(p for p in everybody if p != others[-1]), ()),
             "names two survivors": ((victim, others[0]), others[1:]),
         }
-        for attempt, (survivors, dropped) in lies.items():
+        for attempt, (survivors, dropped) in substitutes.items():
             lists = replace(outcome, survivors=tuple(sorted(survivors)), dropped=tuple(sorted(dropped)))
             yield f"a list {signing}that {attempt}", replace(forward, parcel=lists.body(say) + rest)
         if len(rest) > len(places_bytes(())):

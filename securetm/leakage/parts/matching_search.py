@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot, softplus
 
 from securetm.contracts import Array
-from securetm.leakage.parts.gradients import Layers
+from securetm.leakage.parts.closed_form import GradientLayers
 from securetm.models.neural.kernels import EPSILON
 
 COSINE, SQUARES = "cosine", "l2"
@@ -30,10 +30,10 @@ _SOLVED = 1e-3  # misfit, in parts of the gradient, at which no other start is t
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedGradient:
     """A gradient of several documents and the decoder's weights; without an encoder, the decoder's part alone is matched."""
 
-    layers: Layers
+    layers: GradientLayers
     topics: Array  # the decoder's weights
     background: Array
     gain: float
@@ -42,10 +42,10 @@ class Seen:
 
 
 @dataclass
-class Matching:
+class GradientMatcher:
     """The same as tensors, with the misfit of a guess: counts of each document, and how strong its topics are."""
 
-    seen: Seen
+    seen: ObservedGradient
     _parts: dict[str, Tensor] = field(default_factory=dict)
     _occur: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # words that the first layer names
 
@@ -117,9 +117,9 @@ def _apart(guessed: Tensor, seen: Tensor, how: str) -> Tensor:
 # ---- the search ----------------------------------------------------------------------------------------------------
 
 
-def best_match(seen: Seen, starts: int) -> tuple[list[Array], float]:
+def best_match(seen: ObservedGradient, starts: int) -> tuple[list[Array], float]:
     """Whole counts of each document from the best of several starts, and their misfit; both losses take turns."""
-    matching, best = Matching(seen), (list[Array](), np.inf)
+    matching, best = GradientMatcher(seen), (list[Array](), np.inf)
     for start in range(starts):
         found = _matched(matching, (COSINE, SQUARES)[start % 2], np.random.default_rng(start))
         best = min(best, found, key=lambda one: one[1])
@@ -128,7 +128,7 @@ def best_match(seen: Seen, starts: int) -> tuple[list[Array], float]:
     return best
 
 
-def _matched(matching: Matching, how: str, rng: np.random.Generator) -> tuple[list[Array], float]:
+def _matched(matching: GradientMatcher, how: str, rng: np.random.Generator) -> tuple[list[Array], float]:
     """One start: shares of each word's occurrences are moved along the misfit's gradient, made whole, and polished."""
     documents, words = matching.seen.documents, len(matching.seen.background)
     strengths = torch.from_numpy(rng.standard_normal((documents, len(matching.seen.topics))) * 0.5 - 1.5).requires_grad_()
@@ -170,7 +170,7 @@ def _made_whole(counts: Tensor, totals: Tensor) -> Tensor:
     return whole
 
 
-def _polished(matching: Matching, whole: Tensor, strengths: Tensor, how: str) -> Tensor:
+def _polished(matching: GradientMatcher, whole: Tensor, strengths: Tensor, how: str) -> Tensor:
     """One occurrence at a time moves to another document, as long as that brings the gradient nearer."""
     _refitted(matching, whole, strengths, how, 60)
     for moved in range(1, _MOVES + 1):
@@ -183,7 +183,7 @@ def _polished(matching: Matching, whole: Tensor, strengths: Tensor, how: str) ->
     return whole
 
 
-def _refitted(matching: Matching, whole: Tensor, strengths: Tensor, how: str, steps: int) -> None:
+def _refitted(matching: GradientMatcher, whole: Tensor, strengths: Tensor, how: str, steps: int) -> None:
     """The topics' strengths once more, the counts held fast."""
     optimiser = torch.optim.Adam([strengths], lr=_RATE / 2)
     for _ in range(steps):
@@ -192,7 +192,7 @@ def _refitted(matching: Matching, whole: Tensor, strengths: Tensor, how: str, st
         optimiser.step()
 
 
-def _moved(matching: Matching, whole: Tensor, misfit: Callable[[Tensor], Tensor]) -> Tensor | None:
+def _moved(matching: GradientMatcher, whole: Tensor, misfit: Callable[[Tensor], Tensor]) -> Tensor | None:
     """The first of the most promising moves that helps, if one does."""
     counts = whole.clone().requires_grad_()
     before = misfit(counts)

@@ -14,17 +14,17 @@ from securetm.federation.documents import Documents
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
-from securetm.leakage.attack import Canaries, Truth
+from securetm.leakage.adversary_view import ColludingParty
+from securetm.leakage.attack import Canaries, GroundTruth
 from securetm.leakage.canaries import record_of
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.reading import Asked
 from securetm.leakage.recorded import public_facts, states_of, vocabulary_of
-from securetm.leakage.retelling import tables_of
-from securetm.leakage.views import Insider
+from securetm.leakage.replay import replayed_tables
 from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
 
 
-def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
+def ground_truth_of(folder: RunFolder, rounds: Collection[Asked]) -> GroundTruth:
     """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
     vocabulary = vocabulary_of(folder)
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
@@ -39,7 +39,9 @@ def truth_of(folder: RunFolder, rounds: Collection[Asked]) -> Truth:
         for name, counts in held.items()
     }
     states = states_of(folder, {asked.serial for asked in rounds})
-    truth = Truth(vocabulary, held, batches, lambda serial, name: tables_of(folder, vocabulary, states, serial, name), others)
+    truth = GroundTruth(
+        vocabulary, held, batches, lambda serial, name: replayed_tables(folder, vocabulary, states, serial, name), others
+    )
     drawn = [asked.terms.sampling for asked in rounds if asked.question == TRAIN and not in_batches]
     truth = replace(truth, reachable=min(drawn, default=1.0), sentences=sentences)
     return replace(
@@ -67,10 +69,10 @@ def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], sides: Mapping[str
     return replace(found, others={name: own.select(~np.isin(own.keys, made)) for name, own in trained.items()})
 
 
-def insiders_of(folder: RunFolder, helpers: int) -> tuple[Insider, ...]:
+def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingParty, ...]:
     """The last parties, as they tell all they hold to somebody who attacks the others."""
     vocabulary, names = vocabulary_of(folder), folder.members[len(folder.members) - helpers :]
-    return tuple(Insider(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
+    return tuple(ColludingParty(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
 
 
 def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:

@@ -17,7 +17,7 @@ from securetm.federation.simulation import make_party
 from securetm.leakage.leakage_errors import BrokenAttack
 
 
-class Liars(Protocol):
+class Corruption(Protocol):
     """Who does not keep to the protocol in an otherwise real run: parties (`Lies`), or the coordinator."""
 
     def named(self) -> Mapping[str, Any]:
@@ -30,7 +30,7 @@ class Liars(Protocol):
 
 
 @dataclass(frozen=True)
-class Lies:
+class MaliciousParties:
     """How many parties lie, the first ones, and what they send; the name is that of the attack that has them lie."""
 
     liars: int = 0
@@ -43,11 +43,11 @@ class Lies:
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
         """Who takes part in the run in place of those who keep to their word."""
-        return {"parties": lying_parties(folder, self)} if self.liars else {}
+        return {"parties": parties_of(folder, self)} if self.liars else {}
 
 
 @dataclass(frozen=True)
-class _Lie(Mechanism):
+class _SubstituteVector(Mechanism):
     """The last station of a party that lies: after its own clipping, rounding and noise, and before the sum is sealed."""
 
     lie: Callable[[Array, Terms], Array]
@@ -58,16 +58,17 @@ class _Lie(Mechanism):
         return self.lie(vector, terms).astype(vector.dtype)
 
 
-def lying_parties(folder: RunFolder, lies: Lies) -> InProcess:
+def parties_of(folder: RunFolder, malicious: MaliciousParties) -> InProcess:
     """All parties of a run, of which the first ones lie. The others, and the coordinator, are told nothing."""
     parties = {name: make_party(folder, name) for name in folder.members}
-    for name in folder.members[: lies.liars]:
-        parties[name] = _lying(parties[name], lies)
+    for name in folder.members[: malicious.liars]:
+        parties[name] = _with_substitute(parties[name], malicious)
     return InProcess(parties)
 
 
-def _lying(party: Party, lies: Lies) -> Party:
+def _with_substitute(party: Party, malicious: MaliciousParties) -> Party:
     """The profile keeps its digest: what a party says it keeps to is all that others know of it."""
-    if lies.lie is None:
-        raise BrokenAttack(lies.name, "a lie")
-    return replace(party, profile=replace(party.profile, mechanisms=(*party.profile.mechanisms, _Lie(lies.lie))))
+    if malicious.lie is None:
+        raise BrokenAttack(malicious.name, "a lie")
+    mechanisms = (*party.profile.mechanisms, _SubstituteVector(malicious.lie))
+    return replace(party, profile=replace(party.profile, mechanisms=mechanisms))

@@ -30,7 +30,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Public:
+class PublicFacts:
     """What is secret from nobody: how the run was set up. Where documents lie is not in it."""
 
     members: tuple[str, ...]
@@ -40,7 +40,7 @@ class Public:
 
 
 @dataclass(frozen=True)
-class Insider:
+class ColludingParty:
     """A party that helps the adversary: what it holds itself, and no other party does."""
 
     name: str
@@ -49,7 +49,7 @@ class Insider:
 
 
 @dataclass(frozen=True)
-class View:
+class AdversaryView:
     """One adversary's eyes on one run, as far as one attack declared what it reads.
 
     `question` is what the judge puts to it (documents that may have been in the training, say), never the answer; `prepared`
@@ -57,14 +57,14 @@ class View:
     """
 
     adversary: Adversary
-    public: Public
+    public: PublicFacts
     seen: Mapping[str, tuple[Message, ...]]
     words: tuple[str, ...] | None = None
     weights: State | None = field(default=None, repr=False)
-    insiders: tuple[Insider, ...] = ()
+    insiders: tuple[ColludingParty, ...] = ()
     question: Any = field(default=None, repr=False)
     prepared: Any = field(default=None, repr=False)
-    again: View | None = field(default=None, repr=False)
+    again: AdversaryView | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.insiders) > self.adversary.colludes_with_parties:

@@ -25,7 +25,7 @@ from securetm.leakage.audit import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.findings import Refusal
 from securetm.leakage.plans import read_audit_plan
-from securetm.leakage.refused_moves import tried_moves
+from securetm.leakage.protocol_violations import tried_violations
 from securetm.reports.findings import refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
@@ -107,7 +107,7 @@ def settings(documents_file: Path) -> dict[str, Any]:
 
 
 def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, Refusal]:
-    found = tried_moves(profile, Demonstrations(place, Unwatched()), settings)
+    found = tried_violations(profile, Demonstrations(place, Unwatched()), settings)
     assert len({one.attempt for one in found}) == len(found)
     assert [one.refused for one in found] == sorted(one.refused for one in found)  # what was answered stands first
     assert {one.profile for one in found} == {profile}

@@ -17,7 +17,7 @@ from securetm.leakage.parts.word_bags import readings, settled
 
 
 @dataclass(frozen=True)
-class Layers:
+class GradientLayers:
     """The parts of a gradient that words pass through; `step` is the grid on which each number was rounded, 0 if on none."""
 
     words: Array  # vocabulary x hidden
@@ -27,17 +27,17 @@ class Layers:
     step: float = 0.0
 
 
-def words_in(layers: Layers) -> Array:
+def words_in(layers: GradientLayers) -> Array:
     """Numbers of the words that occur: those whose row of the first layer's gradient is not empty."""
     return np.flatnonzero((layers.words != 0).any(axis=1))
 
 
-def counted(layers: Layers) -> Array:
+def counted(layers: GradientLayers) -> Array:
     """About how often each word occurs: the background's gradient is what the model expected of a word, less its count."""
     return np.maximum(-layers.background, 0.0)
 
 
-def documents_in(layers: Layers, documents: int) -> list[Array]:
+def documents_in(layers: GradientLayers, documents: int) -> list[Array]:
     """Counts of each document that could be told apart, over the whole vocabulary: at most `documents` of them.
 
     Words that one document alone has lie on a ray of their own. The rays, scaled so that they add up to the bias' gradient, are
@@ -55,7 +55,7 @@ def documents_in(layers: Layers, documents: int) -> list[Array]:
     return [_spread(counts, occur, len(layers.words)) for counts in settled(possible, counted(layers)[occur])]
 
 
-def linked_words(layers: Layers, summands: int) -> list[Array]:
+def linked_words(layers: GradientLayers, summands: int) -> list[Array]:
     """Words that stand in one document alone, put together: their rows point the same way, whatever else is in the sum."""
     occur = words_in(layers)
     rows = layers.words[occur].astype(np.float64)
@@ -64,7 +64,7 @@ def linked_words(layers: Layers, summands: int) -> list[Array]:
     return [occur[group] for group in parallel(rows, np.where(apart < 0.1, apart, np.inf))]
 
 
-def document_behind(layers: Layers, topics: Array, background: Array, gain: float) -> Array | None:
+def document_behind(layers: GradientLayers, topics: Array, background: Array, gain: float) -> Array | None:
     """The counts of a single document from the decoder's gradient and the decoder's weights alone.
 
     The gradient of the topics is one column (the document's topics) times one row, so it shows the document's topics up to a

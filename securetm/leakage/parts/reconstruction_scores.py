@@ -14,7 +14,7 @@ import numpy as np
 
 from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Array
-from securetm.leakage.attack import Bounded, Counted, Example, Guess, Judged, Truth, held_in
+from securetm.leakage.attack import Estimate, Example, GroundTruth, Proportion, Reconstruction, Score, held_in
 
 EXACT, TRUE_GUESSES = "documents recovered exactly", "guessed documents that are real"
 PRECISION, RECALL = "named words that occur", "words that are named"
@@ -29,11 +29,11 @@ _MOST_EXAMPLES = 6
 
 
 def judged(
-    guesses: Sequence[Guess],
-    truth: Truth,
+    guesses: Sequence[Reconstruction],
+    truth: GroundTruth,
     wanted: Collection[str] = MEASURES.keys(),
-    more: Mapping[str, Counted | Bounded] | None = None,
-) -> Judged:
+    more: Mapping[str, Proportion | Estimate] | None = None,
+) -> Score:
     """What guesses were worth by those measures of the table that are wanted, and by `more`, which an attack judges itself."""
     documents = judged_documents(guesses, truth)
     words = judged_words(guesses, truth) if WORDS.keys() & wanted else {}
@@ -42,7 +42,7 @@ def judged(
     return replace(documents, measures={**{name: found[name] for name in wanted}, **(more or {})})
 
 
-def judged_documents(guesses: Sequence[Guess], truth: Truth) -> Judged:
+def judged_documents(guesses: Sequence[Reconstruction], truth: GroundTruth) -> Score:
     """How many of the documents that were there were guessed to the last count, and how many guesses were right."""
     hits, guessed, there, examples = 0, 0, 0, list[Example]()
     for guess in guesses:
@@ -50,21 +50,21 @@ def judged_documents(guesses: Sequence[Guess], truth: Truth) -> Judged:
         right = _common(held, guess.documents)
         hits, guessed, there = hits + right, guessed + len(guess.documents), there + len(held)
         examples += [_example(one, guess, truth.vocabulary) for one in held[:2]] if len(examples) < _MOST_EXAMPLES else []
-    measures = {EXACT: Counted(hits, there), TRUE_GUESSES: Counted(hits, guessed)}
-    return Judged(measures, tuple(examples[:_MOST_EXAMPLES]))
+    measures = {EXACT: Proportion(hits, there), TRUE_GUESSES: Proportion(hits, guessed)}
+    return Score(measures, tuple(examples[:_MOST_EXAMPLES]))
 
 
-def judged_words(guesses: Iterable[Guess], truth: Truth) -> dict[str, Counted]:
+def judged_words(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[str, Proportion]:
     """Of the words named, how many occur; of those that occur, how many are named."""
     right = named = there = 0
     for guess in guesses:
         if guess.words is not None:
             occur = np.flatnonzero(held_in(guess, truth).any(axis=0))
             right, named, there = right + len(np.intersect1d(guess.words, occur)), named + len(guess.words), there + len(occur)
-    return {PRECISION: Counted(right, named), RECALL: Counted(right, there)}
+    return {PRECISION: Proportion(right, named), RECALL: Proportion(right, there)}
 
 
-def judged_links(guesses: Iterable[Guess], truth: Truth) -> dict[str, Counted]:
+def judged_links(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[str, Proportion]:
     """Words that no other document of the sum has, said to stand in one: how many documents come together, and which pairs.
 
     A document counts if a group holds all of its own words, two at least, and no other; one without such words does not.
@@ -76,7 +76,7 @@ def judged_links(guesses: Iterable[Guess], truth: Truth) -> dict[str, Counted]:
         linked, real = _pairs(groups), _pairs(own)
         right, said, there = right + len(linked & real), said + len(linked), there + len(real)
         whole, documents = whole + sum(len(words) > 1 and words in set(groups) for words in own), documents + len(own)
-    return {TOGETHER: Counted(whole, documents), LINKED: Counted(right, said), LINKS_FOUND: Counted(right, there)}
+    return {TOGETHER: Proportion(whole, documents), LINKED: Proportion(right, said), LINKS_FOUND: Proportion(right, there)}
 
 
 def _own_words(held: Array) -> list[tuple[int, ...]]:
@@ -98,7 +98,7 @@ def _key(counts: Array) -> bytes:
     return np.ascontiguousarray(counts, dtype=np.int64).tobytes()
 
 
-def _example(counts: Array, guess: Guess, vocabulary: tuple[str, ...]) -> Example:
+def _example(counts: Array, guess: Reconstruction, vocabulary: tuple[str, ...]) -> Example:
     """A document beside the nearest guess; where none is right, beside those of its words that were put together."""
     original = in_words(counts, vocabulary)
     nearest = min(guess.documents, key=lambda document: int(np.abs(document - counts).sum()), default=None)

@@ -21,41 +21,41 @@ from securetm.leakage.leakage_errors import BrokenAttack
 
 
 @dataclass(frozen=True)
-class Meddling:
+class MaliciousRounds:
     """In how many rounds of the training the coordinator lies, the first ones, and what it shows; the name is the attack's."""
 
     rounds: int = 0
     name: str = ""
-    meddle: Callable[[State, TopicModel, Effort], State] | None = None
+    shown_state: Callable[[State, TopicModel, Effort], State] | None = None
     effort: Effort = field(default_factory=dict)
 
     def named(self) -> Mapping[str, Any]:
         """What sets a run with these lies apart from others: attacks that tell the same lie share their runs."""
-        lie = f"{self.meddle.__module__}.{self.meddle.__qualname__}" if self.meddle is not None else self.name
+        lie = f"{self.shown_state.__module__}.{self.shown_state.__qualname__}" if self.shown_state is not None else self.name
         return {"meddled": self.rounds, "lie": lie, **{f"lie {name}": amount for name, amount in self.effort.items()}}
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - as parties that lie have it
         """Who takes part in the run in place of those who keep to their word."""
-        return {"coordinating": partial(LyingCoordinator, meddling=self)}
+        return {"coordinating": partial(MaliciousCoordinator, malicious=self)}
 
 
 @dataclass
-class LyingCoordinator(Coordinator):
+class MaliciousCoordinator(Coordinator):
     """Asks about weights that were made for the answer. Where no weights travel, it can show none, and asks as it should."""
 
-    meddling: Meddling = field(default_factory=Meddling)
+    malicious: MaliciousRounds = field(default_factory=MaliciousRounds)
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """One question to all parties, about something else than the model while it lies; what it learns moves no model."""
-        lies = question == TRAIN and self._numbers.get(TRAIN, 0) < self.meddling.rounds and not self._blind
+        lies = question == TRAIN and self._numbers.get(TRAIN, 0) < self.malicious.rounds and not self._blind
         if not lies:
             return super().ask(question, state, keep=keep)
         return _nothing(super().ask(question, self._shown(state), keep=keep))
 
     def _shown(self, state: State) -> State:
-        if self.meddling.meddle is None:
-            raise BrokenAttack(self.meddling.name, "a lie of the coordinator")
-        return self.meddling.meddle(state, self.model, self.meddling.effort)
+        if self.malicious.shown_state is None:
+            raise BrokenAttack(self.malicious.name, "a lie of the coordinator")
+        return self.malicious.shown_state(state, self.model, self.malicious.effort)
 
 
 def _nothing(answer: Answer) -> Answer:

@@ -19,15 +19,15 @@ from securetm.federation.folder import RunFolder
 from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
-from securetm.leakage.attack import Tables
+from securetm.leakage.attack import TopicTables
 from securetm.models.gibbs.draws import Held, Table
 from securetm.models.matching.matched import Matched
 from securetm.profiles import cohort_of
 
 
-def tables_of(
+def replayed_tables(
     folder: RunFolder, vocabulary: tuple[str, ...], states: Mapping[tuple[int, str], State], serial: int, name: str
-) -> Tables:
+) -> TopicTables:
     """The table that this party counted in this round, and the same with the words that really stood there."""
     model, state = cast(Matched, folder.plan.make_model()), states[serial, name]
     with _opened(folder, name) as party:
@@ -36,14 +36,14 @@ def tables_of(
         documents = known.for_question(TRAIN)
         poured = _behind_noise(party, documents, model.query(state))
     start = model.table(state)
-    held = _Overheard(model.read(poured, start.words))
+    held = _RecordedDocuments(model.read(poured, start.words))
     counted = model.trained(start, cast(Held, held), held.names(poured.keys))
     if poured.perturbed is None:
-        return Tables(counted, counted)
+        return TopicTables(counted, counted)
     real = np.zeros(counted.shape)
     words = _words(documents)
     np.add.at(real, (_by_word(held.topics.astype(np.int64), documents, len(words)), words), 1.0)
-    return Tables(counted, real)
+    return TopicTables(counted, real)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def _by_word(topics: Array, documents: Any, words: int) -> Array:
     return np.repeat(topics, np.diff(documents.sentence_ends, prepend=0))
 
 
-class _Overheard:
+class _RecordedDocuments:
     """Documents as a model draws from them, with an ear on the topics that were counted last."""
 
     def __init__(self, held: Held) -> None:
