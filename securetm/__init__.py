@@ -1,12 +1,15 @@
 """Topic models trained across organisations that may not show each other their documents.
 
-This file is the Python face: names that are imported when they are first used, so that `import securetm` costs nothing.
+This file names what users import. A name is imported when it is first used, so that `import securetm` takes no time.
+No module of the package imports this file.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from securetm.version import __version__
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.face import budget
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from securetm.models.sentence.sentence_lda import SentenceLDA
     from securetm.models.variational.lda_vi import VariationalLDA
 
-__version__ = "0.1.0"
 __all__ = [
     "LDA",
     "Corpus",

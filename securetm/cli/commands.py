@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from securetm import __version__
 from securetm.cli import audit, budget, choose, examine, measure, report, run, threats
+from securetm.version import __version__
 
 app = typer.Typer(
     name="securetm",

@@ -200,7 +200,7 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
 
 def _say_what_is_left_out(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Documents that have no text or no word, parties that have no document left, rows that name no party."""
-    from securetm.corpus.dropped import left_out, without_any
+    from securetm.corpus.partitions import left_out, without_any
     from securetm.reports.left_out import left_out_in_words
 
     listed = plan.vocabulary.public_words()

@@ -9,18 +9,19 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.contents import DIGEST, text_digest
-from securetm.corpus.corpus import Corpus, Dropped
 from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, NoDocuments, UnlikeParts
-from securetm.corpus.dropped import NO_TEXT, NO_WORD
+from securetm.corpus.counted_documents import CountedDocuments
+from securetm.corpus.dropped import NO_TEXT, NO_WORD, Dropped
 from securetm.corpus.keys import document_keys
 from securetm.corpus.tokeniser import BREAK, Tokeniser
 
+D = TypeVar("D", bound=CountedDocuments)
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed
 _RAW_FORMS = 1 << 21  # of words that are remembered; numbers and addresses never stop coming
@@ -120,8 +121,8 @@ class CorpusBuilder:
         if len(self._waiting) >= _FLUSH:
             self._pack()
 
-    def finish(self, *, keep_empty: bool = False) -> Corpus:
-        """The corpus, its vocabulary in alphabetical order; documents without a word are left out and counted, or kept."""
+    def finish(self, kind: type[D], *, keep_empty: bool = False) -> D:
+        """Documents of that kind, with a sorted vocabulary; those without a word are left out and counted, or kept."""
         self._pack()
         lengths = np.diff(_integers(self._ends, np.int64), prepend=0)
         kept = np.arange(len(lengths)) if keep_empty else np.flatnonzero(lengths)
@@ -132,7 +133,7 @@ class CorpusBuilder:
         place[[self._lexicon.words[word] for word in vocabulary]] = np.arange(len(vocabulary), dtype=np.int32)
         tokens = _integers(self._tokens, np.int32)
         np.take(place, tokens, out=tokens, mode="clip")  # in place: the tokens are most of what is in memory
-        return Corpus.from_tokens(
+        return kind.from_tokens(
             tokens,
             _integers(self._ends, np.int64)[kept],
             vocabulary,
@@ -204,7 +205,8 @@ class CorpusBuilder:
             raise BadCell(self._source, record.line, "embedding", f"has {width} numbers where the first has {self._width}")
 
 
-def corpus_of_strings(
+def documents_of_strings(
+    kind: type[D],
     texts: Iterable[str],
     *,
     tokeniser: Tokeniser | None = None,
@@ -214,8 +216,8 @@ def corpus_of_strings(
     dates: Sequence[Any] | Array | None = None,
     persons: Sequence[Any] | Array | None = None,
     embeddings: Sequence[Any] | Array | None = None,
-) -> Corpus:
-    """A corpus from texts in memory; every column has one entry per text. Positions in errors count from 1."""
+) -> D:
+    """Documents of that kind from texts in memory; every column has one entry per text. Positions in errors count from 1."""
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name)
     named = {"label": labels, "party": parties, "date": dates, "person": persons, "embedding": embeddings}
     columns = {role: list(entries) for role, entries in named.items() if entries is not None}
@@ -227,7 +229,7 @@ def corpus_of_strings(
             raise BadCell(name, line, "text", f"is of type {type(text).__name__}, not a string")
         builder.add(Record(text, line, **{role: _cell(role, entries[line - 1]) for role, entries in columns.items()}))
     _check_lengths(columns, documents, lambda entries, documents: entries == documents)
-    return builder.finish()
+    return builder.finish(kind)
 
 
 def _check_lengths(columns: dict[str, list[Any]], documents: int, fits: Callable[[int, int], bool]) -> None:

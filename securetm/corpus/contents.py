@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from securetm.contracts import Array
-
-if TYPE_CHECKING:
-    from securetm.corpus.corpus import Corpus
+from securetm.corpus.counted_documents import CountedDocuments
 
 DIGEST = 16
 
@@ -33,14 +30,14 @@ def _without_case(text: str) -> str:
     return known
 
 
-def content_digests(corpus: Corpus) -> Array:
+def content_digests(documents: CountedDocuments) -> Array:
     """One row for each document: of its text, or where only words were ever known, of how often each occurs."""
-    if corpus.texts is not None:
-        return corpus.texts
+    if documents.texts is not None:
+        return documents.texts
     made = bytearray()
-    for row in range(len(corpus)):
-        part = slice(corpus.counts.indptr[row], corpus.counts.indptr[row + 1])
-        words = (corpus.vocabulary[place] for place in corpus.counts.indices[part])
-        counted = sorted(f"{word} {count}" for word, count in zip(words, corpus.counts.data[part], strict=True))
+    for row in range(len(documents)):
+        part = slice(documents.counts.indptr[row], documents.counts.indptr[row + 1])
+        words = (documents.vocabulary[place] for place in documents.counts.indices[part])
+        counted = sorted(f"{word} {count}" for word, count in zip(words, documents.counts.data[part], strict=True))
         made += hashlib.blake2b("\n".join(counted).encode(), digest_size=DIGEST, person=b"counts").digest()
     return np.frombuffer(bytes(made), np.uint8).reshape(-1, DIGEST)

@@ -111,7 +111,7 @@ def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
                 seen.add(digest)
             if on_progress and (done % 50 == 0 or done == len(files)):
                 on_progress(party, done, len(files))
-    return builder.finish()
+    return builder.finish(Corpus)
 
 
 def _is_long(text: str) -> bool:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.contents import content_digests
-from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import RepeatedKeys, UnlikeCorpora
+from securetm.corpus.counted_documents import CountedDocuments
+
+D = TypeVar("D", bound=CountedDocuments)
 
 
-def joined(corpora: Sequence[Corpus], *, name: str = "") -> Corpus:
+def joined(kind: type[D], corpora: Sequence[D], *, name: str = "") -> D:
     """All documents, in the order of the corpora, over the union of the vocabularies in alphabetical order."""
     if not corpora:
-        return Corpus(sparse.csr_array((0, 0), dtype=np.int32), (), np.zeros(0, np.uint64), name=name)
+        return kind(sparse.csr_array((0, 0), dtype=np.int32), (), np.zeros(0, np.uint64), name=name)
     vocabulary = tuple(sorted(set().union(*(c.vocabulary for c in corpora))))
     parts = [c.project(vocabulary) for c in corpora]
     keys = np.concatenate([p.keys for p in parts])
@@ -25,7 +27,7 @@ def joined(corpora: Sequence[Corpus], *, name: str = "") -> Corpus:
     if repeated:
         raise RepeatedKeys(repeated)
     persons, people = _persons(parts)
-    return Corpus(
+    return kind(
         sparse.csr_array(sparse.vstack([p.counts for p in parts], format="csr", dtype=np.int32)),
         vocabulary,
         keys,
@@ -41,7 +43,7 @@ def joined(corpora: Sequence[Corpus], *, name: str = "") -> Corpus:
     )
 
 
-def _order(parts: Sequence[Corpus]) -> dict[str, Any]:
+def _order(parts: Sequence[CountedDocuments]) -> dict[str, Any]:
     if all(p.tokens is None for p in parts):
         return {}
     if any(p.tokens is None for p in parts):
@@ -54,14 +56,14 @@ def _order(parts: Sequence[Corpus]) -> dict[str, Any]:
     return ordered
 
 
-def _strings(columns: Sequence[Array | None], parts: Sequence[Corpus]) -> Array | None:
+def _strings(columns: Sequence[Array | None], parts: Sequence[CountedDocuments]) -> Array | None:
     """A column of strings that some corpora lack is empty there."""
     if all(column is None for column in columns):
         return None
     return np.concatenate([np.full(len(p), "") if c is None else c for c, p in zip(columns, parts, strict=True)])
 
 
-def _embeddings(parts: Sequence[Corpus]) -> Array | None:
+def _embeddings(parts: Sequence[CountedDocuments]) -> Array | None:
     given = [p.embeddings for p in parts if p.embeddings is not None]
     if not given:
         return None
@@ -70,7 +72,7 @@ def _embeddings(parts: Sequence[Corpus]) -> Array | None:
     return np.concatenate(given)
 
 
-def _persons(parts: Sequence[Corpus]) -> tuple[Array | None, str]:
+def _persons(parts: Sequence[CountedDocuments]) -> tuple[Array | None, str]:
     """Persons of one numbering stay who they are; those of another are other people.
 
     A document that names nobody becomes a person of its own: dropping the column would quietly weaken the unit of privacy.
@@ -90,5 +92,5 @@ def _persons(parts: Sequence[Corpus]) -> tuple[Array | None, str]:
     return np.concatenate(columns).astype(np.int64), "+".join(sorted(shifts))
 
 
-def _highest(part: Corpus) -> int:
+def _highest(part: CountedDocuments) -> int:
     return int(part.persons.max()) if part.persons is not None and len(part) else 0

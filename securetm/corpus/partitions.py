@@ -5,17 +5,56 @@ Dirichlet partitions follow Hsu, Qi and Brown (2019), as the FedNMF paper does i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus, Dropped
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import NoColumn, TooFewDocuments
-from securetm.corpus.dropped import NOT_DEALT, UNNAMED, Dealing, Dealt
+from securetm.corpus.dropped import NOT_DEALT, Dropped, counted
 from securetm.errors import BadSetting
+
+UNNAMED = "unnamed"  # the party that holds the documents which name no party
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """The documents of a source that no party holds, and how many documents name no party."""
+
+    nobodys: tuple[Dropped, ...] = ()
+    without_a_party: int = 0
+    unnamed: str = UNNAMED
+
+
+class Partition(dict[str, Corpus]):
+    """The corpus of each party, and the remainder that no party holds."""
+
+    def __init__(self, parts: Mapping[str, Corpus], remainder: Remainder) -> None:
+        super().__init__(parts)
+        self.remainder = remainder
+
+
+def left_out(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
+    """The documents that were dropped, as plain facts: for the source, and for each party by its name."""
+    remainder = corpora.remainder if isinstance(corpora, Partition) else Remainder()
+    dropped = {name: counted(corpus.dropped) for name, corpus in corpora.items()}
+    whole = [*remainder.nobodys, *(one for corpus in corpora.values() for one in corpus.dropped)]
+    read = sum(map(len, corpora.values())) + sum(one.documents for one in whole)
+    source = {"read": read, "without_a_party": remainder.without_a_party, "unnamed": remainder.unnamed}
+    return {"source": {**source, "dropped": counted(remainder.nobodys, named=True)}, "dropped": dropped}
+
+
+def without_any(corpora: Mapping[str, Corpus], words: Iterable[str]) -> dict[str, int]:
+    """How many documents of each party have none of these words."""
+    known = frozenset(words)
+    found = {}
+    for name, corpus in corpora.items():
+        there = np.fromiter((word in known for word in corpus.vocabulary), np.int64, len(corpus.vocabulary))
+        found[name] = int(np.sum(corpus.counts @ there == 0))
+    return found
 
 
 def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party") -> dict[str, Corpus]:
@@ -32,8 +71,9 @@ def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party
     gone = [(getattr(one, column) or unnamed, one) for one in corpus.dropped]
     own = {name: tuple(one for party, one in gone if party == name) for name in parts}
     lost = tuple(replace(one, party=party) for party, one in gone if party not in parts)
-    dealing = Dealing(lost, len(parts.get(unnamed, ())), unnamed)
-    return Dealt({name: replace(_of_party(corpus, rows, name), dropped=own[name]) for name, rows in parts.items()}, dealing)
+    remainder = Remainder(lost, len(parts.get(unnamed, ())), unnamed)
+    held = {name: replace(_of_party(corpus, rows, name), dropped=own[name]) for name, rows in parts.items()}
+    return Partition(held, remainder)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -108,9 +148,7 @@ def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
         return mixture
     concentration = np.maximum(alpha * share[present], np.finfo(float).tiny)
     drawn = rng.dirichlet(concentration)
-    if (
-        not np.isfinite(drawn).all() or drawn.sum() == 0.0
-    ):  # the limit that floating point cannot reach: one label, by its share
+    if not np.isfinite(drawn).all() or drawn.sum() == 0.0:  # alpha is too small for floating point: one label, by its share
         drawn = np.eye(len(present))[rng.choice(len(present), p=share[present] / share[present].sum())]
     mixture[present] = drawn
     return mixture
@@ -126,7 +164,7 @@ def _named(corpus: Corpus, parts: Sequence[Array], over: int = 0) -> dict[str, C
     width = len(str(len(parts)))
     names = [f"party-{number:0{width}d}" for number in range(1, len(parts) + 1)]
     nobodys = (*(replace(one, party="") for one in corpus.dropped), *((Dropped(NOT_DEALT, over),) if over else ()))
-    return Dealt({name: _of_party(corpus, rows, name) for name, rows in zip(names, parts, strict=True)}, Dealing(nobodys))
+    return Partition({name: _of_party(corpus, rows, name) for name, rows in zip(names, parts, strict=True)}, Remainder(nobodys))
 
 
 def _of_party(corpus: Corpus, rows: Array, name: str) -> Corpus:

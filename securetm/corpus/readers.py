@@ -52,7 +52,7 @@ def read_corpus(
     builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or path.name, source=str(path))
     for found in _reader(path)(path, columns, on_progress):
         builder.add(found)
-    return builder.finish(keep_empty=keep_empty)
+    return builder.finish(Corpus, keep_empty=keep_empty)
 
 
 def is_corpus(path: Path) -> bool:

@@ -9,31 +9,32 @@ import os
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import DamagedFile, OtherVersion, UnlikeParts
+from securetm.corpus.counted_documents import CountedDocuments
 from securetm.errors import CannotWrite, NoSuchPath, Unreadable
 from securetm.private_files import make_folder, writing
 
+D = TypeVar("D", bound=CountedDocuments)
 VERSION = 1
 _STRINGS = ("vocabulary", "labels", "parties", "dates")
 _NUMBERS = ("keys", "tokens", "token_ends", "sentence_ends", "embeddings", "persons", "texts")
 
 
-def save_corpus(corpus: Corpus, path: Path) -> None:
-    """Writes the corpus, for its owner alone to read; the same corpus gives the same bytes."""
-    arrays: dict[str, Array] = {"version": np.array([VERSION]), "skipped": np.array([corpus.skipped])}
-    arrays |= {f"counts.{part}": getattr(corpus.counts, part) for part in ("data", "indices", "indptr")}
-    arrays |= {column: getattr(corpus, column) for column in _NUMBERS if getattr(corpus, column) is not None}
+def save_documents(documents: CountedDocuments, path: Path) -> None:
+    """Writes the documents, for their owner alone to read; the same documents give the same bytes."""
+    arrays: dict[str, Array] = {"version": np.array([VERSION]), "skipped": np.array([documents.skipped])}
+    arrays |= {f"counts.{part}": getattr(documents.counts, part) for part in ("data", "indices", "indptr")}
+    arrays |= {column: getattr(documents, column) for column in _NUMBERS if getattr(documents, column) is not None}
     for column in _STRINGS:
-        if getattr(corpus, column) is not None:
-            arrays |= _packed(column, [str(entry) for entry in getattr(corpus, column)])
-    arrays |= _packed("names", [corpus.name, corpus.people])
+        if getattr(documents, column) is not None:
+            arrays |= _packed(column, [str(entry) for entry in getattr(documents, column)])
+    arrays |= _packed("names", [documents.name, documents.people])
     try:
         make_folder(path.parent)
         _replace(path, arrays)
@@ -54,14 +55,14 @@ def _replace(path: Path, arrays: dict[str, Array]) -> None:
             beside.unlink()
 
 
-def load_corpus(path: Path) -> Corpus:
-    """Reads a corpus, or says what is wrong with the file."""
+def load_documents(kind: type[D], path: Path) -> D:
+    """Reads documents of that kind, or says what is wrong with the file."""
     arrays = _arrays(path)
     version = int(arrays["version"][0]) if "version" in arrays else -1
     if version != VERSION:
         raise OtherVersion(str(path), version, VERSION)
     try:
-        return _corpus(arrays)
+        return _documents(kind, arrays)
     except (KeyError, IndexError, ValueError, TypeError, UnicodeDecodeError, UnlikeParts) as fault:
         raise DamagedFile(str(path), f"its parts do not fit together ({type(fault).__name__})") from fault
 
@@ -86,7 +87,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
         return array
 
 
-def _corpus(arrays: dict[str, Array]) -> Corpus:
+def _documents(kind: type[D], arrays: dict[str, Array]) -> D:
     vocabulary = tuple(_unpacked(arrays, "vocabulary"))
     parts = tuple(arrays[f"counts.{part}"] for part in ("data", "indices", "indptr"))
     counts = sparse.csr_array(parts, shape=(len(arrays["keys"]), len(vocabulary)))
@@ -94,7 +95,7 @@ def _corpus(arrays: dict[str, Array]) -> Corpus:
     columns: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
     columns |= {c: np.array(_unpacked(arrays, c), dtype=np.str_) for c in _STRINGS[1:] if f"{c}.ends" in arrays}
     name, people = _unpacked(arrays, "names")
-    return Corpus(counts, vocabulary, **columns, name=name, people=people, skipped=int(arrays["skipped"][0]))
+    return kind(counts, vocabulary, **columns, name=name, people=people, skipped=int(arrays["skipped"][0]))
 
 
 def _packed(column: str, strings: list[str]) -> dict[str, Array]:

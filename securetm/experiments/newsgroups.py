@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import CorpusNotHere
 from securetm.corpus.docstrings import docstring_parties
@@ -27,7 +26,7 @@ PUBLIC = ("tagmynews.jsonl.gz", "stackoverflow.jsonl.gz")
 SUBJECTS = ("comp", "rec", "sci", "talk")  # the first part of a group's name; the other groups are a fifth party's
 FEWEST_WORDS = 3  # shorter documents are left out: what remains of them is chance
 INSTEAD = "docstrings"  # what the corpus is called that serves where 20 Newsgroups is not here
-BESIDE = Path(securetm.__file__).resolve().parents[2] / "shared" / "data"
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 _CHOSEN: ContextVar[Path | None] = ContextVar("folder of research corpora", default=None)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.dropped import left_out
+from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
 from securetm.federation.identities import public_identity

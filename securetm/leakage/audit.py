@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-import securetm
 from securetm.accounting.calculator.statement import counted
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
@@ -45,6 +44,7 @@ from securetm.mechanisms.noising import PRIVATE
 from securetm.profiles import read_profile
 from securetm.tables import require
 from securetm.threats import read_threat_model
+from securetm.version import __version__
 
 _SEED = 20_21  # of the control's random numbers: any will do, the same one makes a report repeatable
 
@@ -81,7 +81,7 @@ def audit(
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    said = (left_out(plan, trials, given), seconds, securetm.__version__, how_again(plan, given), refused, today)
+    said = (left_out(plan, trials, given), seconds, __version__, how_again(plan, given), refused, today)
     return Audit(plan.name, plan.title, name, found, *said)
 
 

@@ -13,7 +13,6 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-import securetm
 from securetm.leakage.plans import Trial
 from securetm.leakage.source_code import code_of
 from securetm.resources import named_toml
@@ -31,7 +30,7 @@ PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDG
     "trial",
 )
 TRYING, FEDERATION = "what tries refusals", "federation"
-_HOUSE = Path(securetm.__file__).parent
+_HOUSE = Path(__file__).resolve().parent.parent
 _CLAIMED = ("accounting.composition", "accounting.pure", "accounting.spends", "accounting.ledger", "federation.paying")
 _DOCUMENTS = {True: ("corpus.docstrings",), False: ("corpus.readers", "corpus.partitions")}  # where no source is named; or one
 _DEALT = "federation.sources"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-import securetm
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit import how_again, left_out
 from securetm.leakage.evidence import Evidence, Figure, Tried
@@ -17,6 +16,7 @@ from securetm.leakage.findings import Audit, Finding, Measured, Refusal, with_ba
 from securetm.leakage.kept_refusals import DatedRefusal, KeptRefusals
 from securetm.leakage.plans import AuditPlan, Trial
 from securetm.profiles import read_profile
+from securetm.version import __version__
 
 Made = Sequence[tuple[AuditPlan, Audit]]  # pieces of a plan, each with what was found when it was carried out
 _Place = tuple[str, str]  # which trial, by its hash, on which profile
@@ -38,7 +38,7 @@ def whole_audit(
     refused = tuple(_refused(plan, told, fresh))
     seconds = sum(audit.seconds for _, audit in made) + sum(one.seconds for one in new)
     day = max((*(audit.made for _, audit in made), *(one.date for one in new)), default="")
-    said = (left_out(plan, plan.trials), seconds, securetm.__version__, how_again(plan), refused, day)
+    said = (left_out(plan, plan.trials), seconds, __version__, how_again(plan), refused, day)
     return Audit(plan.name, plan.title, "demonstration", findings, *said)
 
 

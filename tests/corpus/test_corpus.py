@@ -13,8 +13,9 @@ from scipy import sparse
 
 from securetm.contracts import Documents
 from securetm.corpus.contents import content_digests
-from securetm.corpus.corpus import NO_ORDER, Corpus
+from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
+from securetm.corpus.counted_documents import NO_ORDER
 from securetm.corpus.keys import document_keys, mixed
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.vectors import wire_type
-from securetm.corpus.corpus import Corpus, Dropped
+from securetm.corpus.corpus import Corpus
+from securetm.corpus.dropped import Dropped
 from securetm.federation import wire
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.party import Party

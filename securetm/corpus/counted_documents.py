@@ -1,0 +1,286 @@
+"""Documents as sparse counts, with their reading order and what is known about each. It reads no file and knows no model.
+
+Row i of every column is document i. Nothing here depends on what other parties hold: whatever is drawn, is drawn
+from a document's own key, so that a document meets the same fate wherever it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from securetm.contracts import Array
+from securetm.corpus.corpus_errors import RepeatedWord, UnlikeParts
+from securetm.corpus.dropped import Dropped
+from securetm.corpus.keys import document_keys, mixed
+from securetm.errors import BadSetting
+
+_BLOCK = 1 << 19  # tokens that are counted at once
+COLUMNS = ("labels", "parties", "dates", "embeddings", "persons", "texts")  # one entry per document, if there at all
+_KINDS: dict[str, Any] = {
+    "labels": np.str_,
+    "parties": np.str_,
+    "dates": np.str_,
+    "embeddings": np.float32,
+    "persons": np.int64,
+    "keys": np.uint64,
+    "texts": np.uint8,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CountedDocuments:
+    """A collection of documents over one vocabulary.
+
+    `counts` is a CSR array of int32, documents x vocabulary, without stored zeros. Where the order of words is known, `tokens`
+    holds word ids in reading order, all documents end to end; `token_ends` says where each document ends and `sentence_ends`
+    where each sentence ends. No sentence is empty, and a document's end is always the end of a sentence.
+    """
+
+    counts: Any
+    vocabulary: tuple[str, ...]
+    keys: Array
+    tokens: Array | None = None
+    token_ends: Array | None = None
+    sentence_ends: Array | None = None
+    labels: Array | None = None
+    parties: Array | None = None
+    dates: Array | None = None
+    embeddings: Array | None = None
+    persons: Array | None = None
+    people: str = ""  # which numbering `persons` belongs to: equal numbers of two numberings are two people
+    texts: Array | None = None  # 16 bytes of a digest of each document's text, where it was read from one
+    name: str = ""
+    skipped: int = 0  # documents without a word, left out when these were read
+    dropped: tuple[Dropped, ...] = ()  # why, as far as whoever read them knows; it is not kept in a file
+    perturbed: ClassVar[None] = None  # its words are known
+
+    def __post_init__(self) -> None:
+        rows = len(self.keys)
+        _agree("rows of counts", self.counts.shape[0], rows)
+        _agree("columns of counts", self.counts.shape[1], len(self.vocabulary))
+        for column in COLUMNS:
+            entries = getattr(self, column)
+            _agree(column, rows if entries is None else len(entries), rows)
+        if self.tokens is not None:
+            _check_order(self.tokens, self.token_ends, self.sentence_ends, rows, len(self.vocabulary))
+
+    # ---- where documents come from ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_counts(cls, matrix: Any, vocabulary: Sequence[str], *, name: str = "counts", **columns: Any) -> Self:
+        """A corpus of which only counts are known: `matrix` is dense or sparse, documents x vocabulary."""
+        given = sparse.csr_array(matrix)
+        if given.nnz and (given.data.min() < 0 or not np.array_equal(given.data, np.rint(given.data))):
+            raise BadSetting("from_counts", "matrix", "some entries", "must be whole numbers, zero or more")
+        counts = given.astype(np.int32)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        return cls(counts, unrepeated(vocabulary), **_as_columns(name, counts.shape[0], columns))
+
+    @classmethod
+    def from_tokens(cls, tokens: Array, token_ends: Array, vocabulary: Sequence[str], **columns: Any) -> Self:
+        """A corpus from word ids in reading order; without `sentence_ends`, a document is one sentence."""
+        ends = np.asarray(token_ends, dtype=np.int64)
+        tokens = np.asarray(tokens, dtype=np.int32)
+        words = unrepeated(vocabulary)
+        _check_order(tokens, ends, ends, len(ends), len(words))
+        sentence_ends = merge_ends(np.asarray(columns.pop("sentence_ends", ends), dtype=np.int64), ends)
+        known = _as_columns(columns.pop("name", "tokens"), len(ends), columns)
+        order: dict[str, Any] = {"tokens": tokens, "token_ends": ends, "sentence_ends": sentence_ends}
+        return cls(_counted(tokens, ends, len(words)), words, **order, **known)
+
+    # ---- what can be asked -----------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<Corpus {self.name!r}: {len(self)} documents, {len(self.vocabulary)} words>"
+
+    def lengths(self) -> Array:
+        """Words in each document."""
+        return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
+
+    def document_frequencies(self) -> Array:
+        """In how many documents each word occurs."""
+        return np.bincount(self.counts.indices, minlength=len(self.vocabulary)).astype(np.int64)
+
+    # ---- other corpora made of this one ----------------------------------------------------------------------------
+
+    def select(self, rows: Array) -> Self:
+        """The documents with these row numbers, in that order; or those where a Boolean mask is true."""
+        wanted = _row_numbers(rows, len(self))
+        chosen: dict[str, Any] = {"counts": self.counts[wanted], "keys": self.keys[wanted], **self._ordered(wanted)}
+        for column in COLUMNS:
+            entries = getattr(self, column)
+            chosen[column] = None if entries is None else entries[wanted]
+        return replace(self, **chosen)
+
+    def project(self, vocabulary: Sequence[str]) -> Self:
+        """The same documents over another vocabulary. Words outside it disappear, documents never do (they may be empty)."""
+        words = tuple(vocabulary)
+        if words == self.vocabulary:
+            return self
+        place = {word: i for i, word in enumerate(unrepeated(words))}
+        moved = np.fromiter((place.get(word, -1) for word in self.vocabulary), np.int32, len(self.vocabulary))
+        projected = replace(self, counts=_moved_columns(self.counts, moved, len(words)), vocabulary=words, **NO_ORDER)
+        if self.tokens is None:
+            return projected
+        kept = moved[self.tokens] >= 0
+        return replace(projected, **{**self._order_of(kept), "tokens": moved[self.tokens[kept]]})
+
+    def rekeyed(self, name: str) -> Self:
+        """The same documents under keys derived from this name: for two sources that happen to be called alike."""
+        return replace(self, keys=document_keys(name, len(self)), name=name)
+
+    def split(self, fraction: float = 0.75, seed: int = 0) -> tuple[Self, Self]:
+        """(train, held out), each document drawn by its own key, so that parties and centre split alike.
+
+        A person's documents stay together, drawn by the least of their keys. Sizes are about the fraction, not exactly.
+        """
+        if not 0.0 <= fraction <= 1.0:
+            raise BadSetting("split", "fraction", str(fraction), "must lie between 0 and 1")
+        train = (mixed(self._least_keys(), seed) >> np.uint64(11)) < np.uint64(round(fraction * 2**53))
+        return self.select(np.flatnonzero(train)), self.select(np.flatnonzero(~train))
+
+    def halves(self, seed: int = 0) -> tuple[Self, Self]:
+        """(seen, unseen): each document's words shared out at random, for document completion. Both keep all keys.
+
+        The seen half of an odd document is one word longer, so that only the unseen half of a document may be empty.
+        """
+        tokens, ends = self._any_order()
+        lengths = np.diff(ends, prepend=0)
+        document = np.repeat(np.arange(len(self)), lengths)
+        within = np.arange(len(tokens)) - np.repeat(ends - lengths, lengths)
+        draw = mixed(mixed(self.keys, seed)[document] + within.astype(np.uint64), 1)
+        rank = np.empty(len(tokens), dtype=np.int64)
+        rank[np.lexsort((draw, document))] = within
+        seen = rank < ((lengths + 1) // 2)[document]
+        return self._thinned(tokens, ends, seen), self._thinned(tokens, ends, ~seen)
+
+    def _least_keys(self) -> Array:
+        """The least key of each document's person: unlike the person's number, it is the same after `concat`."""
+        if self.persons is None:
+            return self.keys
+        people, member = np.unique(self.persons, return_inverse=True)
+        least = np.full(len(people), np.iinfo(np.uint64).max, dtype=np.uint64)
+        np.minimum.at(least, member, self.keys)
+        return least[member]
+
+    # ---- reading order ---------------------------------------------------------------------------------------------
+
+    def _any_order(self) -> tuple[Array, Array]:
+        """Tokens and their ends; made up from the counts where the order was never known."""
+        if self.tokens is not None and self.token_ends is not None:
+            return self.tokens, self.token_ends
+        return np.repeat(self.counts.indices, self.counts.data).astype(np.int32), np.cumsum(self.lengths())
+
+    def _thinned(self, tokens: Array, ends: Array, kept: Array) -> Self:
+        passed = np.concatenate([[0], np.cumsum(kept)])
+        counts = _counted(tokens[kept], passed[ends], len(self.vocabulary))
+        return replace(self, counts=counts, **(NO_ORDER if self.tokens is None else self._order_of(kept)))
+
+    def _order_of(self, kept: Array) -> dict[str, Any]:
+        """Reading order after only some tokens are kept; sentences that lost every word are gone."""
+        assert self.tokens is not None
+        assert self.token_ends is not None
+        assert self.sentence_ends is not None
+        passed = np.concatenate([[0], np.cumsum(kept)])
+        token_ends = passed[self.token_ends]
+        return {
+            "tokens": self.tokens[kept],
+            "token_ends": token_ends,
+            "sentence_ends": merge_ends(passed[self.sentence_ends], token_ends),
+        }
+
+    def _ordered(self, rows: Array) -> dict[str, Array | None]:
+        if self.tokens is None or self.token_ends is None or self.sentence_ends is None:
+            return {}
+        lengths = np.diff(self.token_ends, prepend=0)[rows]
+        ends = np.cumsum(lengths)
+        where = np.arange(int(lengths.sum())) + np.repeat((self.token_ends[rows] - lengths) - (ends - lengths), lengths)
+        last = np.zeros(len(self.tokens), dtype=bool)
+        last[self.sentence_ends - 1] = True
+        return {"tokens": self.tokens[where], "token_ends": ends, "sentence_ends": np.flatnonzero(last[where]) + 1}
+
+
+NO_ORDER: dict[str, Any] = {"tokens": None, "token_ends": None, "sentence_ends": None}
+
+
+def unrepeated(vocabulary: Sequence[str]) -> tuple[str, ...]:
+    """The vocabulary, checked: a word that had two columns would be two words."""
+    words = tuple(str(word) for word in vocabulary)
+    if len(set(words)) != len(words):
+        raise RepeatedWord(len(words), len(words) - len(set(words)))
+    return words
+
+
+def merge_ends(sentence_ends: Array, token_ends: Array) -> Array:
+    """Ends of sentences that hold a word; the end of a document is one of them."""
+    both = np.unique(np.concatenate([sentence_ends, token_ends]).astype(np.int64))
+    return both[both > 0]
+
+
+def _counted(tokens: Array, ends: Array, size: int) -> Any:
+    """Counts of tokens in reading order, a block of documents at a time so that little stands beside the result.
+
+    A block's tokens already are the columns of a CSR array that names a column more than once.
+    """
+    blocks: list[Any] = []
+    first = begin = 0
+    while first < len(ends) or not blocks:
+        last = max(first + 1, int(np.searchsorted(ends, begin + _BLOCK)))
+        starts = np.concatenate([[0], ends[first:last] - begin])
+        end = begin + int(starts[-1])
+        data = np.ones(end - begin, np.int32)
+        counts = sparse.csr_array((data, tokens[begin:end].copy(), starts), shape=(len(starts) - 1, size))
+        counts.sum_duplicates()
+        blocks.append(counts.copy())
+        first, begin = last, end
+    return blocks[0] if len(blocks) == 1 else sparse.csr_array(sparse.vstack(blocks, format="csr", dtype=np.int32))
+
+
+def _moved_columns(counts: Any, moved: Array, size: int) -> Any:
+    kept = moved[counts.indices] >= 0
+    starts = np.concatenate([[0], np.cumsum(kept)])[counts.indptr]
+    projected = sparse.csr_array((counts.data[kept], moved[counts.indices[kept]], starts), shape=(counts.shape[0], size))
+    projected.sort_indices()
+    return projected
+
+
+def _row_numbers(rows: Any, documents: int) -> Array:
+    wanted = np.asarray(rows)
+    if wanted.dtype == np.bool_:
+        _agree("entries of the mask", len(wanted), documents)
+        return np.flatnonzero(wanted)
+    if len(wanted) and (wanted.min() < -documents or wanted.max() >= documents):
+        raise UnlikeParts("documents", documents, int(max(wanted.max() + 1, -wanted.min())))
+    return wanted.astype(np.int64) % max(documents, 1)
+
+
+def _as_columns(name: str, documents: int, columns: dict[str, Any]) -> dict[str, Any]:
+    given = {n: np.asarray(v, dtype=_KINDS[n]) if n in _KINDS and v is not None else v for n, v in columns.items()}
+    keys = given.pop("keys", None)
+    people = "" if given.get("persons") is None else name
+    return {"name": name, "keys": document_keys(name, documents) if keys is None else keys, "people": people, **given}
+
+
+def _agree(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise UnlikeParts(what, found, expected)
+
+
+def _check_order(tokens: Array, token_ends: Array | None, sentence_ends: Array | None, rows: int, size: int) -> None:
+    if token_ends is None or sentence_ends is None:
+        raise UnlikeParts("token ends", 0, rows)
+    _agree("token ends", len(token_ends), rows)
+    _agree("tokens", len(tokens), int(token_ends[-1]) if rows else 0)
+    if rows and np.diff(token_ends, prepend=0).min() < 0:
+        raise UnlikeParts("token ends in rising order", 0, rows)
+    if len(tokens) and (tokens.min() < 0 or tokens.max() >= size):
+        raise UnlikeParts("words", size, int(tokens.max()) + 1)
