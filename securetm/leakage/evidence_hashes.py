@@ -31,22 +31,26 @@ PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDG
 )
 TRYING, FEDERATION = "what tries refusals", "federation"
 _HOUSE = Path(__file__).resolve().parent.parent
-_CLAIMED = ("accounting.composition", "accounting.pure", "accounting.spends", "accounting.ledger", "federation.paying")
-_DOCUMENTS = {True: ("corpus.docstrings",), False: ("corpus.readers", "corpus.partitions")}  # where no source is named; or one
-_DEALT = "federation.sources"
-_CANARIES = "leakage.canaries"
-_WAY = "federation.round"  # of documents through the parts of a profile
-_MALICIOUS = {"liars": "leakage.malicious_party", "meddled": "leakage.malicious_coordinator"}  # by setting of a trial
-_TRYING = ("leakage.below_minimum", "leakage.protocol_violations")
-_REFUSING = ("federation.party", "federation.coordinator")
-_JUDGES = ("leakage.intervals", "leakage.findings", "leakage.ground_truth", "leakage.controls")
+
+# Where a closure begins, in full, so that a rename finds it. What these import follows; parts come from registries.
+_DOCUMENTS = ("securetm.federation.sources",)  # what makes a demonstration's documents and deals them out
+_CANARIES = ("securetm.leakage.canaries",)
+_ROUTE = "securetm.federation.round"  # of documents through the parts of a profile
+_PAYING = ("securetm.federation.paying", "securetm.accounting.ledger")
+_MALICIOUS = {
+    "liars": "securetm.leakage.malicious_party",
+    "meddled": "securetm.leakage.malicious_coordinator",
+}  # by setting of a trial
+_TRYING = ("securetm.leakage.below_minimum", "securetm.leakage.protocol_violations")
+_ROLES = ("securetm.federation.party", "securetm.federation.coordinator")
+_JUDGES = tuple(f"securetm.leakage.{name}" for name in ("intervals", "findings", "ground_truth", "controls"))
 
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:
     """Everything that the result of this trial on this profile speaks about, by name. No version of securetm is in it."""
     return {
         **_parts(profile),
-        CORPUS: _corpus_hash("corpus.source" not in trial.run, trial.canaries > 0),
+        CORPUS: _corpus_hash(trial.canaries > 0),
         THREAT_MODEL: _file("threat_models", trial.threat_model),
         ATTACK: attack_hash(trial.attack, tuple(by for setting, by in _MALICIOUS.items() if getattr(trial, setting))),
         JUDGING: _judging_hash(),
@@ -69,20 +73,20 @@ def trial_hash(trial: Trial) -> str:
 
 @cache
 def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
-    """The attack's own file, who lies for it in a run, and all modules of `leakage` that these are made of."""
-    return _of_source((f"leakage.attacks.{name}", *malicious), ("leakage.",))
+    """The attack's own file, the malicious role of the run, and all modules of `leakage` that these are made of."""
+    return _of_source((f"securetm.leakage.attacks.{name}", *malicious), ("leakage.",))
 
 
 @cache
-def _corpus_hash(own: bool, canaries: bool) -> str:
-    """What makes the documents of our own demonstration, or of a file that the trial names, and what makes canaries."""
-    return _of_source((*_DOCUMENTS[own], _DEALT, *([_CANARIES] if canaries else [])), ("corpus.",))
+def _corpus_hash(canaries: bool) -> str:
+    """What makes documents and deals them out, and what makes canaries where the trial has some."""
+    return _of_source((*_DOCUMENTS, *(_CANARIES if canaries else ())), ("corpus.",))
 
 
 @cache
 def _judging_hash() -> str:
     """What makes intervals and verdicts of an attack's worth, the truth that it is held against, and its control."""
-    return _of_source(_JUDGES, _JUDGES)
+    return _of_source(_JUDGES, ())
 
 
 @cache
@@ -94,7 +98,7 @@ def _trying_hash() -> str:
 @cache
 def _federation_hash() -> str:
     """What a party checks and a coordinator sends, and all of `federation` that these are made of."""
-    return _of_source(_REFUSING, ("federation.",))
+    return _of_source(_ROLES, ("federation.",))
 
 
 @cache
@@ -104,14 +108,14 @@ def _parts(profile: str) -> dict[str, str]:
 
     parts = read_profile(profile)
     whole = ("mechanisms.", "aggregation.", "accounting.", "entropy", "clipped_sum")
-    mechanisms = [*sorted({type(part).__module__.removeprefix("securetm.") for part in parts.mechanisms}), _WAY]
+    mechanisms = [*sorted({type(part).__module__ for part in parts.mechanisms}), _ROUTE]
     found = {
         PROFILE: _file("protocols", profile, "profiles"),
         MECHANISMS: _hashed(f"{name} {_of_source((name,), whole)}".encode() for name in mechanisms),
-        AGGREGATION: _of_source((type(parts.aggregation).__module__.removeprefix("securetm."),), whole),
+        AGGREGATION: _of_source((type(parts.aggregation).__module__,), whole),
     }
     # Only where something is claimed: what a claim costs is nothing to a profile without any.
-    return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_CLAIMED, ("accounting.", "federation.paying"))}
+    return found if parts.budget is None else {**found, ACCOUNTING: _of_source(_PAYING, ("accounting.",))}
 
 
 def _file(folder: str, name: str, below: str = "") -> str:
@@ -124,8 +128,8 @@ def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
 
 
 def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
-    """Modules and all that they import inside these folders, by name below `securetm`, sorted."""
-    found, waiting = set[str](), list(modules)
+    """Modules and all that they import inside these folders, by name below `securetm`, sorted; one that is gone is an error."""
+    found, waiting = set[str](), [name.removeprefix("securetm.") for name in modules]
     while waiting:
         name = waiting.pop()
         if name in found:
