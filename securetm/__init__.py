@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from securetm.version import __version__
 
 if TYPE_CHECKING:
-    from securetm.accounting.calculator.face import budget
+    from securetm.accounting.calculator.budget_call import budget
     from securetm.corpus.corpus import Corpus
     from securetm.corpus.docstrings import docstring_parties
     from securetm.corpus.readers import read_corpus
@@ -49,7 +49,7 @@ _WHERE = {
     "Tokeniser": "securetm.corpus.tokeniser",
     "VariationalLDA": "securetm.models.variational.lda_vi",
     "audit": "securetm.leakage.audit",
-    "budget": "securetm.accounting.calculator.face",
+    "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.federation.simulation",
     "load": "securetm.federation.finished",

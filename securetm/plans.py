@@ -16,7 +16,7 @@ from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, UnknownSetting
 from securetm.profile_errors import VocabularyNotAllowed
 from securetm.profiles import VOCABULARIES, formed, make_model, read_profile
-from securetm.tables import digest, into, read_toml, require
+from securetm.toml_settings import digest, from_table, read_toml, require
 
 T = TypeVar("T")
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
@@ -282,7 +282,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
     scalars = {name: value for name, value in tables.items() if name in ("seed", "profile")}
     model = _model_choice(tables.get("model", {}))
     plan = dataclasses.replace(
-        into(Plan, scalars, where),
+        from_table(Plan, scalars, where),
         corpus=_section(CorpusChoice, tables, "corpus"),
         tokeniser=_section(TokeniserChoice, tables, "tokeniser"),
         vocabulary=_section(VocabularyChoice, tables, "vocabulary"),
@@ -296,7 +296,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
 def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:
     table = tables.get(name, {})
     require(isinstance(table, Mapping), "the plan", name, table, f"must be a table [{name}]")
-    return into(cls, table, f"[{name}]")
+    return from_table(cls, table, f"[{name}]")
 
 
 def _model_choice(table: Any) -> ModelChoice:

@@ -50,8 +50,8 @@ from securetm.profile_errors import (
     WordsNotSelected,
 )
 from securetm.resources import named_toml, toml_names
-from securetm.tables import digest, into, read_toml, require
 from securetm.threats import Gap, gaps, read_threat_model
+from securetm.toml_settings import digest, from_table, read_toml, require
 
 AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum, "masked": MaskedSum, "bfv": BfvSum, "ckks": CkksSum}
 MECHANISMS: Mapping[str, type[Any]] = {
@@ -129,7 +129,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
     """
     path = named_toml("protocols", name, below="profiles", kind="profile")
     table = _changed(read_toml(path), changed or {}, path.name)
-    text = into(ProfileText, table, str(path.name))
+    text = from_table(ProfileText, table, str(path.name))
     _check(text, path.name)
     budget, mechanisms = _budget(text, unit, path.name), tuple(_mechanism(part, path.name) for part in text.mechanism)
     _check_affords(budget, mechanisms, path.name)
@@ -156,7 +156,7 @@ def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
     _check_form(name, settings)
     module, kind = _chosen("model", MODELS, formed(name, settings)).split(":")
     own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
-    return cast(TopicModel, into(getattr(import_module(module), kind), own, f"[model] {name}"))
+    return cast(TopicModel, from_table(getattr(import_module(module), kind), own, f"[model] {name}"))
 
 
 def model_class(name: str) -> type[Any] | None:
@@ -263,7 +263,7 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
 def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
     if not text.budget:
         return None
-    stated = into(BudgetText, text.budget, f"{where} [budget]")
+    stated = from_table(BudgetText, text.budget, f"{where} [budget]")
     require(0 < stated.epsilon < math.inf, where, "epsilon", stated.epsilon, "must be above 0 and finite")
     require(0 < stated.delta < 1, where, "delta", stated.delta, "must lie between 0 and 1")
     known = stated.unit in ("", Unit.WORD.value)
@@ -283,14 +283,14 @@ def _aggregation(text: ProfileText, where: str) -> Aggregation:
     """What the profile says of all its parts (how many may collude) reaches the aggregation from there, not typed twice."""
     kind = _chosen("aggregation", AGGREGATIONS, text.aggregation)
     shared = {"colluding": text.colluding} if "colluding" in {part.name for part in fields(kind)} else {}
-    return cast(Aggregation, into(kind, {**text.aggregation_settings, **shared}, f"{where} [aggregation_settings]"))
+    return cast(Aggregation, from_table(kind, {**text.aggregation_settings, **shared}, f"{where} [aggregation_settings]"))
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
     require("kind" in part, where, "kind", "(nothing)", "is missing in a [[mechanism]]")
     settings = {name: value for name, value in part.items() if name != "kind"}
     kind = _chosen("mechanism", MECHANISMS, str(part["kind"]))
-    return cast(Mechanism, into(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
+    return cast(Mechanism, from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
 
 
 def _chosen(kind: str, parts: Mapping[str, Any], name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
-from securetm.tables import into, read_toml, require
+from securetm.toml_settings import from_table, read_toml, require
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes between two roles travels on one of these
     "request": "what the coordinator asks of a party",
@@ -52,15 +52,15 @@ def read_threat_model(name: str | Path) -> ThreatModel:
 def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
     """A threat model from the tables of its file."""
     where = path.name
-    text = into(_Text, table, where)
+    text = from_table(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
     adversaries = tuple(_adversary(part, at) for part, at in _numbered(text.adversary, where, "adversary"))
     _all_different((a.name for a in adversaries), where, "adversary")
     feared = {a.name: a for a in adversaries}
     requires = tuple(_requirement(part, at, feared) for part, at in _numbered(text.requires, where, "requires"))
     _all_different((f"{r.claim.what!r} against {r.claim.against}" for r in requires), where, "requires")
-    accepts = [into(_Accepted, part, at) for part, at in _numbered(text.accepts, where, "accepts")]
-    risks = [into(_Risk, part, at).risk for part, at in _numbered(text.out_of_scope, where, "out_of_scope")]
+    accepts = [from_table(_Accepted, part, at) for part, at in _numbered(text.accepts, where, "accepts")]
+    risks = [from_table(_Risk, part, at).risk for part, at in _numbered(text.out_of_scope, where, "out_of_scope")]
     return ThreatModel(text.name, text.title, adversaries, requires, tuple((a.claim, a.reason) for a in accepts), tuple(risks))
 
 
@@ -139,7 +139,7 @@ class _Risk:
 
 
 def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
-    one = into(Adversary, part, where)
+    one = from_table(Adversary, part, where)
     require(bool(one.name), where, "name", repr(one.name), "must not be empty")
     require(one.behaviour in BEHAVIOURS, where, "behaviour", repr(one.behaviour), f"is none of {', '.join(BEHAVIOURS)}")
     for channel in one.sees:
@@ -149,7 +149,7 @@ def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
 
 
 def _requirement(part: Mapping[str, Any], where: str, feared: Mapping[str, Adversary]) -> Requirement:
-    text = into(_Required, part, where)
+    text = from_table(_Required, part, where)
     require(text.against in feared, where, "against", repr(text.against), "is no adversary of this file")
     units = {unit.value: unit for unit in Unit}
     require(not text.unit or text.unit in units, where, "unit", repr(text.unit), f"is none of {', '.join(units)}")

@@ -14,8 +14,8 @@ from securetm.plans import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
 from securetm.profiles import admitted, make_model, profile_names, read_profile
 from securetm.reports.explanation import explain
-from securetm.tables import Spoken
 from securetm.threats import threat_model_names
+from securetm.toml_settings import CommandLineText
 
 GOOD = """\
 name = "own"
@@ -275,7 +275,7 @@ def test_what_is_checked_must_exist() -> None:
 
 
 def test_a_model_is_made_from_its_settings() -> None:
-    assert make_model("prodlda", {"n_topics": Spoken("7")}).n_topics == 7  # type: ignore[attr-defined]
+    assert make_model("prodlda", {"n_topics": CommandLineText("7")}).n_topics == 7  # type: ignore[attr-defined]
     with pytest.raises(UnknownSetting, match=r"\[model\] prodlda: there is no setting called 'topics'"):
         make_model("prodlda", {"topics": 7})
 

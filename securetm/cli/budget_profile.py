@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from securetm.accounting.calculator.profile import Billed
-from securetm.accounting.calculator.sense import MOST_DOCUMENTS, check_count
+from securetm.accounting.calculator.option_checks import MOST_DOCUMENTS, check_count
+from securetm.accounting.calculator.profile_run import ProfileRun
 from securetm.cli.command_errors import NothingSpent
 from securetm.federation.paying import bill_of
 from securetm.federation.running_errors import TooFewForProfile
@@ -23,7 +23,7 @@ _TOLD = {"coordinator": "the coordinator", "party": "any other party", "model re
 
 def billed(
     name: str, parties: int | None, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL
-) -> Billed:
+) -> ProfileRun:
     """What a run of that model under the profile of that name spends, round by round."""
     check_count("--rounds", rounds, 10**6, "rounds")
     parties = max(5, read_profile(name).minimum_parties) if parties is None else parties
@@ -39,7 +39,7 @@ def billed(
         raise TooFewForProfile(parties, profile.minimum_parties, profile.name)
     bill = bill_of(plan, parties, tuple(f"word{n}" for n in range(words)))
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
-    return Billed(
+    return ProfileRun(
         profile.name,
         profile.budget,
         bill.words,

@@ -41,7 +41,7 @@ def _run(arguments: list[str], debug: bool) -> int:
     """The command's own exit code; what typer calls a misuse is told here, since only here its class is known."""
     import typer
 
-    from securetm.cli.commands import app
+    from securetm.cli.application import app
 
     # typer brings its own copy of click, or depends on it, by version: the class of all misuses is found through one of them
     misused: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -90,7 +90,7 @@ def _help_hint(misuse: BaseException) -> str:
 
 
 def _tell(sentence: str, hint: str, code: int, debug: bool) -> int:
-    from securetm.reports.letters import printable
+    from securetm.reports.printable import printable
 
     if debug:
         traceback.print_exc()

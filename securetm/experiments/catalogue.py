@@ -11,7 +11,7 @@ from typing import Any
 from securetm.errors import NotFound
 from securetm.experiments.newsgroups import corpus_in_words, looking_in
 from securetm.federation.folder import Stages
-from securetm.tables import require
+from securetm.toml_settings import require
 
 REPRODUCTIONS: Mapping[str, str] = {
     "adapted-ngrams": "securetm.experiments.adapted_ngrams:reproduce",

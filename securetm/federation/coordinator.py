@@ -44,7 +44,7 @@ from securetm.models.questions import merge_words, npmi_from_answer, perplexity_
 from securetm.models.word_sketch import words_in
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
-from securetm.tables import require
+from securetm.toml_settings import require
 
 SECONDS_BETWEEN_KEEPS = 2.0
 LONGEST_REASON = 500  # characters: it may quote the message

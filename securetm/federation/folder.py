@@ -24,7 +24,7 @@ from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
 from securetm.private_files import check_private, private_file, private_folder
-from securetm.tables import require
+from securetm.toml_settings import require
 
 RUN, RESULT, MODEL, LEDGERS = "run.json", "result.json", "model.safetensors", "ledgers"
 VERSION = 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.continuing import continue_from
+from securetm.accounting.ledger.succession import continue_from
 from securetm.accounting.ledger_errors import UnitsDiffer
 from securetm.contracts import Budget, Unit
 from securetm.corpus.contents import DIGEST, content_digests

@@ -72,7 +72,7 @@ from securetm.federation.words import agreed
 from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
 from securetm.profiles import admitted, cohort_of
-from securetm.tables import digest
+from securetm.toml_settings import digest
 
 MOST_PREPARED = 1024  # rounds by one set-up
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from securetm.accounting.calibration import noise_for
-from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
 from securetm.contracts import Cohort, Mechanism, Profile, RoundContext, Terms, Unit
 from securetm.errors import BadSetting

@@ -18,7 +18,7 @@ from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.plans import Plan
-from securetm.tables import digest
+from securetm.toml_settings import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
 MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates that are made of all of them

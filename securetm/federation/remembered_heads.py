@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.ledger import Seen
+from securetm.accounting.ledger.ledger import SeenHead
 from securetm.federation.folder import RESULT, RUN, reopen
 from securetm.federation.paying_errors import NoLedgerThere
 from securetm.federation.store import COMMON, Drawer, read_json
@@ -32,7 +32,7 @@ def ledgers_at(path: Path) -> list[Path]:
     return there
 
 
-def seen_beside(path: Path) -> tuple[Seen, ...]:
+def seen_beside(path: Path) -> tuple[SeenHead, ...]:
     """What the other parties' files in the same folder and the record of the run say of that ledger."""
     with Ledger.read(path) as ledger:
         owner = ledger.owner
@@ -41,7 +41,7 @@ def seen_beside(path: Path) -> tuple[Seen, ...]:
     return tuple(seen for seen in (*memories, _recorded(path, owner)) if seen is not None)
 
 
-def _of(memory: Path, owner: str) -> Seen | None:
+def _of(memory: Path, owner: str) -> SeenHead | None:
     with tempfile.TemporaryDirectory() as place:  # a copy: whoever opens SQLite's file writes beside it
         copy = Path(place) / memory.name
         for end in ("", "-wal"):
@@ -50,13 +50,13 @@ def _of(memory: Path, owner: str) -> Seen | None:
         drawer = Drawer(copy, COMMON)
         head = remembered(drawer, owner)
         drawer.close()
-    return Seen(memory.stem, head.count, head.last, head.ledger) if head else None
+    return SeenHead(memory.stem, head.count, head.last, head.ledger) if head else None
 
 
-def _recorded(path: Path, owner: str) -> Seen | None:
+def _recorded(path: Path, owner: str) -> SeenHead | None:
     """What the run that a trial's ledger belongs to has written down at its end."""
     result = path.parent.parent / RESULT
     if not result.is_file():
         return None
     spent = [one for one in read_json(result).get("spent", ()) if one["party"] == owner and "head" in one]
-    return Seen("the run's own record", int(spent[0]["entries"]), bytes.fromhex(spent[0]["head"])) if spent else None
+    return SeenHead("the run's own record", int(spent[0]["entries"]), bytes.fromhex(spent[0]["head"])) if spent else None

@@ -30,7 +30,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.tables import digest
+from securetm.toml_settings import digest
 
 
 @dataclass(frozen=True)

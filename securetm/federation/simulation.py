@@ -15,7 +15,7 @@ from typing import Any
 
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
 from securetm.contracts import Answer, Unit

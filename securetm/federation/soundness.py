@@ -18,8 +18,8 @@ from securetm.federation.running_errors import TooFewForProfile
 from securetm.models.model_errors import CouplesDocuments
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
-from securetm.tables import require
 from securetm.threats import Gap, read_threat_model
+from securetm.toml_settings import require
 
 
 def against(profile: str, threat_model: str | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.federation.folder import Stages
 from securetm.plans import CorpusChoice, Plan
-from securetm.tables import require
+from securetm.toml_settings import require
 
 DOCSTRINGS = "docstrings"
 

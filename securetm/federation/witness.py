@@ -15,9 +15,9 @@ from typing import Any
 from securetm.accounting.composition import affordable
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT
-from securetm.accounting.ledger.chain import follow
-from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.ledger.hash_chain import follow
 from securetm.accounting.ledger.ledger import MOST
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerReplaced
 from securetm.accounting.spends import Spend
 from securetm.aggregation.identities import SIGNATURE, Identity

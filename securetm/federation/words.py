@@ -21,7 +21,7 @@ from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.models.questions import choose_vocabulary, merge_words
 from securetm.plans import Plan
-from securetm.tables import digest, require
+from securetm.toml_settings import digest, require
 
 CANDIDATES, LIST = "candidates", "list"
 

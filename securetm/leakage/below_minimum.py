@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.accounting.calculator.statement import counted
+from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune

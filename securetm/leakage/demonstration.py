@@ -31,7 +31,7 @@ from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.plans import Trial
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of, read_profile
-from securetm.tables import digest, require
+from securetm.toml_settings import digest, require
 
 
 @dataclass

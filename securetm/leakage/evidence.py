@@ -33,7 +33,7 @@ from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.resources import data_folder
-from securetm.tables import into
+from securetm.toml_settings import from_table
 
 if TYPE_CHECKING:  # their arithmetic takes longer to import than evidence takes to read
     from securetm.leakage.findings import Audit, Finding, Measured
@@ -219,10 +219,10 @@ def read_kept(path: Path) -> Evidence:
 def _read_tried(plain: Mapping[str, Any], where: str) -> Tried:
     if plain["verdict"] not in (REFUTED, NOT_REFUTED, NOT_TESTED) or not isinstance(plain["bound"], dict):
         raise DamagedEvidence(where, f"a result says {str(plain['verdict'])[:40]!r}, or is bound to nothing")
-    measured = into(Figure, plain["measured"], where)
+    measured = from_table(Figure, plain["measured"], where)
     if (plain["verdict"] == REFUTED) != _above(measured, plain):
         raise DamagedEvidence(where, f"a verdict of {plain['attack']} is not the one of its own figures")
-    beside = tuple(into(Figure, one, where) for one in plain["beside"])
+    beside = tuple(from_table(Figure, one, where) for one in plain["beside"])
     rest = {name: value for name, value in plain.items() if name not in ("measured", "beside")}
     return Tried(measured=measured, beside=beside, **{**rest, "sees": tuple(rest["sees"])})
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from securetm.leakage.plans import Trial
 from securetm.leakage.source_code import code_of
 from securetm.resources import named_toml
-from securetm.tables import digest
+from securetm.toml_settings import digest
 
 PROFILE, MECHANISMS, AGGREGATION, ACCOUNTING, CORPUS, THREAT_MODEL, ATTACK, JUDGING, TRIAL = (
     "profile",

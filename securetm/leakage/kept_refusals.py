@@ -28,7 +28,7 @@ from securetm.leakage.evidence_hashes import (
 from securetm.leakage.findings import Refusal
 from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.plans import AuditPlan, read_audit_plan
-from securetm.tables import into
+from securetm.toml_settings import from_table
 
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages
@@ -89,8 +89,8 @@ def read_refusals_in(path: Path) -> KeptRefusals:
     where = f"{FOLDER}/{path.name}"
     plain = table_in(path, where)
     try:
-        refusals = tuple(into(Refusal, one, where) for one in plain.pop("refusals"))
-        kept = into(KeptRefusals, {**plain, "refusals": ()}, where)
+        refusals = tuple(from_table(Refusal, one, where) for one in plain.pop("refusals"))
+        kept = from_table(KeptRefusals, {**plain, "refusals": ()}, where)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, SecuretmError) as problem:
         raise DamagedEvidence(where, f"{type(problem).__name__}: {problem}"[:200]) from problem
     if kept.name != path.name or any(one.profile != kept.profile for one in refusals):

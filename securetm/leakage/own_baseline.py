@@ -20,7 +20,7 @@ from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.plans import Plan, plan_from_tables
 from securetm.profiles import read_profile
-from securetm.tables import digest
+from securetm.toml_settings import digest
 
 
 def serves_itself(given: RunFolder, profile: str) -> bool:

@@ -15,8 +15,8 @@ from securetm.contracts import ThreatModel
 from securetm.errors import NotFound
 from securetm.leakage.attacks import attack_names
 from securetm.resources import named_toml, toml_names
-from securetm.tables import into, read_toml, require
 from securetm.threats import read_threat_model
+from securetm.toml_settings import from_table, read_toml, require
 
 ROUNDS = "rounds"
 MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # more would take days, or all memory
@@ -86,7 +86,7 @@ def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | No
 def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
     """An audit plan from the tables of its file."""
     where = path.name
-    text = into(_Text, table, where)
+    text = from_table(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
     require(bool(text.trial), where, "trial", "(nothing)", "is missing: a plan tries something")
     known = threats or cache(read_threat_model)  # each once, many trials name the same
@@ -98,7 +98,7 @@ def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str
 
 
 def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:
-    trial = into(Trial, part, where)
+    trial = from_table(Trial, part, where)
     if trial.attack not in attack_names():
         raise NotFound("attack", trial.attack, attack_names())
     _check_threat(trial, threats(trial.threat_model), where)

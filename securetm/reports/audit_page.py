@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from securetm.accounting.calculator.statement import counted
+from securetm.accounting.calculator.budget_report import counted
 from securetm.leakage.findings import Audit, Finding
 from securetm.reports.audit_charts import strip_of, strips
 from securetm.reports.audit_details import detail

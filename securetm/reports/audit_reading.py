@@ -20,10 +20,10 @@ from securetm.leakage.findings import Audit, Finding, Measured, Refusal
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.reports.audit_soundness import check_audit, check_curve, check_measured, check_refusal, sound_values
 from securetm.reports.findings import record
-from securetm.reports.letters import printable
+from securetm.reports.printable import printable
 from securetm.reports.report_errors import NotAnAudit
 from securetm.reports.writing import make_private, write_report
-from securetm.tables import into, require
+from securetm.toml_settings import from_table, require
 
 AUDITS = "audits"  # where the folder of a run keeps what was found of it
 _DERIVED = "refuted_claims"
@@ -87,7 +87,7 @@ def _audit(plain: Any) -> Audit:
     refusals = tuple(_refusal(one, f"refusal {n}") for n, one in enumerate(_list(table.get("refusals", []), "refusals"), 1))
     require(bool(findings or refusals), "the file", "findings", "(none)", "hold nothing: every plan tries something")
     rest = {name: value for name, value in table.items() if name not in ("findings", "refusals", _DERIVED)}
-    audit = into(Audit, {**rest, "findings": findings, "refusals": refusals}, "the file")
+    audit = from_table(Audit, {**rest, "findings": findings, "refusals": refusals}, "the file")
     check_audit(audit)
     counted = len(audit.refuted_claims)
     said = table.get(_DERIVED, counted)
@@ -97,7 +97,7 @@ def _audit(plain: Any) -> Audit:
 
 def _refusal(plain: Any, where: str) -> Refusal:
     table = _table(plain, where)
-    refusal = into(DatedRefusal if "kept" in table else Refusal, table, where)
+    refusal = from_table(DatedRefusal if "kept" in table else Refusal, table, where)
     check_refusal(refusal, where)
     return refusal
 
@@ -108,16 +108,16 @@ def _finding(plain: Any, where: str) -> Finding:
     table["measured"] = _measured(own, where)
     table["chance"] = None if table.get("chance") is None else _measured(table["chance"], f"{where}, chance")
     table["beside"] = tuple(_measured(one, f"{where}, beside") for one in _list(table.get("beside", []), where))
-    table["examples"] = tuple(into(Example, _table(one, where), where) for one in _list(table.get("examples", []), where))
+    table["examples"] = tuple(from_table(Example, _table(one, where), where) for one in _list(table.get("examples", []), where))
     table["curves"] = tuple(_curve(one, f"{where}, curves") for one in _list(table.get("curves", []), where))
-    return into(Finding, table, where)
+    return from_table(Finding, table, where)
 
 
 def _measured(plain: Any, where: str) -> Measured:
     """JSON knows no infinity: an end that is missing is one."""
     table = dict(_table(plain, where))
     endless = [name for name in ("high", "ceiling") if name in table and table[name] is None]
-    found = into(Measured, {**table, **dict.fromkeys(endless, 0.0)}, where)
+    found = from_table(Measured, {**table, **dict.fromkeys(endless, 0.0)}, where)
     found = replace(found, high=math.inf) if "high" in endless else found
     found = replace(found, ceiling=math.inf) if "ceiling" in endless else found
     check_measured(found, where)
@@ -129,7 +129,7 @@ def _curve(plain: Any, where: str) -> Curve:
     lines = {name: tuple(_number(value, where, name) for value in _list(table.get(name), where)) for name in ("across", "up")}
     require(len(lines["across"]) == len(lines["up"]), where, "up", str(len(lines["up"])), "has not as many points as across")
     rest = {name: value for name, value in table.items() if name not in lines}
-    curve = replace(into(Curve, {**rest, "across": (), "up": ()}, where), across=lines["across"], up=lines["up"])
+    curve = replace(from_table(Curve, {**rest, "across": (), "up": ()}, where), across=lines["across"], up=lines["up"])
     check_curve(curve, where)
     return curve
 

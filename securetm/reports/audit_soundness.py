@@ -16,8 +16,8 @@ from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.findings import MEANING
-from securetm.reports.letters import printable
-from securetm.tables import require
+from securetm.reports.printable import printable
+from securetm.toml_settings import require
 
 _LARGEST = 1e15  # no figure of an audit is larger
 _SAME = 1e-4  # of kept results six digits are kept

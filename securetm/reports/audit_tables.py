@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from securetm.accounting.calculator.statement import counted
+from securetm.accounting.calculator.budget_report import counted
 from securetm.leakage.findings import Audit, Finding, Refusal
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (

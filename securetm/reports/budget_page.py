@@ -10,26 +10,26 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.calculator.statement import FALSE_POSITIVES, Sheet, Table, upward
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable, upward
 from securetm.reports.budget_tables import NO_GDP, percent
 from securetm.reports.page import framed, plot_section, table_section, write_html
 
 
-def write_page(sheet: Sheet, path: Path) -> None:
+def write_page(sheet: BudgetReport, path: Path) -> None:
     """Writes the page."""
     write_html(path, sheet.title, _parts(sheet))
 
 
-def page(sheet: Sheet) -> str:
+def page(sheet: BudgetReport) -> str:
     """The whole file."""
     return framed(sheet.title, _parts(sheet))
 
 
-def _parts(sheet: Sheet) -> tuple[str, ...]:
+def _parts(sheet: BudgetReport) -> tuple[str, ...]:
     return (_head(sheet), *map(_warning, sheet.warnings), *_sections(sheet), _settings(sheet), _end(sheet))
 
 
-def _head(sheet: Sheet) -> str:
+def _head(sheet: BudgetReport) -> str:
     attack = (
         f"Whoever tests for one {sheet.unit} and may err on {percent(FALSE_POSITIVES)} of those that were not used "
         f"finds at most <strong>{percent(sheet.true_positives)}</strong> of those that were."
@@ -45,22 +45,22 @@ def _warning(sentence: str) -> str:
     return f'<p class=warning role="note"><b>Warning:</b> {escape(sentence)}</p>'
 
 
-def _sections(sheet: Sheet) -> Sequence[str]:
+def _sections(sheet: BudgetReport) -> Sequence[str]:
     rows = tuple((row.accountant, row.epsilon, row.means) for row in sheet.by_accountant)
     title = f"epsilon per {sheet.unit} at delta = {sheet.delta:.3g}, by accountant"
-    tables = (Table(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), *sheet.tables)
+    tables = (ReportTable(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), *sheet.tables)
     return (*map(table_section, tables), *map(plot_section, sheet.plots))
 
 
-def _settings(sheet: Sheet) -> str:
+def _settings(sheet: BudgetReport) -> str:
     rows = tuple((name.replace("_", " "), _plain(value)) for name, value in sheet.settings.items() if value is not None)
-    return table_section(Table("What was asked", ("setting", "value"), rows))
+    return table_section(ReportTable("What was asked", ("setting", "value"), rows))
 
 
 def _plain(value: Any) -> str:
     return f"{value:,.10g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _end(sheet: Sheet) -> str:
+def _end(sheet: BudgetReport) -> str:
     notes = "".join(f"<p class=note>{escape(note)}</p>" for note in sheet.notes)
     return f"{notes}\n<footer><p>Computed by securetm from the settings above; no document was read.</p></footer>"

@@ -11,14 +11,14 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from securetm.accounting.calculator.statement import FALSE_POSITIVES, Sheet, Table, upward
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable, upward
 from securetm.reports.plots import in_terminal
 
 WIDEST = 110  # a sentence longer than this is hard to read
 NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
 
 
-def show_sheet(sheet: Sheet, to: Console) -> None:
+def show_sheet(sheet: BudgetReport, to: Console) -> None:
     """All of it, in the order in which people ask."""
     width = min(to.width, WIDEST)
     to.print(Panel(_head(sheet), title=Text(sheet.title, style="bold"), title_align="left", padding=(1, 2), width=width))
@@ -39,7 +39,7 @@ def show_sheet(sheet: Sheet, to: Console) -> None:
         to.print(_bullet("•", note, "dim"), width=width)
 
 
-def _head(sheet: Sheet) -> Group:
+def _head(sheet: BudgetReport) -> Group:
     figures = Text.assemble(
         (f"epsilon = {upward(sheet.epsilon)} per {sheet.unit}", "bold"),
         f"   delta = {sheet.delta:.3g}   ",
@@ -67,13 +67,13 @@ def _bullet(mark: str, sentence: str, style: str) -> RichTable:
     return grid
 
 
-def _accountants(sheet: Sheet, width: int) -> RichTable:
+def _accountants(sheet: BudgetReport, width: int) -> RichTable:
     rows = tuple((row.accountant, row.epsilon, row.means) for row in sheet.by_accountant)
     title = f"epsilon per {sheet.unit} at delta = {sheet.delta:.3g}, by accountant"
-    return _table(Table(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), width)
+    return _table(ReportTable(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), width)
 
 
-def _table(table: Table, width: int) -> RichTable:
+def _table(table: ReportTable, width: int) -> RichTable:
     rich = RichTable(title=table.title, title_justify="left", title_style="bold", header_style="bold", width=None)
     numeric = [_numbers(table.rows, place) for place in range(len(table.columns))]
     for name, right in zip(table.columns, numeric, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.accounting.calculator.statement import listed, named, upward
+from securetm.accounting.calculator.budget_report import listed, named, upward
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
@@ -204,7 +204,7 @@ def _of_words(profile: Profile) -> str:
 
 def _spent_by_word(budget: Budget) -> str:
     """What a budget of words is for a whole document is said in the same breath, by group privacy."""
-    from securetm.accounting.calculator.words import WordNoise  # slow to import, and other profiles do without
+    from securetm.accounting.calculator.word_noise import WordNoise  # slow to import, and other profiles do without
 
     whole = listed(tuple(f"{upward(budget.epsilon * words)} for one of {words} words" for words in WordNoise.words))
     return (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
 from typing import Any
 
-from securetm.accounting.calculator.statement import counted, upward
+from securetm.accounting.calculator.budget_report import counted, upward
 from securetm.aggregation.plain import COORDINATOR
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import DOCUMENT, EVERY_PARTY, Audit, Finding, Measured, Refusal

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from securetm.accounting.calculator.statement import Plot, Table
+from securetm.accounting.calculator.budget_report import Plot, ReportTable
 from securetm.reports.budget_tables import cell
 from securetm.reports.plots import in_svg
 from securetm.reports.writing import write_report
@@ -71,11 +71,11 @@ def plot_section(plot: Plot) -> str:
     places = sorted({x for line in plot.lines for x, _ in line.points})
     known = [dict(line.points) for line in plot.lines]
     rows = tuple((f"{x:,.10g}", *(points.get(x) for points in known)) for x in places)
-    numbers = Table("The same as numbers", (plot.x, *(line.name for line in plot.lines)), rows)
+    numbers = ReportTable("The same as numbers", (plot.x, *(line.name for line in plot.lines)), rows)
     return f"{figure_section(plot)}\n{table_section(numbers)}"
 
 
-def table_section(table: Table) -> str:
+def table_section(table: ReportTable) -> str:
     """A table under its title; columns of numbers stand to the right."""
     numeric = [all(isinstance(row[n], int | float | None) for row in table.rows) for n in range(len(table.columns))]
     head = "".join(f"<th{_right(right)}>{escape(name)}</th>" for name, right in zip(table.columns, numeric, strict=True))

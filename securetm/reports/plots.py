@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from securetm.accounting.calculator.statement import Line, Plot
+from securetm.accounting.calculator.budget_report import Plot, PlotLine
 
 DASHES = ("", "9 5", "2 5", "12 4 2 4", "16 8")  # of the page's lines, in order
 _GAPS = ((1, 0), (5, 4), (1, 3), (7, 2), (2, 6))  # of the terminal's lines: dots on, dots off
@@ -84,7 +84,7 @@ def _cells(plot: Plot, across: Axis, up: Axis, width: int, height: int) -> list[
     return ["".join(row) for row in text]
 
 
-def _trace(line: Line, across: Axis, up: Axis, width: int, height: int) -> Iterator[tuple[int, int]]:
+def _trace(line: PlotLine, across: Axis, up: Axis, width: int, height: int) -> Iterator[tuple[int, int]]:
     """Every dot of a line, without gaps; the first row of dots is on top."""
     places = [(across.share(x) * width, 2 + (1 - up.share(y)) * height) for x, y in line.points if math.isfinite(y)]
     last: tuple[int, int] | None = None
@@ -158,14 +158,14 @@ def _frame(plot: Plot, across: Axis, up: Axis) -> str:
     return "\n".join(parts)
 
 
-def _path(line: Line, order: int, across: Axis, up: Axis) -> str:
+def _path(line: PlotLine, order: int, across: Axis, up: Axis) -> str:
     places = (_place(point, across, up) for point in line.points if math.isfinite(point[1]))
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     dashes = DASHES[order % len(DASHES)]
     return f'<path class="line{order}" d="M{way}"' + (f' stroke-dasharray="{dashes}"' if dashes else "") + "/>"
 
 
-def _names(lines: Sequence[Line], across: Axis, up: Axis) -> list[str]:
+def _names(lines: Sequence[PlotLine], across: Axis, up: Axis) -> list[str]:
     """Each line's name at its end, moved apart where ends lie close."""
     ends = [(_place(line.points[-1], across, up), line.name) for line in lines if line.points]
     texts, above = [], 0.0

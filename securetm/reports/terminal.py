@@ -11,11 +11,11 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from securetm.accounting.calculator.statement import counted, named
+from securetm.accounting.calculator.budget_report import counted, named
 from securetm.contracts import Unit
-from securetm.reports.letters import without_commands
+from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
-from securetm.reports.usefulness import comparison_said, of_use
+from securetm.reports.usefulness_sentences import comparison_said, of_use
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents

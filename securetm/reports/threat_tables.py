@@ -28,8 +28,8 @@ from securetm.reports.threat_refusals import (
     refusal_facts,
     rests_on_refusing,
 )
-from securetm.tables import require
 from securetm.threats import gaps, read_threat_model, threat_model_names
+from securetm.toml_settings import require
 
 NEVER = "never tried"
 MOST_AT_ALL, _USUAL = 100_000, 5  # parties that are asked about

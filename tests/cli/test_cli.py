@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.cli import examine
+from securetm.cli import model_commands as examine
 from securetm.corpus import docstrings
 from securetm.federation.folder import RESULT
 
@@ -231,7 +231,7 @@ def test_check_exits_1_for_a_gap_and_names_it() -> None:
 
 
 def test_numbers_that_are_none_are_null_in_json() -> None:
-    from securetm.cli.output import _finite
+    from securetm.cli.json_output import _finite
 
     assert _finite({"a": [float("nan"), float("inf"), 1.5], "b": (None, True)}) == {"a": [None, None, 1.5], "b": [None, True]}
     assert examine._rows("r", "f", [[0.25, 0.75]])["documents"] == [[0.25, 0.75]]

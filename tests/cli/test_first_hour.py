@@ -176,7 +176,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run"])
+@pytest.mark.parametrize("module", ["typer", "rich.console", "securetm.federation.folder", "numpy", "securetm.cli.run_command"])
 def test_ctrl_c_in_the_first_seconds_says_a_sentence(module: str, tmp_path: Path) -> None:
     code = EARLY.format(module=module)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from securetm.cli.run import _getting_ready
+from securetm.cli.run_command import _getting_ready
 from securetm.federation.folder import reopen
 from securetm.federation.store import PartyStore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from securetm.cli import budget
+from securetm.cli import budget_commands as budget
 from securetm.cli.budget_profile import billed
 from securetm.plans import DEFAULT_MODEL, ROUNDS, Plan, plan_from_tables, read_plan
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.accounting.calculator.ledger import allow, from_ledger
+from securetm.accounting.calculator.ledger_report import allow, from_ledger
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend

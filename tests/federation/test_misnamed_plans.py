@@ -20,7 +20,7 @@ from securetm.federation.store import read_arrays
 from securetm.plans import VocabularyChoice, plan_from_tables
 from securetm.profiles import read_profile
 from securetm.resources import data_folder
-from securetm.tables import Spoken
+from securetm.toml_settings import CommandLineText
 
 from .conftest import SUBJECTS, small_plan
 
@@ -44,7 +44,7 @@ def test_a_form_or_a_number_of_topics_that_cannot_be(model: Mapping[str, Any], s
 
 
 def test_numbers_of_topics_come_as_texts_from_the_command_line() -> None:
-    plan = plan_from_tables({"profile": "open", "model": {**MATCHED, "topics_at": {"north": Spoken("5")}}}, "a test")
+    plan = plan_from_tables({"profile": "open", "model": {**MATCHED, "topics_at": {"north": CommandLineText("5")}}}, "a test")
     assert plan.model.settings["topics_at"] == {"north": 5}
 
 

@@ -15,8 +15,8 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from rich.console import Console
 
-from securetm.accounting.calculator.ledger import from_ledger
-from securetm.accounting.calculator.profile import from_bill
+from securetm.accounting.calculator.ledger_report import from_ledger
+from securetm.accounting.calculator.profile_run import from_bill
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerRolledBack
 from securetm.accounting.spends import Spend

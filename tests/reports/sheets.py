@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from securetm.accounting.calculator.statement import ByAccountant, Line, Plot, Sheet, Table
+from securetm.accounting.calculator.budget_report import BudgetReport, ByAccountant, Plot, PlotLine, ReportTable
 
 STATEMENT = "Against <everyone>, it is hidden, to epsilon = 1.829 per document with delta = 1e-05."
 PLOT = Plot(
     "epsilon against epochs",
     "epochs",
     "epsilon per document",
-    (Line("tight & sound", ((1.0, 0.5), (5.0, 1.25), (10.0, 2.0))), Line("looser", ((1.0, 1.0), (10.0, 2.5)))),
+    (PlotLine("tight & sound", ((1.0, 0.5), (5.0, 1.25), (10.0, 2.0))), PlotLine("looser", ((1.0, 1.0), (10.0, 2.5)))),
     (10.0, 2.0),
 )
-SHEET = Sheet(
+SHEET = BudgetReport(
     title="DP-SGD, 100,000 documents",
     epsilon=1.8281,
     delta=1e-5,
@@ -25,7 +25,7 @@ SHEET = Sheet(
     settings={"documents": 100_000, "noise": 1.0, "tokens": None},
     warnings=("Something <is> wrong.",),
     notes=("A note.",),
-    tables=(Table("Prices", ("case", "parties", "epsilon"), (("best", 1200, 0.5), ("worst", 3, None)), "A caption."),),
+    tables=(ReportTable("Prices", ("case", "parties", "epsilon"), (("best", 1200, 0.5), ("worst", 3, None)), "A caption."),),
     plots=(PLOT,),
     found={"steps": 1000},
 )

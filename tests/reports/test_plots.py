@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.accounting.calculator.statement import Line, Plot
+from securetm.accounting.calculator.budget_report import Plot, PlotLine
 from securetm.reports.plots import Axis, axes_of, axis, in_svg, in_terminal, number
 
 from .sheets import PLOT
@@ -56,7 +56,7 @@ def dots(text: str) -> list[tuple[int, int]]:
 
 
 def test_the_dots_lie_where_the_numbers_say() -> None:
-    line = Plot("", "x", "y", (Line("straight", ((0.0, 0.0), (10.0, 2.0))),))
+    line = Plot("", "x", "y", (PlotLine("straight", ((0.0, 0.0), (10.0, 2.0))),))
     height, width = 10, 60
     found = dots(in_terminal(line, width, height))
     across = max(x for x, _ in found)
@@ -67,7 +67,7 @@ def test_the_dots_lie_where_the_numbers_say() -> None:
 
 
 def test_what_is_infinite_is_left_out() -> None:
-    broken = replace(PLOT, lines=(Line("a", ((1.0, 1.0), (2.0, math.inf), (3.0, 2.0))),), marked=None)
+    broken = replace(PLOT, lines=(PlotLine("a", ((1.0, 1.0), (2.0, math.inf), (3.0, 2.0))),), marked=None)
     assert axes_of(broken)[1].top == 2.0
     assert "inf" not in in_svg(broken)
     assert "⠤" in in_terminal(broken, 60) or "⣀" in in_terminal(broken, 60)

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from securetm.accounting.composition import Total, affordable, largest, total
-from securetm.accounting.ledger.chain import Content, Entry
-from securetm.accounting.ledger.filter import ALONE, Cost, Orders, cost_of, filter_epsilon, nothing
+from securetm.accounting.ledger.hash_chain import Content, Entry
+from securetm.accounting.ledger.privacy_filter import ALONE, Cost, Orders, cost_of, filter_epsilon, nothing
 from securetm.accounting.spends import Spend, event_as_text, event_from_text
 from securetm.contracts import Budget, Unit
 

@@ -16,9 +16,9 @@ from typing import Self
 
 from securetm.accounting.composition import Total, total
 from securetm.accounting.ledger.accounts import BUDGET, ENDED, OPENED, SPENT, Accounts, RunAccount, as_text
-from securetm.accounting.ledger.chain import Content, Entry
-from securetm.accounting.ledger.file import VERSION, LedgerFile
-from securetm.accounting.ledger.filter import ALONE, orders_for
+from securetm.accounting.ledger.hash_chain import Content, Entry
+from securetm.accounting.ledger.ledger_file import VERSION, LedgerFile
+from securetm.accounting.ledger.privacy_filter import ALONE, orders_for
 from securetm.accounting.ledger_errors import (
     BudgetExhausted,
     LedgerCut,
@@ -34,7 +34,7 @@ from securetm.accounting.spends import Spend
 from securetm.contracts import Budget
 from securetm.errors import SecuretmError
 from securetm.interrupts import undisturbed
-from securetm.tables import require
+from securetm.toml_settings import require
 
 MOST = 1_000_000  # answers that `remaining` looks ahead
 
@@ -53,7 +53,7 @@ class RunSpent:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenHead:
     """What somebody remembers of a ledger: its head after so many entries, and which ledger it was, where that is known."""
 
     who: str
@@ -227,7 +227,7 @@ class Ledger:
         numbers = [number for _, number, _, _ in self._file.witnesses()]
         return max(numbers, default=0), numbers.count(max(numbers, default=0))
 
-    def check_seen(self, seen: Seen) -> None:
+    def check_seen(self, seen: SeenHead) -> None:
         """Refuses a ledger that has fewer entries than somebody saw in it, or other ones."""
         self._catch_up()
         if seen.ledger not in (b"", self.identity):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.accounting.calculator.statement import counted
+from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Estimate, Example, GroundTruth, Proportion, Score

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from securetm.accounting.calculator.statement import counted
+from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Array
 from securetm.leakage.attack import Estimate, Example, GroundTruth, Proportion, Reconstruction, Score, held_in
 

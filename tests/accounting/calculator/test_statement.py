@@ -8,12 +8,12 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds, NonsenseArgument
-from securetm.accounting.calculator.figures import figures, places, replaced
-from securetm.accounting.calculator.gradients import Training, shuffling
-from securetm.accounting.calculator.parties import Shares
-from securetm.accounting.calculator.solving import Target, solve
-from securetm.accounting.calculator.statement import Promise, downward, sentence, sentence_delta, sentence_large, upward
-from securetm.accounting.calculator.words import WordNoise
+from securetm.accounting.calculator.budget_report import Promise, downward, sentence, sentence_delta, sentence_large, upward
+from securetm.accounting.calculator.composed_report import figures, places, replaced
+from securetm.accounting.calculator.distributed_noise import Shares
+from securetm.accounting.calculator.dp_sgd import Training, shuffling
+from securetm.accounting.calculator.solve_for import Target, solve
+from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend
 

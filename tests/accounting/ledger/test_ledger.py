@@ -16,7 +16,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent, NonPrivateDpEvent, Po
 
 from securetm.accounting.composition import affordable, total
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.filter import ALONE, AMONG, FAILURE_SHARE, orders_for
+from securetm.accounting.ledger.privacy_filter import ALONE, AMONG, FAILURE_SHARE, orders_for
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerOfAnother, RunChanged, UnitsDiffer
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend

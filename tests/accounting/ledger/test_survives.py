@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.accounting.ledger import Ledger, file
+from securetm.accounting.ledger import Ledger, ledger_file
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerUnwritten
 
 from ...pressed import pressed_at
@@ -149,7 +149,7 @@ def test_control_c_at_any_step_leaves_a_ledger_that_is_written_on(tmp_path: Path
     step, pressed = 0, True
     with Ledger.open(tmp_path / "a.ledger", "alice", BUDGET) as ledger:
         while pressed:
-            pressed = pressed_at(step, lambda: ledger.record("run", ANSWER, {"question": "train"}), file)
+            pressed = pressed_at(step, lambda: ledger.record("run", ANSWER, {"question": "train"}), ledger_file)
             ledger.record("run", ANSWER, {"question": "train"})
             step += 1
         spent = sum(entry.content["kind"] == "spent" for entry in ledger.entries())

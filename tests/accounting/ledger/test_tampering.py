@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.chain import BEGINNING, canonical, digest, extend, follow
+from securetm.accounting.ledger.hash_chain import BEGINNING, canonical, digest, extend, follow
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerRolledBack, LedgerTampered, LedgerUnreadable
 from securetm.errors import SecuretmError
 

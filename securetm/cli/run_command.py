@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from securetm.cli.command_errors import NotAPlan, NotASetting, NothingLearned
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 from securetm.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
 def _say_what_is_left_out(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Documents that have no text or no word, parties that have no document left, rows that name no party."""
     from securetm.corpus.partitions import left_out, without_any
-    from securetm.reports.left_out import left_out_in_words
+    from securetm.reports.dropped_documents import left_out_in_words
 
     listed = plan.vocabulary.public_words()
     for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
@@ -225,9 +225,9 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
             raise NotASetting(pair)
-    from securetm.tables import Spoken
+    from securetm.toml_settings import CommandLineText
 
-    return {pair.partition("=")[0]: Spoken(pair.partition("=")[2]) for pair in pairs}
+    return {pair.partition("=")[0]: CommandLineText(pair.partition("=")[2]) for pair in pairs}
 
 
 def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:

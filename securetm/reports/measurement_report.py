@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from securetm.accounting.calculator.statement import Line, Plot, Table
+from securetm.accounting.calculator.budget_report import Plot, PlotLine, ReportTable
 from securetm.errors import BadSetting
 from securetm.reports.page import figure_section, table_section, write_html
 from securetm.reports.plots import in_terminal
@@ -35,7 +35,9 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     columns = [c for c in dict.fromkeys(column for row in rows for column in row) if len({str(row.get(c)) for row in rows}) > 1]
     cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)
     same = ", ".join(f"{name} {value}" for name, value in rows[0].items() if name not in columns)
-    table = Table("Measured", tuple(column.replace("_", " ") for column in columns), cells, f"The same in every row: {same}.")
+    table = ReportTable(
+        "Measured", tuple(column.replace("_", " ") for column in columns), cells, f"The same in every row: {same}."
+    )
     tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
     corpus = f"<p>Documents: {escape(str(result['corpus']))}.</p>" if "corpus" in result else ""
     parts = [f"<h1>{escape(name)}</h1>{corpus}", *map(figure_section, plots), table_section(table)]
@@ -49,7 +51,10 @@ def _cell(value: Any) -> str:
 def _plots(result: Mapping[str, Any]) -> list[Plot]:
     return [
         Plot(
-            plot["title"], plot["x"], plot["y"], tuple(Line(name, tuple(map(tuple, at))) for name, at in plot["lines"].items())
+            plot["title"],
+            plot["x"],
+            plot["y"],
+            tuple(PlotLine(name, tuple(map(tuple, at))) for name, at in plot["lines"].items()),
         )
         for plot in result.get("plots", ())
     ]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.errors import BadSetting, Misuse, NoSuchPath, UnknownSetting, Unreadable, UnreadableToml
-from securetm.tables import Spoken, digest, into, read_toml
+from securetm.toml_settings import CommandLineText, digest, from_table, read_toml
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Choice:
 
 
 def choice(**table: object) -> Choice:
-    return into(Choice, {"name": "a", **table}, "[here]")
+    return from_table(Choice, {"name": "a", **table}, "[here]")
 
 
 def test_what_is_left_out_keeps_its_default() -> None:
@@ -55,7 +55,7 @@ def test_every_kind_is_read() -> None:
     ],
 )
 def test_numbers_come_as_texts_from_the_command_line(table: dict[str, object], expected: dict[str, object]) -> None:
-    read = choice(**{name: Spoken(value) if isinstance(value, str) else value for name, value in table.items()})
+    read = choice(**{name: CommandLineText(value) if isinstance(value, str) else value for name, value in table.items()})
     for name, value in expected.items():
         assert getattr(read, name) == value
         assert type(getattr(read, name)) is type(value)
@@ -116,7 +116,7 @@ def test_a_misspelt_name_is_told_with_those_there_are() -> None:
 
 def test_a_missing_setting_is_named() -> None:
     with pytest.raises(BadSetting, match=r"\[here\]: name = \(nothing\) is missing"):
-        into(Choice, {}, "[here]")
+        from_table(Choice, {}, "[here]")
 
 
 values = st.recursive(
@@ -130,7 +130,7 @@ values = st.recursive(
 @given(st.dictionaries(st.sampled_from([*Choice.__dataclass_fields__, "other"]), values, max_size=5))
 def test_whatever_stands_in_a_table_is_read_or_refused(table: dict[str, object]) -> None:
     try:
-        read = into(Choice, table, "[here]")
+        read = from_table(Choice, table, "[here]")
     except Misuse:
         return
     assert isinstance(read.many, int)

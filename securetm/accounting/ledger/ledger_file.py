@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.ledger.chain import BEGINNING, Content, Entry, canonical, digest, extend, salted
+from securetm.accounting.ledger.hash_chain import BEGINNING, Content, Entry, canonical, digest, extend, salted
 from securetm.accounting.ledger_errors import (
     LedgerBusy,
     LedgerDamaged,

@@ -12,11 +12,29 @@ from typing import Any
 from dp_accounting import PoissonSampledDpEvent
 
 from securetm.accounting.accounting_errors import BudgetTooSmall
-from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, largest_by, places, replaced, surely_within
-from securetm.accounting.calculator.statement import Line, Plot, Promise, Sheet, Table, counted, sentence_delta, upward
-from securetm.accounting.calculator.words import PUBLIC, UNIT, WordNoise, laplace
+from securetm.accounting.calculator.budget_report import (
+    BudgetReport,
+    Plot,
+    PlotLine,
+    Promise,
+    ReportTable,
+    counted,
+    sentence_delta,
+    upward,
+)
+from securetm.accounting.calculator.composed_report import (
+    Progress,
+    Spends,
+    curve,
+    figures,
+    largest_by,
+    places,
+    replaced,
+    surely_within,
+)
+from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, WordNoise, laplace
 from securetm.accounting.composition import total, within
-from securetm.accounting.ledger.filter import ALONE
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Budget, Unit
@@ -26,7 +44,7 @@ _TRIES = 12  # about as many as the search takes
 
 
 @dataclass(frozen=True)
-class Billed:
+class ProfileRun:
     """A run under a profile, in public numbers."""
 
     profile: str
@@ -47,7 +65,7 @@ class Billed:
         return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
 
 
-def _of_words(billed: Billed) -> tuple[str, ...]:
+def _of_words(billed: ProfileRun) -> tuple[str, ...]:
     """What the noise on words means for them."""
     if not billed.found_from:
         return ()
@@ -55,7 +73,7 @@ def _of_words(billed: Billed) -> tuple[str, ...]:
     return (f"{need}. A public list of words costs nothing and needs none.",)
 
 
-def from_bill(asked: Billed, progress: Progress) -> Sheet:
+def from_bill(asked: ProfileRun, progress: Progress) -> BudgetReport:
     """The sheet of one run under a profile; where the budget ends before the rounds do, of the run that the ledger allows."""
     if asked.budget.unit is Unit.WORD and asked.round is None:
         return _by_word(asked, progress)
@@ -89,7 +107,7 @@ def from_bill(asked: Billed, progress: Progress) -> Sheet:
     )
 
 
-def _by_word(asked: Billed, progress: Progress) -> Sheet:
+def _by_word(asked: ProfileRun, progress: Progress) -> BudgetReport:
     """The sheet of noise on single word occurrences: drawn once, whatever number of rounds and runs is made of it."""
     budget = asked.budget
     if not within(asked.spends(asked.rounds), budget.epsilon, ALONE * budget.delta):
@@ -134,7 +152,7 @@ _ALL_ASKED = (
 _RATHER = "give the profile a larger budget, more noise, or tails that are cut more rarely (`miss`)"
 
 
-def _lasting(billed: Billed, progress: Progress) -> int:
+def _lasting(billed: ProfileRun, progress: Progress) -> int:
     """How many rounds the ledger would let it go on."""
     epsilon, delta = billed.budget.epsilon, ALONE * billed.budget.delta
     progress.stage("rounds that the budget lasts", _TRIES)
@@ -152,7 +170,7 @@ _SHARE = (
 )
 
 
-def _drawn(billed: Billed) -> tuple[str, ...]:
+def _drawn(billed: ProfileRun) -> tuple[str, ...]:
     event = billed.round.event if billed.round else None
     if not isinstance(event, PoissonSampledDpEvent):
         return ()
@@ -160,7 +178,7 @@ def _drawn(billed: Billed) -> tuple[str, ...]:
     return (f"a document joins each round by {coin}",)
 
 
-def _stops(asked: Billed, unit: str, lasts: int) -> str | None:
+def _stops(asked: ProfileRun, unit: str, lasts: int) -> str | None:
     if asked.rounds <= lasts:
         return None
     return (
@@ -169,7 +187,7 @@ def _stops(asked: Billed, unit: str, lasts: int) -> str | None:
     )
 
 
-def _parts(billed: Billed, sheet: Sheet, lasts: int) -> Table:
+def _parts(billed: ProfileRun, sheet: BudgetReport, lasts: int) -> ReportTable:
     at = ALONE * billed.budget.delta
     words = [("the words alone", 1, total((billed.words,), at).epsilon)] if billed.words else []
     rows = (
@@ -178,7 +196,7 @@ def _parts(billed: Billed, sheet: Sheet, lasts: int) -> Table:
         ("the budget", lasts, billed.budget.epsilon),
     )
     most = "; the budget allows a million rounds and more" if lasts == MOST_ROUNDS else ""
-    return Table(
+    return ReportTable(
         "What it is spent on",
         ("", "rounds", f"epsilon per {sheet.unit}"),
         rows,
@@ -186,10 +204,10 @@ def _parts(billed: Billed, sheet: Sheet, lasts: int) -> Table:
     )
 
 
-def _by_round(billed: Billed, sheet: Sheet, progress: Progress) -> Plot:
+def _by_round(billed: ProfileRun, sheet: BudgetReport, progress: Progress) -> Plot:
     along, unit = places(billed.rounds, whole=True), sheet.unit
     spent = curve("spent", billed.spends, along, ALONE * billed.budget.delta, progress)
-    limit = Line("budget", ((0.0, billed.budget.epsilon), (float(billed.rounds), billed.budget.epsilon)))
+    limit = PlotLine("budget", ((0.0, billed.budget.epsilon), (float(billed.rounds), billed.budget.epsilon)))
     return Plot(
         "epsilon against rounds", "rounds", f"epsilon per {unit}", (spent, limit), (float(billed.rounds), sheet.epsilon)
     )

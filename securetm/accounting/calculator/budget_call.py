@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from securetm.accounting.calculator.gradients import Training, dp_sgd
-from securetm.accounting.calculator.solving import Target, solve
-from securetm.accounting.calculator.statement import Sheet
-from securetm.accounting.calculator.words import WordNoise, laplace
+from securetm.accounting.calculator.budget_report import BudgetReport
+from securetm.accounting.calculator.dp_sgd import Training, dp_sgd
+from securetm.accounting.calculator.solve_for import Target, solve
+from securetm.accounting.calculator.word_noise import WordNoise, laplace
 from securetm.errors import NotFound
-from securetm.tables import into
+from securetm.toml_settings import from_table
 
-QUESTIONS: Mapping[str, tuple[type[Any], Callable[..., Sheet]]] = {
+QUESTIONS: Mapping[str, tuple[type[Any], Callable[..., BudgetReport]]] = {
     "dp-sgd": (Training, dp_sgd),
     "solve": (Target, solve),
     "laplace": (WordNoise, laplace),
@@ -37,4 +37,4 @@ def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
     if question not in QUESTIONS:
         raise NotFound("question", question, tuple(QUESTIONS))
     kind, answer = QUESTIONS[question]
-    return answer(into(kind, settings, f"budget {question}"), _Unseen()).record()
+    return answer(from_table(kind, settings, f"budget {question}"), _Unseen()).record()

@@ -34,13 +34,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UnreadableToml(str(path), str(problem)) from problem
 
 
-class Spoken(str):
+class CommandLineText(str):
     """A value as somebody typed it behind --set, where a number has no quotes to tell it from a text."""
 
     __slots__ = ()
 
 
-def into(cls: type[T], table: Mapping[str, Any], where: str) -> T:
+def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """The dataclass `cls` with the settings of one table; missing ones keep their defaults."""
     hints = _hints(cast(Hashable, cls))
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def require(condition: bool, where: str, name: str, value: object, problem: str)
 
 
 def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:
-    if isinstance(value, Spoken):
+    if isinstance(value, CommandLineText):
         value = _meant_by(str(value), kind)
     if isinstance(value, Mapping) and get_origin(kind) in (Mapping, dict):
         inner = get_args(kind)[1]

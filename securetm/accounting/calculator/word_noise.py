@@ -11,20 +11,20 @@ from dataclasses import asdict, dataclass, replace
 from dp_accounting import LaplaceDpEvent
 
 from securetm.accounting.accounting_errors import NonsenseArgument
-from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.calculator.sense import check_above_zero, check_count, check_delta
-from securetm.accounting.calculator.statement import (
+from securetm.accounting.calculator.budget_report import (
     FALSE_POSITIVES,
-    Line,
+    BudgetReport,
     Plot,
+    PlotLine,
     Promise,
-    Sheet,
-    Table,
+    ReportTable,
     counted,
     listed,
     named,
     upward,
 )
+from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.option_checks import check_above_zero, check_count, check_delta
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
 
@@ -77,7 +77,7 @@ class WordNoise:
         return self.epsilon_per_word * self.releases * words
 
 
-def laplace(noise: WordNoise, progress: Progress) -> Sheet:
+def laplace(noise: WordNoise, progress: Progress) -> BudgetReport:
     """The sheet of noise on word occurrences."""
     promise = Promise(
         UNIT,
@@ -129,11 +129,11 @@ def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -
     )
 
 
-def _documents(noise: WordNoise) -> Table:
+def _documents(noise: WordNoise) -> ReportTable:
     rows = tuple((n, noise.of_document(n), 2 * noise.of_document(n), _reach(noise.of_document(n))) for n in noise.words)
     columns = ("words", "epsilon per document", "if it is replaced", "found at 1 % false")
     caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
-    return Table("What that is for a whole document", columns, rows, caption)
+    return ReportTable("What that is for a whole document", columns, rows, caption)
 
 
 def _reach(epsilon: float) -> str:
@@ -142,7 +142,7 @@ def _reach(epsilon: float) -> str:
     return "more than 99.9 %" if rate > 0.999 else f"{100 * rate:.1f} %"
 
 
-def _by_release(noise: WordNoise, sheet: Sheet, progress: Progress) -> tuple[Plot, ...]:
+def _by_release(noise: WordNoise, sheet: BudgetReport, progress: Progress) -> tuple[Plot, ...]:
     if noise.releases == 1:
         return ()
     along = places(noise.releases, whole=True)
@@ -154,5 +154,5 @@ def _by_release(noise: WordNoise, sheet: Sheet, progress: Progress) -> tuple[Plo
 def _by_length(noise: WordNoise) -> Plot:
     longest = max((*noise.words, 2))
     points = ((0.0, 0.0), *((float(n), noise.of_document(n)) for n in sorted({1, *noise.words, longest})))
-    line = Line("a document, by group privacy", points)
+    line = PlotLine("a document, by group privacy", points)
     return Plot("epsilon of a document against its length", "words in the document", "epsilon per document", (line,))

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from securetm.reports.letters import printable, without_commands
+from securetm.reports.printable import printable, without_commands
 from securetm.reports.progress import Bars
 from securetm.reports.terminal import Screen
 

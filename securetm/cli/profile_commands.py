@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 
 Profile = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")]
 

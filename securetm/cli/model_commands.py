@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from securetm.corpus.corpus import Corpus

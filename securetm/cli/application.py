@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from securetm.cli import audit, budget, choose, examine, measure, report, run, threats
+from securetm.cli import (
+    audit_command,
+    bench_commands,
+    budget_commands,
+    model_commands,
+    profile_commands,
+    report_command,
+    run_command,
+    threats_command,
+)
 from securetm.version import __version__
 
 app = typer.Typer(
@@ -18,7 +27,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (run, examine, choose, threats, measure, budget, audit, report):
+for commands in (
+    run_command,
+    model_commands,
+    profile_commands,
+    threats_command,
+    bench_commands,
+    budget_commands,
+    audit_command,
+    report_command,
+):
     commands.register(app)
 
 

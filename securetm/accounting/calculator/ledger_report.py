@@ -12,15 +12,14 @@ from typing import Any
 
 from dp_accounting import PoissonSampledDpEvent
 
-from securetm.accounting.calculator.figures import MEANS, POINTS, Progress, replaced
-from securetm.accounting.calculator.statement import (
+from securetm.accounting.calculator.budget_report import (
     FALSE_POSITIVES,
+    BudgetReport,
     ByAccountant,
-    Line,
     Plot,
+    PlotLine,
     Promise,
-    Sheet,
-    Table,
+    ReportTable,
     counted,
     downward,
     listed,
@@ -29,14 +28,15 @@ from securetm.accounting.calculator.statement import (
     sentence_large,
     upward,
 )
-from securetm.accounting.calculator.words import PUBLIC, UNIT, sentence_whole
+from securetm.accounting.calculator.composed_report import MEANS, POINTS, Progress, replaced
+from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_whole
 from securetm.accounting.composition import Total, by_accountant
 from securetm.accounting.events import event_from_text
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.accounts import SPENT, Accounts
-from securetm.accounting.ledger.chain import Entry
-from securetm.accounting.ledger.filter import ALONE
-from securetm.accounting.ledger.ledger import Seen
+from securetm.accounting.ledger.hash_chain import Entry
+from securetm.accounting.ledger.ledger import SeenHead
+from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
@@ -52,7 +52,7 @@ def allow(path: Path, epsilon: float) -> None:
     Ledger.open(path, owner, replace(budget, epsilon=epsilon), corpus).close()
 
 
-def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sheet:
+def from_ledger(path: Path, progress: Progress, seen: Sequence[SeenHead] = ()) -> BudgetReport:
     """The sheet of one ledger, compared with what others have seen of it: one that falls short of it is refused by name."""
     with Ledger.read(path) as ledger:
         for one in seen:
@@ -74,7 +74,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sh
         "budget": budget.epsilon,
         "left": budget.epsilon - spent.epsilon,
     }
-    return Sheet(
+    return BudgetReport(
         title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, in an unbroken chain",
         epsilon=spent.epsilon,
         delta=spent.delta,
@@ -95,7 +95,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[Seen] = ()) -> Sh
     )
 
 
-def _compared(seen: Sequence[Seen], latest: int, signers: int, number: int) -> str:
+def _compared(seen: Sequence[SeenHead], latest: int, signers: int, number: int) -> str:
     """What was checked, and what was not: a chain alone cannot show that its end is gone."""
     chain = "The chain shows a ledger that was changed; it cannot show that its own end was cut off."
     whose = f"This one has all that {listed(tuple(one.who for one in seen))} saw of it." if seen else ""
@@ -163,17 +163,17 @@ def _whole(entries: list[Entry], budget: Budget) -> str | None:
     return sentence_whole(spent) if budget.unit is Unit.WORD and 0 < spent < float("inf") else None
 
 
-def _state(spent: Total, budget: float, unit: str) -> Table:
+def _state(spent: Total, budget: float, unit: str) -> ReportTable:
     rows = (("spent", upward(spent.epsilon)), ("allowed", upward(budget)), ("left", downward(budget - spent.epsilon)))
-    return Table("The budget", ("", f"epsilon per {unit}"), rows)
+    return ReportTable("The budget", ("", f"epsilon per {unit}"), rows)
 
 
-def _runs(runs: list[Any], unit: str) -> Table:
+def _runs(runs: list[Any], unit: str) -> ReportTable:
     rows = tuple(
         (run.run, run.profile or "–", run.began[:16].replace("T", " "), run.answers, run.total.epsilon) for run in runs
     )
     caption = "Each as if it were the only run; together they spend what stands above."
-    return Table("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)
+    return ReportTable("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)
 
 
 def _told(run: Any) -> dict[str, Any]:
@@ -194,6 +194,6 @@ def _by_answer(entries: list[Entry], unit: str, progress: Progress) -> tuple[Plo
         if n in looks:
             points.append((float(answers), accounts.spent().epsilon))
             progress.step(len(points))
-    line = Line("spent", tuple(points))
-    limit = Line("budget", ((0.0, accounts.budget.epsilon), (float(answers), accounts.budget.epsilon)))
+    line = PlotLine("spent", tuple(points))
+    limit = PlotLine("budget", ((0.0, accounts.budget.epsilon), (float(answers), accounts.budget.epsilon)))
     return (Plot("epsilon against answers", "answers given", f"epsilon per {unit}", (line, limit), points[-1], "now"),)

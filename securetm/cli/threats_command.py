@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 
 
 def register(app: typer.Typer) -> None:

@@ -8,9 +8,16 @@ from dataclasses import asdict, dataclass, replace
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.calculator.sense import check_batch, check_choice, check_count, check_delta, check_epochs, check_noise
-from securetm.accounting.calculator.statement import Plot, Promise, Sheet, counted, sentence_delta, upward
+from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, counted, sentence_delta, upward
+from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.option_checks import (
+    check_batch,
+    check_choice,
+    check_count,
+    check_delta,
+    check_epochs,
+    check_noise,
+)
 from securetm.accounting.composition import total
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
@@ -80,7 +87,7 @@ class Training:
         return f"every batch is a Poisson sample ({coins})", "nobody learns the coins or the noise"
 
 
-def dp_sgd(training: Training, progress: Progress) -> Sheet:
+def dp_sgd(training: Training, progress: Progress) -> BudgetReport:
     """The sheet of one training."""
     title = (
         f"DP-SGD, {counted(training.documents, 'document')} in batches of {training.batch:,}, "
@@ -146,7 +153,7 @@ def _about(training: Training, epsilon: float) -> tuple[str | None, ...]:
     )
 
 
-def _by_epoch(training: Training, sheet: Sheet, progress: Progress) -> Plot:
+def _by_epoch(training: Training, sheet: BudgetReport, progress: Progress) -> Plot:
     def spends_at(way: str) -> Callable[[float], Spends]:
         return lambda epochs: replace(training, epochs=epochs, sampling=way).spends()
 

@@ -13,9 +13,18 @@ from typing import Any
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.accounting_errors import NonsenseArgument
-from securetm.accounting.calculator.figures import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.calculator.gradients import Training
-from securetm.accounting.calculator.sense import (
+from securetm.accounting.calculator.budget_report import (
+    BudgetReport,
+    Plot,
+    Promise,
+    ReportTable,
+    counted,
+    sentence_delta,
+    upward,
+)
+from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.dp_sgd import Training
+from securetm.accounting.calculator.option_checks import (
     check_choice,
     check_count,
     check_delta,
@@ -24,7 +33,6 @@ from securetm.accounting.calculator.sense import (
     check_rate,
     check_steps,
 )
-from securetm.accounting.calculator.statement import Plot, Promise, Sheet, Table, counted, sentence_delta, upward
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 
@@ -83,7 +91,7 @@ class Shares:
 SpendOf = Callable[[Shares, int], Spend]  # of one round, by how many honest shares are in the sum
 
 
-def distributed(shares: Shares, spend_of: SpendOf, progress: Progress) -> Sheet:
+def distributed(shares: Shares, spend_of: SpendOf, progress: Progress) -> BudgetReport:
     """The sheet of noise in shares."""
 
     def spends(rounds: float, honest: int) -> Spends:
@@ -185,7 +193,7 @@ def _cases(shares: Shares, epsilon_of: Callable[[int], float]) -> list[dict[str,
     ][::-1]
 
 
-def _price(shares: Shares, cases: list[dict[str, Any]]) -> Table:
+def _price(shares: Shares, cases: list[dict[str, Any]]) -> ReportTable:
     rows = tuple(
         (case["case"], case["answering"], case["colluding"], _near(case["noise_in_sum"]), _near(case["noise"]), case["epsilon"])
         for case in cases
@@ -193,7 +201,7 @@ def _price(shares: Shares, cases: list[dict[str, Any]]) -> Table:
     columns = ("case", "answer", "collude", "noise in the sum", "unknown to them", "epsilon per document")
     bound = f"the bound on one document's row ({shares.l2:,.0f} steps)"
     caption = f"Noise as a standard deviation over {bound}; a party's share has one of {_near(shares.share)} steps."
-    return Table("The price of dropout and collusion", columns, rows, caption)
+    return ReportTable("The price of dropout and collusion", columns, rows, caption)
 
 
 def _near(value: float) -> str:
@@ -212,7 +220,7 @@ def _extra(shares: Shares) -> str:
 
 
 @dataclass(frozen=True)
-class Comparing:
+class Comparison:
     """One training, noised by the opener, by each party, or in shares."""
 
     training: Training
@@ -246,7 +254,7 @@ class Comparing:
         )
 
 
-def compare(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> Sheet:
+def compare(comparing: Comparison, spend_of: SpendOf, progress: Progress) -> BudgetReport:
     """Who sees what epsilon, and how much noise the sum carries for it."""
     training, n = comparing.training, comparing.parties
     sheet = figures(
@@ -276,14 +284,14 @@ def compare(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> Shee
     )
     return replace(
         sheet,
-        tables=(Table("Who adds the noise", columns, table, caption),),
+        tables=(ReportTable("Who adds the noise", columns, table, caption),),
         plots=(_lines(comparing, spend_of, progress),),
         notes=(replaced(sheet.epsilon, training.delta, "document"), _NO_PLD),
         found={"mechanisms": rows},
     )
 
 
-def _mechanisms(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> list[dict[str, Any]]:
+def _mechanisms(comparing: Comparison, spend_of: SpendOf, progress: Progress) -> list[dict[str, Any]]:
     training, n = comparing.training, comparing.parties
     whole, guarded = comparing.shares(n, 0), comparing.shares(comparing.threshold, comparing.colluding)
     progress.stage("epsilon by mechanism", 6)
@@ -327,7 +335,7 @@ def _bound(epsilon: float | None) -> str:
     return "no bound" if epsilon is None else upward(epsilon)
 
 
-def _lines(comparing: Comparing, spend_of: SpendOf, progress: Progress) -> Plot:
+def _lines(comparing: Comparison, spend_of: SpendOf, progress: Progress) -> Plot:
     training = comparing.training
     guarded = comparing.shares(comparing.threshold, comparing.colluding)
     each, along = spend_of(guarded, guarded.honest), places(training.epochs)

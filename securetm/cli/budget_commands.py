@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from securetm.accounting.calculator.figures import Progress
-    from securetm.accounting.calculator.parties import Shares
-    from securetm.accounting.calculator.statement import Sheet
+    from securetm.accounting.calculator.budget_report import BudgetReport
+    from securetm.accounting.calculator.composed_report import Progress
+    from securetm.accounting.calculator.distributed_noise import Shares
     from securetm.accounting.spends import Spend
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
@@ -71,7 +71,7 @@ def dp_sgd(
     json: Json = False,
 ) -> None:
     """Says what a training by clipped, noised gradients spends per document."""
-    from securetm.accounting.calculator import gradients as calculator
+    from securetm.accounting.calculator import dp_sgd as calculator
 
     training = calculator.Training(documents, batch, epochs, noise, delta, sampling, tokens)
     _tell(lambda progress: calculator.dp_sgd(training, progress), html, json)
@@ -91,7 +91,7 @@ def solve(
     json: Json = False,
 ) -> None:
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
-    from securetm.accounting.calculator import solving as calculator
+    from securetm.accounting.calculator import solve_for as calculator
 
     target = calculator.Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens)
     _tell(lambda progress: calculator.solve(target, progress), html, json)
@@ -107,7 +107,7 @@ def laplace(
     json: Json = False,
 ) -> None:
     """Says what Laplace noise on every word occurrence spends, and what that is for a document."""
-    from securetm.accounting.calculator import words as calculator
+    from securetm.accounting.calculator import word_noise as calculator
 
     noise = calculator.WordNoise.of(epsilon_per_word, scale, releases, tuple(words or (8, 60, 213)), delta)
     _tell(lambda progress: calculator.laplace(noise, progress), html, json)
@@ -131,7 +131,7 @@ def distributed(
     json: Json = False,
 ) -> None:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
-    from securetm.accounting.calculator import parties as calculator
+    from securetm.accounting.calculator import distributed_noise as calculator
 
     remain = parties if threshold is None else threshold
     shares = calculator.Shares(parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents)
@@ -153,12 +153,12 @@ def compare(
     json: Json = False,
 ) -> None:
     """Sets central, local and distributed noise side by side for one training."""
-    from securetm.accounting.calculator import gradients
-    from securetm.accounting.calculator import parties as calculator
+    from securetm.accounting.calculator import distributed_noise as calculator
+    from securetm.accounting.calculator import dp_sgd as gradients
 
     remain = parties if threshold is None else threshold
     training = gradients.Training(documents, batch, epochs, noise, delta)
-    comparing = calculator.Comparing(training, parties, remain, colluding, dimension, l2)
+    comparing = calculator.Comparison(training, parties, remain, colluding, dimension, l2)
     _tell(lambda progress: calculator.compare(comparing, _of_shares, progress), html, json)
 
 
@@ -173,7 +173,7 @@ def profile(
     json: Json = False,
 ) -> None:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
-    from securetm.accounting.calculator import profile as calculator
+    from securetm.accounting.calculator import profile_run as calculator
     from securetm.cli.budget_profile import billed
 
     bill = billed(name, parties, rounds, vocabulary_size, documents, model)
@@ -191,7 +191,7 @@ def ledger(
     json: Json = False,
 ) -> None:
     """Says what a party's ledger holds, and whether it has all that files beside it remember of it."""
-    from securetm.accounting.calculator import ledger as calculator
+    from securetm.accounting.calculator import ledger_report as calculator
     from securetm.errors import BadSetting
     from securetm.federation.remembered_heads import ledgers_at
 
@@ -207,9 +207,9 @@ def ledger(
         print_json(sheets[0].record() if len(sheets) == 1 else {"ledgers": [sheet.record() for sheet in sheets]})
 
 
-def _compared(path: Path) -> Callable[[Progress], Sheet]:
+def _compared(path: Path) -> Callable[[Progress], BudgetReport]:
     """One ledger's sheet, beside what other files remember of it."""
-    from securetm.accounting.calculator.ledger import from_ledger
+    from securetm.accounting.calculator.ledger_report import from_ledger
     from securetm.federation.remembered_heads import seen_beside
 
     return lambda progress: from_ledger(path, progress, seen_beside(path))
@@ -238,13 +238,13 @@ def _of_shares(shares: Shares, honest: int) -> Spend:
     return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort))
 
 
-def _tell(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -> None:
+def _tell(compute: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> None:
     sheet = _shown(compute, html, json)
     if json:
         print_json(sheet.record())
 
 
-def _shown(compute: Callable[[Progress], Sheet], html: Path | None, json: bool) -> Sheet:
+def _shown(compute: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
     from securetm.reports.budget_page import write_page
     from securetm.reports.budget_tables import show_sheet
     from securetm.reports.terminal import results, screen

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 
 Data = Annotated[
     Path | None,
@@ -29,12 +29,12 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Reproduces a table or figure, ours beside theirs, in one run."""
-    from securetm.cli.report import check_places
+    from securetm.cli.report_command import check_places
 
     check_places(html)
     result = _measured("reproduction", name, json, data)
     if html is not None:
-        from securetm.reports.measured import write_measured
+        from securetm.reports.measurement_report import write_measured
 
         write_measured(result, html)
 
@@ -53,7 +53,7 @@ def bench(
 
 def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[str, int] | None = None) -> dict[str, Any]:
     from securetm.experiments.catalogue import measure
-    from securetm.reports.measured import show_plots
+    from securetm.reports.measurement_report import show_plots
     from securetm.reports.progress import Bars
     from securetm.reports.terminal import measurements, results, screen
 

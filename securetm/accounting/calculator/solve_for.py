@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from securetm.accounting.accounting_errors import BudgetTooSmall, NonsenseArgument
-from securetm.accounting.calculator.figures import Progress, Spends, largest_by, surely_within
-from securetm.accounting.calculator.gradients import SAMPLINGS, Training, dp_sgd
-from securetm.accounting.calculator.sense import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
-from securetm.accounting.calculator.statement import Sheet, upward
+from securetm.accounting.calculator.budget_report import BudgetReport, upward
+from securetm.accounting.calculator.composed_report import Progress, Spends, largest_by, surely_within
+from securetm.accounting.calculator.dp_sgd import SAMPLINGS, Training, dp_sgd
+from securetm.accounting.calculator.option_checks import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
 
@@ -76,7 +76,7 @@ def _given(given: bool, sought: str, name: str) -> tuple[str, str, str]:
     return "(nothing)", "is needed", f"give --{name}, or seek it with --for {name}"
 
 
-def solve(target: Target, progress: Progress) -> Sheet:
+def solve(target: Target, progress: Progress) -> BudgetReport:
     """What is sought, and the sheet of the training with it."""
     progress.stage(f"the {target.sought} for epsilon = {target.epsilon:g}", _TRIES)
     found = _SEARCHES[target.sought](target, _Tries(target, progress))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from securetm.cli.output import Json, print_json
+from securetm.cli.json_output import Json, print_json
 from securetm.reports.report_errors import CannotWriteReport
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from securetm.cli.command_errors import AuditInterrupted, KeepsAlready, NoPlanFile
-from securetm.cli.output import Json
-from securetm.cli.report import Examples, Html, Markdown, check_places, hand_out
+from securetm.cli.json_output import Json
+from securetm.cli.report_command import Examples, Html, Markdown, check_places, hand_out
 
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages
@@ -114,7 +114,7 @@ def _check_empty(keep: Path | None) -> None:
 
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
-    from securetm.accounting.calculator.statement import counted
+    from securetm.accounting.calculator.budget_report import counted
     from securetm.leakage.kept_refusals import DatedRefusal
 
     before = sum(bool(finding.kept) for finding in found.findings)

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 from securetm.accounting.accounting_errors import NoEpsilonHolds
 from securetm.accounting.bounds import by_renyi
-from securetm.accounting.calculator.statement import (
+from securetm.accounting.calculator.budget_report import (
     FALSE_POSITIVES,
+    BudgetReport,
     ByAccountant,
-    Line,
+    PlotLine,
     Promise,
-    Sheet,
     sentence,
     sentence_large,
     upward,
@@ -49,7 +49,7 @@ class Progress(Protocol):
         ...
 
 
-def figures(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> Sheet:
+def figures(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> BudgetReport:
     """The sheet of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence.
 
     `share` of delta is what they may use of it.
@@ -59,7 +59,7 @@ def figures(title: str, promise: Promise, spends: Spends, delta: float, share: f
         raise NoEpsilonHolds(promise.unit, f"{delta:.3g}", f"{failure_probability_of(spends):.3g}")
     best = proved[0]
     large = sentence_large(best.epsilon, promise.unit)
-    return Sheet(
+    return BudgetReport(
         title=title,
         epsilon=best.epsilon,
         delta=delta,
@@ -73,14 +73,16 @@ def figures(title: str, promise: Promise, spends: Spends, delta: float, share: f
     )
 
 
-def curve(name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: Progress) -> Line:
+def curve(
+    name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: Progress
+) -> PlotLine:
     """Epsilon at each place."""
     progress.stage(f"epsilon, {name}", len(places))
     points = []
     for done, place in enumerate(places, start=1):
         points.append((place, total(spends_at(place), delta).epsilon))
         progress.step(done)
-    return Line(name, tuple(points))
+    return PlotLine(name, tuple(points))
 
 
 def places(most: float, whole: bool = False) -> tuple[float, ...]:

@@ -27,7 +27,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """One line of a plot."""
 
     name: str
@@ -41,13 +41,13 @@ class Plot:
     title: str
     x: str
     y: str
-    lines: tuple[Line, ...]
+    lines: tuple[PlotLine, ...]
     marked: tuple[float, float] | None = None
     mark: str = "the setting asked about"
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table beside the figures: rows of words and numbers."""
 
     title: str
@@ -66,7 +66,7 @@ class ByAccountant:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class BudgetReport:
     """Everything the calculator says about one setting."""
 
     title: str
@@ -82,7 +82,7 @@ class Sheet:
     neighbours: str = NEIGHBOURS
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     plots: tuple[Plot, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)  # what was solved for, or compared
 
