@@ -1,6 +1,6 @@
 """From names to parts: profiles, mechanisms, aggregations and models. The only file in which a string becomes a part.
 
-It decides nothing about privacy: the parts themselves admit or refuse, and `admitted` asks them in order.
+It decides nothing about privacy: the parts themselves admit or refuse a question (`route.py`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from securetm.contracts import (
     Claim,
     Cohort,
     Mechanism,
-    Noised,
     Profile,
-    Terms,
     ThreatModel,
     TopicModel,
     Unit,
@@ -40,15 +38,6 @@ from securetm.mechanisms.quantising import Clamped, FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.word_selection import WordSelection
-from securetm.profile_errors import (
-    NoiseByParties,
-    NotNoised,
-    NotNoisedByWord,
-    PublicBatches,
-    SharesInTheClear,
-    WordNoiseOnly,
-    WordsNotSelected,
-)
 from securetm.resources import named_toml, toml_names
 from securetm.threats import Gap, gaps, read_threat_model
 from securetm.toml_settings import digest, from_table, read_toml, require
@@ -178,49 +167,6 @@ def formed(name: str, settings: Mapping[str, Any]) -> str:
     """What a model is called here in the form that the settings name: lda in the form `matched` is lda-matched."""
     form = settings.get("form", ALIGNED)
     return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
-
-
-def admitted(terms: Terms, profile: Profile, cohort: Cohort) -> Terms:
-    """The terms of a question after every part of the profile agreed to it, or the first part's refusal."""
-    for mechanism in profile.mechanisms:
-        terms = mechanism.admit(terms, cohort)
-    if profile.budget is not None:
-        _check_paid(terms, profile, cohort)
-    return profile.aggregation.admit(terms, cohort)
-
-
-def _check_paid(terms: Terms, profile: Profile, cohort: Cohort) -> None:
-    """What a budget needs of every answer, whatever the parts are: selected words, secret batches, and noise.
-
-    Noise that is in the documents already counts on no sampling, so batches may then be public.
-    """
-    assert profile.budget is not None
-    at_opener = any(getattr(mechanism, "by_opener", False) for mechanism in profile.mechanisms)
-    if terms.names_words:
-        raise WordsNotSelected()
-    if terms.batch and profile.budget.unit is not Unit.WORD:
-        raise PublicBatches()
-    if at_opener and profile.aggregation.opened_by == "parties":
-        raise NoiseByParties()
-    if terms.noised is Noised.NOT and not at_opener:
-        raise NotNoised()
-    _check_unit(terms, profile.budget.unit)
-    if terms.noised is Noised.SHARE and not _only_sums(profile.aggregation, cohort):
-        raise SharesInTheClear()
-
-
-def _check_unit(terms: Terms, unit: Unit) -> None:
-    """Noise on single words hides no document, and a budget of words covers only what was made of noised words."""
-    if unit is Unit.WORD and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
-        raise NotNoisedByWord(terms.unit.value)
-    if terms.unit is Unit.WORD and unit is not Unit.WORD:
-        raise WordNoiseOnly(unit.value)
-
-
-def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:
-    """Whether no answer is seen by itself, even with the parties' help that the size of their noise reckons with."""
-    bears = [claim.colluding for claim in aggregation.claims(cohort) if claim.what == "sees only sums"]
-    return aggregation.channel == "sealed" and max(bears, default=-1) >= cohort.colluding
 
 
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:

@@ -12,8 +12,9 @@ from securetm.errors import Misuse, NotFound, UnknownSetting, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
 from securetm.plans import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
-from securetm.profiles import admitted, make_model, profile_names, read_profile
+from securetm.profiles import make_model, profile_names, read_profile
 from securetm.reports.explanation import explain
+from securetm.route import compile_route
 from securetm.threats import threat_model_names
 from securetm.toml_settings import CommandLineText
 
@@ -178,20 +179,20 @@ def test_only_noise_on_words_pays_a_budget_of_words(tmp_path: Path) -> None:
     """A document with noise enough for a document is no promise about a word that stands in several of them."""
     cohort, profile = Cohort(b"", 0, ("a", "b")), read_profile(written(tmp_path, BY_WORD))
     bare = replace(profile, mechanisms=())
-    assert admitted(terms(Unit.WORD), bare, cohort) == terms(Unit.WORD)
+    assert compile_route(terms(Unit.WORD), bare, cohort).terms == terms(Unit.WORD)
     with pytest.raises(NotNoisedByWord, match="its rows are per document"):
-        admitted(terms(Unit.DOCUMENT), bare, cohort)
+        compile_route(terms(Unit.DOCUMENT), bare, cohort)
     with pytest.raises(NotNoised):
-        admitted(replace(terms(Unit.WORD), noised=Noised.NOT), bare, cohort)
+        compile_route(replace(terms(Unit.WORD), noised=Noised.NOT), bare, cohort)
     with pytest.raises(NotNoisedByWord):
-        admitted(replace(terms(Unit.WORD), noised=Noised.SHARE), bare, cohort)
+        compile_route(replace(terms(Unit.WORD), noised=Noised.SHARE), bare, cohort)
 
 
 @pytest.mark.parametrize("unit", [Unit.DOCUMENT, Unit.PERSON])
 def test_noise_on_words_pays_no_budget_of_documents(unit: Unit) -> None:
     bare = replace(read_profile("dp-local", unit=unit), mechanisms=())
     with pytest.raises(WordNoiseOnly, match=f"hides no whole {unit.value}"):
-        admitted(terms(Unit.WORD), bare, Cohort(b"", 0, ("a", "b")))
+        compile_route(terms(Unit.WORD), bare, Cohort(b"", 0, ("a", "b")))
 
 
 @pytest.mark.parametrize(("aggregation", "colluding", "sound"), [("masked", 2, True), ("bfv", 2, False), ("bfv", 0, True)])
@@ -282,7 +283,7 @@ def test_a_model_is_made_from_its_settings() -> None:
 
 def test_the_plain_sum_admits_every_question() -> None:
     terms = Terms((Block("x", (3,)),))
-    assert admitted(terms, read_profile("open"), Cohort(b"", 0, ("a", "b"))) == terms
+    assert compile_route(terms, read_profile("open"), Cohort(b"", 0, ("a", "b"))).terms == terms
 
 
 def test_fewer_parties_than_a_profile_needs_are_a_gap() -> None:

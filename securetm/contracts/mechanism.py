@@ -35,7 +35,7 @@ class RoundContext:
 
 
 class Mechanism(Protocol):
-    """Changes WHAT is learned. Each station does nothing unless a mechanism says otherwise."""
+    """Changes WHAT is learned. A hook that a mechanism does not define changes nothing."""
 
     @property
     def once(self) -> bool:
@@ -64,7 +64,7 @@ class Mechanism(Protocol):
     def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         return documents
 
-    def poured(self, terms: Terms) -> Terms:
+    def row_terms(self, terms: Terms) -> Terms:
         """The terms of the rows that the changed documents give: noise in the documents may leave no count whole."""
         return terms
 

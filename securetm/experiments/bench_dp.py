@@ -20,7 +20,7 @@ import torch
 from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum, blocks_of
-from securetm.contracts import INF, Cohort, Mechanism, RoundContext, State, Terms
+from securetm.contracts import Cohort, Mechanism, RoundContext, State
 from securetm.entropy import OperatingSystem
 from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
@@ -29,6 +29,7 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.route import Route
 
 TURNS, MEMORY_STEPS = 12, 4
 TIME_LIMIT, MEMORY_LIMIT = 1.5, 1.3  # times the step without privacy
@@ -37,7 +38,7 @@ ROOM = 0.02  # of the ring, for noise, as in the profiles that come with us: 32 
 
 FREE, CLIPPED, ROUNDED, NOISED = "without privacy", "clipped", "clipped and rounded", "clipped, rounded and noised"
 HOOKS, GHOST = "Opacus hooks", "Opacus ghost clipping"
-STATIONS: Mapping[str, tuple[Mechanism, ...]] = {
+STEPS: Mapping[str, tuple[Mechanism, ...]] = {
     FREE: (),
     CLIPPED: (Clip(RADIUS),),
     ROUNDED: (Clip(RADIUS), FixedPoint(headroom=ROOM)),
@@ -51,7 +52,7 @@ Step = Callable[[], object]
 def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int = 256) -> dict[str, Any]:
     """Milliseconds and peak memory of one step: ours by how much of the way it goes, and theirs where Opacus is installed."""
     there = util.find_spec("opacus") is not None
-    names = [*STATIONS, *([HOOKS, GHOST] if there else [])]
+    names = [*STEPS, *([HOOKS, GHOST] if there else [])]
     kinds = [_times, _peaks] if measurable() else [_times]
     done = _Counted(on_progress, (TURNS * len(names)) + len(names) * (len(kinds) - 1))
     model = _model(batch)
@@ -108,23 +109,20 @@ def _documents(words: int, batch: int) -> BagOfWords:
 
 
 def _ours(name: str, words: int, batch: int) -> Step:
-    """A party's answer through the stations and back, and the optimiser's step, on one machine."""
+    """A party's answer through all steps and back, and the optimiser's step, on one machine."""
     model, documents, cohort = _model(batch), _documents(words, batch), Cohort(b"", 0, ("party",))
     state, context = _state(model, words), RoundContext(cohort, OperatingSystem(), _Store())
-    stations, terms = list[tuple[Mechanism, Terms, Terms]](), model.query(state).terms
-    for mechanism in STATIONS[name]:
-        stations.append((mechanism, terms, mechanism.admit(terms, cohort)))
-        terms = stations[-1][2]
-    radius = min((mechanism.row_radius(before) for mechanism, before, _ in stations), default=INF)
+    route = Route.through(model.query(state).terms, STEPS[name], cohort)
+    terms = route.terms
 
     def step() -> None:
         nonlocal state
         query = model.query(state)
-        clipped_sum = ClippedRowSum(query.terms, radius)
+        clipped_sum = ClippedRowSum(query.terms, route.radius)
         query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
         vector = clipped_sum.vector()
-        for mechanism, _, after in stations:
-            vector = mechanism.on_vector(vector, after, context)
+        for one in route.steps:
+            vector = one.mechanism.on_vector(vector, one.after, context)
         opened = np.multiply(vector, np.float32(terms.grid), dtype=np.float32) if terms.grid else vector
         state = model.advance(state, blocks_of(opened, terms), in_place=True)
 
@@ -175,7 +173,7 @@ def _theirs(name: str, words: int, batch: int) -> Step:
 
 
 def _step(name: str, words: int, batch: int) -> Step:
-    return _ours(name, words, batch) if name in STATIONS else _theirs(name, words, batch)
+    return _ours(name, words, batch) if name in STEPS else _theirs(name, words, batch)
 
 
 Figures = dict[str, float]

@@ -32,7 +32,7 @@ from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget, TooFewWordsFound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TOP_WORDS, TRAIN, WORDS, Questions
-from securetm.federation.round import as_opened, preparation_identity, question_identity, round_identity, state_digest
+from securetm.federation.round import preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.running_errors import ChangedFile, Diverged, PartyRefused
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.federation.store import CoordinatorStore, write_bytes
@@ -43,7 +43,8 @@ from securetm.models.quality import diversity, top_words
 from securetm.models.questions import merge_words, npmi_from_answer, perplexity_from_answer
 from securetm.models.word_sketch import words_in
 from securetm.plans import Plan
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import compile_route
 from securetm.toml_settings import require
 
 SECONDS_BETWEEN_KEEPS = 2.0
@@ -293,22 +294,18 @@ class Coordinator:
             shown = {member: {} for member in self.members}
         about = shown[self.members[0]]
         unnamed = self._cohort(question, query.terms)
-        terms = admitted(query.terms, self.profile, unnamed)
+        route = compile_route(query.terms, self.profile, unnamed)
+        terms = route.terms
         meant = (self.profile.digest, state_digest(about, terms), self.questions.words(question))
         cohort = replace(unnamed, round_id=round_identity(self.session, question, unnamed, self._serial, terms, *meant))
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._ledgers.gather() if self.questions.paid else {})
         opened, traffic = self._exchange(cohort, terms, requests)
         context = RoundContext(cohort, self.entropy, self.store)
-        answer = as_opened(opened, self.profile, terms, context)
+        seen, answer = route.seen_and_opened(opened, context)
         self._record(ask, answer, traffic, time.perf_counter() - begun)
-        self.watch.opened(self._serial, self._seen(opened, answer, terms, context))
+        self.watch.opened(self._serial, seen)
         return answer
-
-    def _seen(self, opened: Answer, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """What it knows of a sum: whoever adds the noise has had the sum without it in its hands."""
-        before = before_own_noise(self.profile)
-        return answer if before == self.profile else as_opened(opened, before, terms, context)
 
     def _cohort(self, question: str, terms: Terms) -> Cohort:
         number = self._number(question)
@@ -420,8 +417,3 @@ class Coordinator:
     def _go_back_to(self, facts: Mapping[str, Any]) -> None:
         self._serial, self._numbers = int(facts["serial"]), dict(facts["numbers"])
         self.store.forget_after(self._serial)
-
-
-def before_own_noise(profile: Profile) -> Profile:
-    """The same profile without the noise that whoever opens the sum adds."""
-    return replace(profile, mechanisms=tuple(m for m in profile.mechanisms if not getattr(m, "by_opener", False)))

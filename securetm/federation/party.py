@@ -42,7 +42,7 @@ from securetm.federation.floor import check_batch, check_delta, check_kind, chec
 from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
 from securetm.federation.notes import LONGEST_REASON, Notes
-from securetm.federation.paying import remembered_by, spend_of
+from securetm.federation.paying import spend_of
 from securetm.federation.paying_errors import NoLedger
 from securetm.federation.questions import HELD_OUT, TRAIN, Questions
 from securetm.federation.refusal_errors import (
@@ -56,11 +56,7 @@ from securetm.federation.refusal_errors import (
     WrongRound,
 )
 from securetm.federation.round import (
-    Poured,
-    as_opened,
     digest_of_arrays,
-    pour,
-    pour_nothing,
     preparation_identity,
     question_identity,
     round_identity,
@@ -71,7 +67,8 @@ from securetm.federation.witness import BudgetGuard, quorum
 from securetm.federation.words import agreed
 from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import ClippedAnswer, Route, compile_route
 from securetm.toml_settings import digest
 
 MOST_PREPARED = 1024  # rounds by one set-up
@@ -98,7 +95,7 @@ class Party:
     _memory: Memory = field(default_factory=dict)
     _lineage: bytes = b""  # names the questions that the memory came from
     _open_round: tuple[bytes, Exchange] | None = None
-    _awaited: tuple[wire.Ask, Terms, RoundContext] | None = None
+    _awaited: tuple[wire.Ask, Route, RoundContext] | None = None
 
     def __post_init__(self) -> None:
         check_share(self.name, self.corpus, self.profile, self.members)
@@ -246,7 +243,8 @@ class Party:
         self._check_cohort(ask.members)
         query = self.questions.make(ask.question, self._about(ask))
         cohort = self._cohort(ask, query.terms)
-        terms = admitted(query.terms, self.profile, cohort)
+        route = compile_route(query.terms, self.profile, cohort)
+        terms = route.terms
         about = state_digest(ask.state, terms)  # of what came with it
         meant = (ask.question, cohort, ask.serial, terms, self.profile.digest, about, self.questions.words(ask.question))
         if ask.round_id != round_identity(self._session, *meant):
@@ -258,60 +256,64 @@ class Party:
         if self._guard is not None:
             self._guard.hear(ask.witnesses)
         if terms.data_only:
-            return self._answer_once(ask, query, cohort, terms)
-        return self._answer_now(ask, query, cohort, terms)
+            return self._answer_once(ask, query, cohort, route)
+        return self._answer_now(ask, query, cohort, route)
 
-    def _answer_once(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms) -> tuple[bytes, ...]:
+    def _answer_once(self, ask: wire.Ask, query: Query, cohort: Cohort, route: Route) -> tuple[bytes, ...]:
         """The corpus alone is asked about once: the same question gets the same bytes, another cohort gets none."""
+        terms = route.terms
         asked = digest([ask.question, list(cohort.members), list(self.questions.vocabulary), terms.size])
         stored = self.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
         if stored and (stored[0][0] != asked or terms.noised is Noised.SHARE):  # one share of noise twice is no more noise
             raise AlreadyAnswered()
         if not stored:
             self._check_first(ask)
-            return self._answer_now(ask, query, cohort, terms, once=asked)
+            return self._answer_now(ask, query, cohort, route, once=asked)
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
             self.store.keep_memory(ask.serial, self._memory, self._lineage)
         self._last = max(self._last, ask.serial)
         vector = unpack_vector(bytes(stored[0][1]), terms, self.name)
         return self._begin(cohort.round_id, self._seat.round(cohort, terms, vector))
 
-    def _answer_now(self, ask: wire.Ask, query: Query, cohort: Cohort, terms: Terms, *, once: bytes = b"") -> tuple[bytes, ...]:
+    def _answer_now(self, ask: wire.Ask, query: Query, cohort: Cohort, route: Route, *, once: bytes = b"") -> tuple[bytes, ...]:
         """Draws the answer anew; what is asked only once is on disk before it leaves."""
         if ask.serial <= self._last:
             raise OutOfTurn(ask.serial, self._last)
+        terms = route.terms
         documents = self.documents.for_question(ask.question)
         context = RoundContext(cohort, self.entropy, self.store, self._drawn)
         asked = (ask.question, ask.number, digest(list(cohort.members)), self._meant(ask))
         if not terms.data_only:
             self.store.check_asked(*asked)  # before anything is paid for it, and what was not paid for binds nothing
-        self._pay(ask, query.terms, documents, context)
+        self._pay(ask, route, documents, context)
         if not terms.data_only:
             self.store.note_asked(*asked)
         rng = np.random.default_rng([self.plan.seed, ask.serial])
-        poured = self._poured(query, documents, terms, context, rng)
+        answer = self._clipped_answer(query, documents, route, context, rng)
         self._last = ask.serial
         if self._memory:  # a function of the documents and of the questions that it came from
             self._lineage = self._meant(ask)
         if self.learner is not None and not terms.data_only:  # all parties learn by it, and by the same bytes when asked again
-            poured = self._as_before(ask, poured, terms)
+            answer = self._as_before(ask, answer, terms)
         if once:
-            vector = pack_vector(poured.vector, terms)
+            vector = pack_vector(answer.vector, terms)
             self.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, vector)
-        parcels = self._begin(cohort.round_id, self._seat.round(cohort, terms, poured.vector))
-        self._awaited = (ask, terms, context)
+        parcels = self._begin(cohort.round_id, self._seat.round(cohort, terms, answer.vector))
+        self._awaited = (ask, route, context)
         with self.notes.noted():
-            self._remember(ask, poured, sum(map(len, parcels)))
+            self._remember(ask, answer, sum(map(len, parcels)))
         return parcels
 
-    def _poured(self, query: Query, documents: Corpus, terms: Terms, context: RoundContext, rng: np.random.Generator) -> Poured:
-        """What the documents give; nothing of them where that fails, in an answer that looks like any other."""
+    def _clipped_answer(
+        self, query: Query, documents: Corpus, route: Route, context: RoundContext, rng: np.random.Generator
+    ) -> ClippedAnswer:
+        """The answer of the documents; where that fails the answer of no document, which looks like any other."""
         memory = dict(self._memory)
         with self.notes.noted():
-            poured = pour(query, documents, self.profile, terms, context, memory, rng)
+            answer = route.answer(query, documents, context, memory, rng)
             self._memory = memory
-            return poured
-        return pour_nothing(query, self.profile, terms, context)
+            return answer
+        return route.empty_answer(context)
 
     def _meant(self, ask: wire.Ask) -> bytes:
         """All that an answer to this question depends on beside the documents, but for the coins of noise."""
@@ -319,17 +321,17 @@ class Party:
         about = [digest_of_arrays(state).hex(), self.questions.words(ask.question).hex(), self._lineage.hex()]
         return digest([ask.question, ask.number, ask.serial, *about])
 
-    def _as_before(self, ask: wire.Ask, poured: Poured, terms: Terms) -> Poured:
+    def _as_before(self, ask: wire.Ask, answer: ClippedAnswer, terms: Terms) -> ClippedAnswer:
         """The vector that this number was answered with first: a last digit that moved would be another model everywhere."""
-        vector = self.store.hold_answer(ask.question, ask.number, pack_vector(poured.vector, terms))
-        return replace(poured, vector=unpack_vector(vector, terms, self.name))
+        vector = self.store.hold_answer(ask.question, ask.number, pack_vector(answer.vector, terms))
+        return replace(answer, vector=unpack_vector(vector, terms, self.name))
 
     def _check_first(self, ask: wire.Ask) -> None:
         """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
         if self._guard and any(self._guard.was_asked(self.run, question) for question in (ask.question, TRAIN)):
             raise OutOfTurn(ask.serial, self._last)
 
-    def _pay(self, ask: wire.Ask, terms: Terms, documents: Corpus, context: RoundContext) -> None:
+    def _pay(self, ask: wire.Ask, route: Route, documents: Corpus, context: RoundContext) -> None:
         """Affords and records before anything is drawn: a crash after this counts as spent, whatever was drawn by then.
 
         Noise that is drawn once per corpus is charged once: what was kept of it, and paid for, is used again for nothing.
@@ -338,8 +340,8 @@ class Party:
             return
         kept: tuple[Mechanism, ...] = ()
         with self.notes.noted():  # where it cannot be told what was kept, all is paid for
-            kept = remembered_by(terms, self.profile, documents, context)
-        spend = spend_of(terms, self.profile, context.cohort, kept)
+            kept = route.drawn_before(documents, context)
+        spend = spend_of(route, kept)
         assert spend is not None or kept  # what was admitted under a budget is noised
         self._drawn.paid = False
         if spend is None:
@@ -370,11 +372,11 @@ class Party:
             raise BadState("the parties learn by themselves, so no state may come with a question")
         return self.learner.about(ask.question)
 
-    def _learn(self, learner: Learner, ask: wire.Ask, terms: Terms, context: RoundContext) -> None:
+    def _learn(self, learner: Learner, ask: wire.Ask, route: Route, context: RoundContext) -> None:
         """Run by a party where the parties open the sum: it updates its own copy of the model, and sends nothing."""
         self._awaited = None
         with self.notes.noted():
-            learner.learn(ask.question, as_opened(self._seat.answer(ask.round_id), self.profile, terms, context))
+            learner.learn(ask.question, route.opened(self._seat.answer(ask.round_id), context))
         if ask.keep:
             self.store.keep_memory(ask.serial, learner.remember(self._memory), self._lineage)
 
@@ -389,10 +391,10 @@ class Party:
         one = {"round_id": ask.round_id, "number": ask.number, "question": question_identity(ask.question, ask.number, terms)}
         return cohort_of(self.profile, ask.members, seed=self.plan.seed, **one)
 
-    def _remember(self, ask: wire.Ask, poured: Poured, sent: int) -> None:
+    def _remember(self, ask: wire.Ask, answer: ClippedAnswer, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
-        documents, loss = poured.documents, poured.loss
-        self.notes.lost(ask.serial, ask.question, poured.lost)
+        documents, loss = answer.documents, answer.loss
+        self.notes.lost(ask.serial, ask.question, answer.lost)
         if self._guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
             documents, loss = 0, float("nan")
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.contracts import Cohort, Mechanism, Profile, RoundContext, Terms, Unit
+from securetm.contracts import Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.questions import JOINT, TRAIN, Questions
 from securetm.plans import Plan
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import Route, compile_route
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -26,33 +27,16 @@ if TYPE_CHECKING:
 FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
 
-def spend_of(terms: Terms, profile: Profile, cohort: Cohort, free: Collection[Mechanism] = ()) -> Spend | None:
-    """What one answer under these terms costs each unit of a party's documents, by the part that adds the noise.
+def spend_of(route: Route, free: Collection[Mechanism] = ()) -> Spend | None:
+    """What one answer costs each unit of a party's documents; None where no step adds noise.
 
-    The `free` ones add noise that was drawn, kept and paid for before.
+    The `free` mechanisms add noise that was drawn, kept and paid for before.
     """
-    events: list[DpEvent] = []
-    failure_probability = 0.0
-    for mechanism in profile.mechanisms:
-        terms = mechanism.admit(terms, cohort)
-        if mechanism in free:
-            continue
-        event = mechanism.event(terms, cohort)
-        events += [] if event is None else [event]
-        failure_probability += mechanism.failure_probability(terms, cohort)
+    paid = [step for step in route.steps if step.mechanism not in free]
+    events = [step.event for step in paid if step.event is not None]
     if not events:
         return None
-    return Spend(events[0] if len(events) == 1 else _together(events), failure_probability)
-
-
-def remembered_by(terms: Terms, profile: Profile, documents: Any, context: RoundContext) -> tuple[Mechanism, ...]:
-    """Run by a party: which mechanisms drew their noise for these documents before, and kept it."""
-    found: list[Mechanism] = []
-    for mechanism in profile.mechanisms:
-        if mechanism.once and mechanism.remembers(documents, terms, context):
-            found.append(mechanism)
-        terms = mechanism.admit(terms, context.cohort)
-    return tuple(found)
+    return Spend(events[0] if len(events) == 1 else _together(events), sum(step.failure_probability for step in paid))
 
 
 def _together(events: Sequence[DpEvent]) -> DpEvent:
@@ -82,17 +66,17 @@ def bill_of(plan: Plan, parties: int, listed: tuple[str, ...] | None = None) -> 
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     cohort = cohort_of(profile, members)
     questions = Questions(plan, plan.make_model())
-    words = spend_of(questions.make(JOINT, {}).terms, profile, cohort) if plan.vocabulary.source == JOINT else None
+    joint = plan.vocabulary.source == JOINT
+    words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
     listed = listed or plan.vocabulary.public_words()
     questions.adopt(listed or tuple(f"word{n}" for n in range(plan.vocabulary.max_words)))
     state = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
-    terms = questions.make(TRAIN, state).terms
-    admitted(terms, profile, cohort)  # an unsound profile is refused here rather than billed
+    route = compile_route(questions.make(TRAIN, state).terms, profile, cohort)  # an unsound profile is refused here
     drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)
     others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)
-    step, once = spend_of(terms, profile, cohort, drawn_once), spend_of(terms, profile, cohort, others)
-    assert step is not None or once is not None  # what is admitted under a budget is noised
-    return Bill(words, step, plan.training.rounds, once)
+    each, once = spend_of(route, drawn_once), spend_of(route, others)
+    assert each is not None or once is not None  # what is admitted under a budget is noised
+    return Bill(words, each, plan.training.rounds, once)
 
 
 def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:

@@ -1,46 +1,16 @@
-"""One round: its identity, and the way of a party's documents through the door. It knows no transport.
-
-The order of the stations is written once, here: documents, rows, vector. What leaves `pour` is what is sealed and sent.
-"""
+"""The names of rounds, questions and set-ups: hashes that two roles agree on only if they mean the same. It sends nothing."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from securetm.clipped_sum import ClippedRowSum, blocks_of
-from securetm.contracts import (
-    INF,
-    Answer,
-    Array,
-    Cohort,
-    Mechanism,
-    Memory,
-    Needs,
-    Profile,
-    Query,
-    RoundContext,
-    Rows,
-    State,
-    Terms,
-    Unit,
-)
+from securetm.contracts import Cohort, Needs, State, Terms
 from securetm.toml_settings import digest
-
-
-@dataclass(frozen=True)
-class Poured:
-    """What a party's documents gave in one round. Only the vector may leave; the rest is for the party's own store."""
-
-    vector: Mapping[str, Array]
-    documents: int
-    loss: float
-    lost: int = 0  # rows and coordinates that were not finite, and so counted as nothing
 
 
 def round_identity(
@@ -81,79 +51,3 @@ def digest_of_arrays(state: State) -> bytes:
         whole.update(f"{name} {array.dtype.str} {array.shape};".encode())
         whole.update(array.data)
     return whole.digest()
-
-
-def pour(
-    query: Query,
-    documents: Any,
-    profile: Profile,
-    terms: Terms,
-    context: RoundContext,
-    memory: Memory,
-    rng: np.random.Generator,
-) -> Poured:
-    """Run by a party: its documents through every station of its profile. The coordinator learns only what is sent of it."""
-    before = _terms_before(query.terms, profile, context.cohort)
-    rows = query.terms
-    for mechanism, known in before:
-        documents = mechanism.on_documents(documents, known, context)
-        rows = mechanism.poured(rows)
-    clipped_sum = _clipped_sum(rows, before, documents, context)
-    with np.errstate(all="ignore"):  # what overflows counts as nothing; a warning would be one more thing to tell apart
-        query.answer(documents, clipped_sum, memory, rng)
-        return _poured(clipped_sum, before, terms, context, len(documents))
-
-
-def pour_nothing(query: Query, profile: Profile, terms: Terms, context: RoundContext) -> Poured:
-    """Run by a party: what no document gives, through the stations of a vector; its noise is that of any other answer."""
-    before = _terms_before(query.terms, profile, context.cohort)
-    rows = query.terms
-    for mechanism, _ in before:
-        rows = mechanism.poured(rows)
-    return _poured(ClippedRowSum(rows), before, terms, context, 0)
-
-
-def _poured(clipped_sum: ClippedRowSum, stations: Stations, terms: Terms, context: RoundContext, documents: int) -> Poured:
-    vector = clipped_sum.vector()
-    for mechanism, known in stations:
-        vector = mechanism.on_vector(vector, mechanism.admit(known, context.cohort), context)
-    return Poured(blocks_of(vector, terms), documents, clipped_sum.loss, clipped_sum.lost)
-
-
-def as_opened(answer: Answer, profile: Profile, terms: Terms, context: RoundContext) -> Answer:
-    """Run by whoever opens the sum, coordinator or party: the answer back through the stations, the last one first."""
-    for mechanism in reversed(profile.mechanisms):
-        answer = mechanism.on_answer(answer, terms, context)
-    return answer
-
-
-Stations = Sequence[tuple[Mechanism, Terms]]  # each mechanism with the terms that reach it
-
-
-def _terms_before(terms: Terms, profile: Profile, cohort: Cohort) -> Stations:
-    stations = []
-    for mechanism in profile.mechanisms:
-        stations.append((mechanism, terms))
-        terms = mechanism.admit(terms, cohort)
-    return stations
-
-
-def _clipped_sum(terms: Terms, stations: Stations, documents: Any, context: RoundContext) -> ClippedRowSum:
-    """The counter that these documents are poured into, with the stations that stand at its door."""
-    radius = min((mechanism.row_radius(known) for mechanism, known in stations), default=INF)
-    persons = documents.persons if terms.unit is Unit.PERSON else None
-    return ClippedRowSum(
-        terms, radius, lambda rows: _on_rows(rows, stations), lambda sums: _on_named(sums, stations, context), persons
-    )
-
-
-def _on_named(sums: Array, stations: Stations, context: RoundContext) -> Array:
-    for mechanism, known in stations:
-        sums = mechanism.on_named(sums, known, context)
-    return sums
-
-
-def _on_rows(rows: Rows, stations: Stations) -> Rows:
-    for mechanism, known in stations:
-        rows = mechanism.on_rows(rows, known)
-    return rows

@@ -17,7 +17,8 @@ from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOIN
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.models.model_errors import CouplesDocuments
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
-from securetm.profiles import admitted, cohort_of, profile_gaps, read_profile
+from securetm.profiles import cohort_of, profile_gaps, read_profile
+from securetm.route import compile_route
 from securetm.threats import Gap, read_threat_model
 from securetm.toml_settings import require
 
@@ -75,7 +76,7 @@ def check_floor(plan: Plan, parties: int) -> None:
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     questions = _of_some_words(plan)
     start = questions.model.start(questions.vocabulary, np.random.default_rng(0))
-    terms = admitted(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort)
+    terms = compile_route(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort).terms
     least = -(-profile.minimum_documents // profile.aggregation.remaining(cohort, parties))
     need = f"is below the {least} documents that each of {parties} parties must bring under {profile.name}, so that a sum holds"
     enough = not terms.batch or terms.batch >= least
@@ -105,7 +106,7 @@ def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str,
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     for name in asked:
         try:
-            admitted(questions.make(name, about.get(name, {})).terms, profile, cohort)
+            compile_route(questions.make(name, about.get(name, {})).terms, profile, cohort)
         except Unsound as unsound:
             yield name, unsound
 

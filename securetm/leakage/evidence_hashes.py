@@ -35,7 +35,7 @@ _HOUSE = Path(__file__).resolve().parent.parent
 # Where a closure begins, in full, so that a rename finds it. What these import follows; parts come from registries.
 _DOCUMENTS = ("securetm.federation.sources",)  # what makes a demonstration's documents and deals them out
 _CANARIES = ("securetm.leakage.canaries",)
-_ROUTE = "securetm.federation.round"  # of documents through the parts of a profile
+_ROUTE = "securetm.route"  # of a question through the mechanisms of a profile
 _PAYING = ("securetm.federation.paying", "securetm.accounting.ledger")
 _MALICIOUS = {
     "liars": "securetm.leakage.malicious_party",

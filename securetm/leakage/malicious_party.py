@@ -1,4 +1,4 @@
-"""Parties that lie, in an otherwise real run: their own code, and one station that sends something else. It judges nothing.
+"""Parties that lie, in an otherwise real run: their own code, and one mechanism that sends something else. It judges nothing.
 
 A lying party keeps to the protocol in all but the numbers: nobody could tell, and where sums are sealed nobody ever sees them.
 """
@@ -48,7 +48,7 @@ class MaliciousParties:
 
 @dataclass(frozen=True)
 class _SubstituteVector(Mechanism):
-    """The last station of a party that lies: after its own clipping, rounding and noise, and before the sum is sealed."""
+    """The last mechanism of a party that lies: after its own clipping, rounding and noise, and before the sum is sealed."""
 
     lie: Callable[[Array, Terms], Array]
 

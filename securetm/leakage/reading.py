@@ -20,7 +20,8 @@ from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
 from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import compile_route
 
 REQUEST, ANSWER, SEALED, TOTAL = "request", "answer", "sealed", "total"
 BY_PARTIES = (ANSWER, SEALED)
@@ -82,8 +83,8 @@ def _understood(serial: int, ask: wire.Ask, questions: Questions, view: Adversar
     if not state and ask.question in (TRAIN, HELD_OUT):
         fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
         state = public.model.for_party(fresh, "")
-    terms = admitted(questions.make(ask.question, state).terms, public.profile, cohort_of(public.profile, ask.members))
-    return Asked(serial, ask.question, ask.number, ask.state, terms)
+    query, cohort = questions.make(ask.question, state), cohort_of(public.profile, ask.members)
+    return Asked(serial, ask.question, ask.number, ask.state, compile_route(query.terms, public.profile, cohort).terms)
 
 
 def ask_in(request: bytes) -> wire.Ask | None:

@@ -23,6 +23,7 @@ from securetm.leakage.attack import TopicTables
 from securetm.models.gibbs.draws import Held, Table
 from securetm.models.matching.matched import Matched
 from securetm.profiles import cohort_of
+from securetm.route import Route
 
 
 def replayed_tables(
@@ -34,11 +35,11 @@ def replayed_tables(
         known = Documents(party.corpus)
         known.adopt(vocabulary, folder.plan)
         documents = known.for_question(TRAIN)
-        poured = _behind_noise(party, documents, model.query(state))
+        noised = _behind_noise(party, documents, model.query(state))
     start = model.table(state)
-    held = _RecordedDocuments(model.read(poured, start.words))
-    counted = model.trained(start, cast(Held, held), held.names(poured.keys))
-    if poured.perturbed is None:
+    held = _RecordedDocuments(model.read(noised, start.words))
+    counted = model.trained(start, cast(Held, held), held.names(noised.keys))
+    if noised.perturbed is None:
         return TopicTables(counted, counted)
     real = np.zeros(counted.shape)
     words = _words(documents)
@@ -56,14 +57,11 @@ def _opened(folder: RunFolder, name: str) -> Iterator[Party]:
 
 
 def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
-    """The documents as the party pours them: with the very noise that it drew once and kept."""
+    """The documents with the noise that the party drew once and kept."""
     cohort = cohort_of(party.profile, party.members)
     lasting = DrawnOnce(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
-    terms = query.terms
-    for mechanism in party.profile.mechanisms:
-        documents = mechanism.on_documents(documents, terms, RoundContext(cohort, OperatingSystem(), party.store, lasting))
-        terms = mechanism.admit(terms, cohort)
-    return documents
+    context = RoundContext(cohort, OperatingSystem(), party.store, lasting)
+    return Route.through(query.terms, party.profile.mechanisms, cohort).on_documents(documents, context)
 
 
 def _words(documents: Any) -> Array:

@@ -96,9 +96,9 @@ class LaplaceCounts(Mechanism):
         if terms.sampling < 1:
             raise NoiseOnSamples(f"{terms.sampling:g}")
         done = replace(terms, noised=Noised.WHOLE, unit=Unit.WORD, deviation=self.law(1).deviation, l1=INF, l2=INF, linf=INF)
-        return self.poured(done)
+        return self.row_terms(done)
 
-    def poured(self, terms: Terms) -> Terms:
+    def row_terms(self, terms: Terms) -> Terms:
         """Counts behind continuous noise are not whole, and rows made of them must not be taken for whole ones."""
         whole = terms.domain is Domain.INTEGER and (self.distribution == "discrete" or terms.grid > 0)
         return replace(terms, domain=Domain.INTEGER if whole else Domain.REAL)

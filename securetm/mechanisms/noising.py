@@ -76,7 +76,7 @@ def sampled(event: DpEvent, terms: Terms) -> DpEvent:
 
 
 def noised(vector: Array, noise: Sampler, terms: Terms, entropy: Entropy) -> Array:
-    """A party's whole numbers with noise, in their own place: a station hands its vector over and keeps none.
+    """A party's whole numbers with noise, in their own place: a step hands its vector over and keeps none.
 
     32 bits hold them where they hold the reach; where noise exceeds its reach they wrap, a function of what 64 bits would hold.
     """

@@ -17,7 +17,7 @@ from securetm.federation.questions import Questions
 from securetm.federation.round import round_identity, state_digest
 from securetm.federation.store import PartyStore
 from securetm.plans import Plan
-from securetm.profiles import admitted
+from securetm.route import compile_route
 
 SESSION = bytes(range(32))
 
@@ -60,7 +60,8 @@ class Played:
         return model.for_party(model.start(self.questions.vocabulary, np.random.default_rng(self.plan.seed)), "")
 
     def terms(self, question: str, state: State, members: Sequence[str] | None = None) -> Terms:
-        return admitted(self.questions.make(question, state).terms, self.profile, self._cohort(0, members or self.members))
+        cohort = self._cohort(0, members or self.members)
+        return compile_route(self.questions.make(question, state).terms, self.profile, cohort).terms
 
     def ask(
         self, question: str, state: State, *, number: int = 0, serial: int = 0, members: Sequence[str] = (), keep: bool = False
@@ -68,7 +69,7 @@ class Played:
         """A question whose round id is right for what it says of itself."""
         self.serial = serial or self.serial + 1
         cohort = self._cohort(number, members or self.members)
-        terms = admitted(self.questions.make(question, state).terms, self.profile, cohort)
+        terms = compile_route(self.questions.make(question, state).terms, self.profile, cohort).terms
         about = state_digest(state, terms)
         meant = (question, cohort, self.serial, terms, self.profile.digest, about, self.questions.words(question))
         identity = round_identity(self.session, *meant)

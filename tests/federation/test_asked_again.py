@@ -88,7 +88,7 @@ def test_what_a_question_was_about_is_on_disk_before_it_is_answered(stage: Stage
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(stage.party), "_poured", killed)
+    monkeypatch.setattr(type(stage.party), "_clipped_answer", killed)
     with pytest.raises(KeyboardInterrupt):
         stage.says(stage.played.ask("train", stage.played.fresh()))
     monkeypatch.undo()

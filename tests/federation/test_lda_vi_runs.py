@@ -23,7 +23,8 @@ from securetm.models.estimator import BagOfWords
 from securetm.models.gibbs.lda import LDA
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plans import Plan
-from securetm.profiles import admitted, cohort_of, read_profile
+from securetm.profiles import cohort_of, read_profile
+from securetm.route import compile_route
 
 from .conftest import small_plan
 from .private import private_plan
@@ -79,10 +80,10 @@ def test_counts_are_promised_to_be_few(name: str) -> None:
     profile = read_profile(name)
     model = LDA(n_topics=3)
     query = model.query(model.start(("a", "b", "c"), np.random.default_rng(0)))
-    terms = admitted(query.terms, profile, cohort_of(profile, FIVE_OF_THEM))
+    terms = compile_route(query.terms, profile, cohort_of(profile, FIVE_OF_THEM)).terms
     assert (terms.l1, terms.linf, terms.sampling) == (9, 1, 1.0)  # of three times three places each holds one at most
     wide = model.query(model.start(tuple(f"w{n}" for n in range(100)), np.random.default_rng(0)))
-    terms = admitted(wide.terms, profile, cohort_of(profile, FIVE_OF_THEM))
+    terms = compile_route(wide.terms, profile, cohort_of(profile, FIVE_OF_THEM)).terms
     assert (terms.l1, terms.linf, terms.sampling) == (30, 1, 1.0)
     assert terms.l2 == pytest.approx(30**0.5)
 

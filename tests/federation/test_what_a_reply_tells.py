@@ -32,7 +32,8 @@ from securetm.federation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
 from securetm.models.neural.prodlda import StepQuery
 from securetm.models.neural.prodlda_losses import Shape
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import compile_route
 
 from .conftest import SUBJECTS, small_plan
 from .private import PUBLIC, paying_parties, private_plan
@@ -224,14 +225,14 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
     party.documents = read_in(PUBLIC, party.corpus, party.plan, party.notes)
     query = party.questions.make(TRAIN, party.questions.model.for_party(fresh(party), ""))
     cohort = cohort_of(party.profile, party.members, round_id=bytes(32))
-    terms, context = admitted(query.terms, party.profile, cohort), RoundContext(cohort, party.entropy, party.store)
+    route, context = compile_route(query.terms, party.profile, cohort), RoundContext(cohort, party.entropy, party.store)
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(MemoryError())(*given))
-    poured = party._poured(query, party.documents.for_question(TRAIN), terms, context, np.random.default_rng(0))
-    assert (poured.documents, {name: block.shape for name, block in poured.vector.items()}) == (
+    answer = party._clipped_answer(query, party.documents.for_question(TRAIN), route, context, np.random.default_rng(0))
+    assert (answer.documents, {name: block.shape for name, block in answer.vector.items()}) == (
         0,
-        {block.name: block.shape for block in terms.layout},
+        {block.name: block.shape for block in route.terms.layout},
     )
-    assert np.concatenate([block.ravel() for block in poured.vector.values()]).any()  # noise
+    assert np.concatenate([block.ravel() for block in answer.vector.values()]).any()  # noise
     party.close()
 
 

@@ -16,6 +16,7 @@ from scipy import sparse, stats
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Rows, Terms, Unit
 from securetm.entropy import OperatingSystem
+from securetm.route import Route
 from tests.laws.toy_mechanisms import deviation, scale_of
 from tests.laws.toys import some_documents
 
@@ -50,30 +51,23 @@ class InTurn(Mechanism):
 
     parts: tuple[Mechanism, ...]
 
-    def stations(self, terms: Terms, cohort: Cohort = COHORT) -> list[tuple[Mechanism, Terms, Terms]]:
+    def route(self, terms: Terms, cohort: Cohort = COHORT) -> Route:
         """Each part with the terms before and after it."""
-        met = []
-        for part in self.parts:
-            after = part.admit(terms, cohort)
-            met.append((part, terms, after))
-            terms = after
-        return met
+        return Route.through(terms, self.parts, cohort)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        return self.stations(terms, cohort)[-1][2] if self.parts else terms
+        return self.route(terms, cohort).terms
 
     def row_radius(self, terms: Terms) -> float:
-        return min(part.row_radius(before) for part, before, _ in self.stations(terms))
+        return self.route(terms).radius
 
     def on_rows(self, rows: Rows, terms: Terms) -> Rows:
-        for part, before, _ in self.stations(terms):
-            rows = part.on_rows(rows, before)
-        return rows
+        return self.route(terms).on_rows(rows)
 
     def through(self, vector: Array, before: Terms, here: RoundContext) -> Array:
         """A party's vector through every part."""
-        for part, _, after in self.stations(before, here.cohort):
-            vector = part.on_vector(vector, after, here)
+        for step in self.route(before, here.cohort).steps:
+            vector = step.mechanism.on_vector(vector, step.after, here)
         return vector
 
     def on_answer(self, answer: Answer, terms: Terms, here: RoundContext) -> Answer:

@@ -11,7 +11,6 @@ import pytest
 from securetm.contracts import RoundContext
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
-from securetm.federation.round import pour
 from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.attack import Estimate, Proportion
 from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
@@ -27,6 +26,7 @@ from securetm.leakage.parts.shared_keys import at_random
 from securetm.leakage.reading import asked, totals
 from securetm.leakage.recorded import view_of
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
+from securetm.route import compile_route
 from securetm.threats import read_threat_model
 
 from .conftest import PARTIES, Recorded, write_plan
@@ -106,14 +106,15 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
 
 
 def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder) -> None:
-    """Recomputed by the party's own way through the stations, from its documents and the state that it was shown."""
+    """Recomputed by the party's own route, from its documents and the state that it was shown."""
     view, told = _told(masked, 2)
     ask, plan, profile = next(iter(asked(view).values())), view.public.plan, view.public.profile
     cohort = cohort_of(profile, view.public.members, number=ask.number, seed=plan.seed)
     for insider in view.insiders:
         context = RoundContext(cohort, OperatingSystem(), _Store())
         query = view.public.model.query(ask.state)
-        vector = pour(query, insider.documents, profile, ask.terms, context, {}, np.random.default_rng(0)).vector
+        route = compile_route(query.terms, profile, cohort)
+        vector = route.answer(query, insider.documents, context, {}, np.random.default_rng(0)).vector
         (mine,) = [one.heard for one in told if one.heard.party == insider.name]
         for block in (GRADIENT, DOCUMENTS):
             assert np.array_equal(np.rint(mine.blocks[block] / ask.step), vector[block])

@@ -81,7 +81,7 @@ def _forget() -> None:
         ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
         ("corpus/synthetic.py", set()),
         ("federation/sources.py", {"corpus"}),
-        ("federation/round.py", {"mechanisms"}),
+        ("route.py", {"mechanisms"}),
         ("leakage/ground_truth.py", {"judging"}),
         ("leakage/controls.py", {"judging"}),
         ("leakage/malicious_coordinator.py", set()),  # nobody lies in this trial

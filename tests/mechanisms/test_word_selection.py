@@ -75,12 +75,12 @@ def test_words_are_counted_in_whole_numbers() -> None:
 def test_only_one_part_of_a_profile_spends_on_the_words() -> None:
     others: list[Any] = [Clip(1.0), BoundedCounts(3), FixedPoint(), GaussianNoise(1.0)]
     others += [NoiseShares(1.0), CentralNoise(1.0), DiscreteLaplaceNoise(1.0)]
-    met = InTurn((SELECTION, *others)).stations(NAMES)
-    spent = [type(part).__name__ for part, _, after in met if part.event(after, COHORT) is not None]
+    steps = InTurn((SELECTION, *others)).route(NAMES).steps
+    spent = [type(step.mechanism).__name__ for step in steps if step.event is not None]
     assert spent == ["WordSelection"]
     named, here = np.arange(11), context()
-    for part, _, after in met:
-        np.testing.assert_array_equal(part.on_vector(named, after, here), named)
+    for step in steps:
+        np.testing.assert_array_equal(step.mechanism.on_vector(named, step.after, here), named)
 
 
 def test_a_document_counts_for_so_many_words_once_each() -> None:

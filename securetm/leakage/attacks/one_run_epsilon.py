@@ -23,6 +23,7 @@ from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run, never_wrong_one_run, one_run_epsilon, right_guesses
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
 from securetm.profiles import cohort_of
+from securetm.route import Route
 
 SHOWN = "epsilon shown in one run"
 COUNTS = "counts"
@@ -116,17 +117,14 @@ def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
 
 def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, Any]]:
     """Each document's row in each round, bounded as its party would: draws are public, so an attacker repeats them."""
-    questions = Questions(view.public.plan, view.public.model)
+    questions, profile = Questions(view.public.plan, view.public.model), view.public.profile
     questions.adopt(view.vocabulary())
     memory: Memory = {}
     for question in asked(view).values():
-        query, poured = questions.make(TRAIN, question.state), _RowRecorder()
-        query.answer(documents, cast(ClippedSum, poured), memory, np.random.default_rng(0))  # a count's query only adds rows
-        terms, rows = query.terms, sparse.csr_array(poured.rows)
-        for mechanism in view.public.profile.mechanisms:
-            rows = sparse.csr_array(mechanism.on_rows(rows, terms))
-            terms = mechanism.admit(terms, cohort_of(view.public.profile, view.public.members))
-        yield question.serial, rows.astype(np.float64)
+        query, recorder = questions.make(TRAIN, question.state), _RowRecorder()
+        query.answer(documents, cast(ClippedSum, recorder), memory, np.random.default_rng(0))  # a count's query only adds rows
+        route = Route.through(query.terms, profile.mechanisms, cohort_of(profile, view.public.members))
+        yield question.serial, sparse.csr_array(route.on_rows(sparse.csr_array(recorder.rows))).astype(np.float64)
 
 
 class _RowRecorder:

@@ -1,22 +1,22 @@
 """Whether neighbouring sums lie as near to each other as the terms say, under weights that were made to pull them apart.
 
 It tries the bound from which noise takes its size: neither the noise nor any epsilon. The documents go through the profile's
-own stations up to the one that adds noise, once all together and once without each of them.
+own mechanisms up to the one that adds noise, once all together and once without each of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Self, cast
 
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import INF, Array, Profile, Query, RoundContext, State, Terms, TopicModel, Unit
+from securetm.contracts import INF, Array, Query, RoundContext, State, TopicModel, Unit
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
-from securetm.federation.round import pour
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score
 from securetm.leakage.reading import REQUEST
@@ -25,6 +25,7 @@ from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import cohort_of
+from securetm.route import Route
 
 DOCUMENTS, STATES = "documents", "states"
 FARTHEST = "distance of neighbouring sums, in sensitivities that the terms state"
@@ -45,7 +46,7 @@ class NeighbourDistances:
     repeated: Array = field(repr=False)
 
     def of_chance(self, rng: np.random.Generator) -> Self:  # noqa: ARG002 - nothing is drawn
-        """What sums differ by where nobody is left out: coins of the stations, if they toss any."""
+        """What sums differ by where nobody is left out: the randomness of the mechanisms, if they have any."""
         return replace(self, neighbours=self.repeated)
 
 
@@ -65,7 +66,7 @@ def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challe
     sensitivity, neighbours, repeated = INF, [np.zeros(0)], [np.zeros(0)]
     for _ in range(effort[STATES]):
         asked = PreparedQuery.about(truth.public, truth.vocabulary, rng)
-        sensitivity = asked.terms.l2
+        sensitivity = asked.route.terms.l2
         whole = asked.total(documents)
         repeated.append(np.array([_apart(whole, asked.total(documents))]))
         neighbours.append(np.array([_apart(whole, asked.total(rest)) for rest in _without_each(documents)]))
@@ -98,11 +99,10 @@ def _apart(one: Array, other: Array) -> float:
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """The training's own question about a prepared state, and the profile without noise and without coins for documents."""
+    """The training's own question about a prepared state, and its route without noise and without sampling."""
 
     query: Query
-    profile: Profile
-    terms: Terms
+    route: Route
     context: RoundContext
 
     @classmethod
@@ -111,24 +111,18 @@ class PreparedQuery:
         questions = Questions(public.plan, public.model)
         questions.adopt(words)
         state = public.model.for_party(prepared(public.model, words, rng), public.members[0])
-        query, context = (
-            questions.make(TRAIN, state),
-            RoundContext(cohort_of(public.profile, public.members), OperatingSystem(), _MemoryStore()),
-        )
-        terms, kept = query.terms, []
-        for mechanism in public.profile.mechanisms:
-            after = mechanism.admit(terms, context.cohort)
-            if mechanism.event(after, context.cohort) is not None:  # from here on noise is added, sized by the terms so far
-                break
-            if not isinstance(mechanism, PoissonSample | ShuffledBatches):  # who takes part is chosen here
-                kept.append(mechanism)
-            terms = after
-        return cls(query, replace(public.profile, mechanisms=tuple(kept)), terms, context)
+        query, cohort = questions.make(TRAIN, state), cohort_of(public.profile, public.members)
+        whole = Route.through(query.terms, public.profile.mechanisms, cohort)
+        before_noise = list(takewhile(lambda step: step.event is None, whole.steps))  # noise is sized by the terms so far
+        kept = [step.mechanism for step in before_noise if not isinstance(step.mechanism, PoissonSample | ShuffledBatches)]
+        terms = before_noise[-1].after if before_noise else query.terms
+        route = replace(Route.through(query.terms, kept, cohort), terms=terms)
+        return cls(query, route, RoundContext(cohort, OperatingSystem(), _MemoryStore()))
 
     def total(self, documents: BagOfWords) -> Array:
         """One party's sum of these documents."""
-        poured = pour(self.query, documents, self.profile, self.terms, self.context, {}, np.random.default_rng(0))
-        return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in poured.vector.values()])
+        answer = self.route.answer(self.query, documents, self.context, {}, np.random.default_rng(0))
+        return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in answer.vector.values()])
 
 
 class _MemoryStore(dict[str, bytes]):

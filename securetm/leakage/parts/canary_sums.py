@@ -1,6 +1,6 @@
 """One noised sum, made many times by the parts of a profile itself, with and without one canary in it. It attacks nothing.
 
-Every station is the profile's own, in the order of a real round, and draws from the operating system; only the sum is short,
+Every mechanism is the profile's own, in the order of a real round, and draws from the operating system; only the sum is short,
 and nobody else is in it. So what is seen is all that noise leaves of one document to somebody who knows all the others.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -34,11 +35,11 @@ from securetm.contracts import (
 from securetm.entropy import OperatingSystem
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import TRAIN, Questions
-from securetm.federation.round import as_opened, pour
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.mechanisms.rotating import Rotation
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import Route, Step, compile_route
 
 NAME = "canary"
 NUMBERS = 40  # of a sum at most: more than a bounded row of counts may touch, so that this bound is tried, too
@@ -96,7 +97,12 @@ class CanarySumSource:
     @property
     def terms(self) -> Terms:
         """What is promised of the answer."""
-        return admitted(self.asked, self.public.profile, self.cohort)
+        return self.route.terms
+
+    @cached_property
+    def route(self) -> Route:
+        """The question's route through the profile."""
+        return compile_route(self.asked, self.public.profile, self.cohort)
 
     @property
     def width(self) -> int:
@@ -107,7 +113,7 @@ class CanarySumSource:
     def claimed(self) -> SumClaim:
         """What the accountant says of this one sum by the event of the mechanism itself, without sampling."""
         budget = self.public.profile.budget
-        spend = spend_of(self.asked, self.public.profile, self.cohort)
+        spend = spend_of(self.route)
         if budget is None or spend is None:
             return SumClaim(None, DELTA)
         pure = basic_epsilon(leaves_of([spend])) < INF
@@ -130,27 +136,23 @@ class CanarySumSource:
             yield self._opened_at_once(1 if mixing else min(_AT_ONCE, n - start), present)
 
     def _opened_at_once(self, times: int, present: bool) -> Array:
-        """Through every station, `times` equal sums laid end to end: each number gets noise of its own."""
+        """Through every step, `times` equal sums laid end to end: each number gets noise of its own."""
         terms = self.terms
         shape = (terms.size,) if times == 1 else (times, terms.size)
         added = sum(self._vector(present and first, shape) for first in (True, *(False,) * (self._shares - 1)))
         context = self._at_hand()[0]
-        opened = as_opened(Answer({NAME: np.asarray(added)}), self.public.profile, terms, context).total
+        opened = self.route.opened(Answer({NAME: np.asarray(added)}), context).total
         assert opened is not None  # a sum was asked for
         return np.asarray(opened[NAME], dtype=np.float32).reshape(times, terms.size)
 
     def _vector(self, present: bool, shape: tuple[int, ...]) -> Array:
         """Run by one party, with the canary or with nothing: what it sends, if nobody hid it."""
-        profile, shown = self.public.profile, replace(self.terms, layout=(Block(NAME, shape),))
-        longer = replace(profile, mechanisms=(_RepeatedVector(shape[0] if len(shape) > 1 else 1), *profile.mechanisms))
-        poured = pour(
-            _CanaryQuery(self.asked, _row(self.asked, self.terms)),
-            _CanaryDocuments(int(present)),
-            longer,
-            shown,
-            *self._at_hand(),
-        )
-        vector = np.asarray(poured.vector[NAME])
+        repeating = Step(_RepeatedVector(shape[0] if len(shape) > 1 else 1), self.asked, self.asked, self.cohort)
+        terms = replace(self.terms, layout=(Block(NAME, shape),))
+        longer = replace(self.route, steps=(repeating, *self.route.steps), terms=terms)
+        query = _CanaryQuery(self.asked, _row(self.asked, self.terms))
+        answer = longer.answer(query, _CanaryDocuments(int(present)), *self._at_hand())
+        vector = np.asarray(answer.vector[NAME])
         return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
 
     @property
@@ -169,11 +171,9 @@ class CanarySumSource:
             yield self._slots_at_once(min(_SLOTS, n - start), present)
 
     def _slots_at_once(self, n: int, present: bool) -> Array:
-        context, terms = RoundContext(self.cohort, OperatingSystem(), _MemoryStore()), self.asked
+        context = RoundContext(self.cohort, OperatingSystem(), _MemoryStore())
         documents: Any = _CanaryDocuments(1, np.full(n, 0 if present else -1, dtype=np.int32))
-        for mechanism in self.public.profile.mechanisms:
-            documents = mechanism.on_documents(documents, terms, context)
-            terms = mechanism.admit(terms, self.cohort)
+        documents = self.route.on_documents(documents, context)
         ends, words, weights = documents.perturbed.between(0, n)
         table = np.zeros((n, _WORDS), dtype=np.float32)
         table[np.repeat(np.arange(n), np.diff(ends)), words] = weights
@@ -204,7 +204,7 @@ class _CanaryQuery:
 
 @dataclass(frozen=True)
 class _RepeatedVector(Mechanism):
-    """Lays equal vectors end to end, so that the stations behind it draw for each of them."""
+    """Lays equal vectors end to end, so that the steps after it draw for each of them."""
 
     times: int
 

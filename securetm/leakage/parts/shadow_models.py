@@ -1,6 +1,6 @@
 """Shadow models: whoever has candidates trains models of its own on parts of them, by the public plan, and knows who was in.
 
-They learn as the federation does: through the profile's own stations, noise and all, in this process. No run is read here.
+They learn as the federation does: through the profile's own mechanisms, noise and all, in this process. No run is read here.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Memory, RoundContext, State, Unit
 from securetm.entropy import Seeded
-from securetm.federation.coordinator import before_own_noise
 from securetm.federation.questions import TRAIN, Questions
-from securetm.federation.round import as_opened, pour
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.leakage_errors import NotSimulated
 from securetm.leakage.parts.membership_game import MembershipCandidates
 from securetm.models.estimator import BagOfWords
-from securetm.profiles import admitted, cohort_of
+from securetm.profiles import cohort_of
+from securetm.route import compile_route
 
 # a round's number, its total as whoever opens it sees it, and the state that follows
 ShadowRound = tuple[int, Mapping[str, Array], State]
@@ -79,7 +78,7 @@ def training(
 
     The public seed is the run's own, so that topics begin where the run's began.
     """
-    questions, before = Questions(public.plan, public.model), before_own_noise(public.profile)
+    questions = Questions(public.plan, public.model)
     questions.adopt(words)
     entropy = Seeded(rng.bytes(32), unsafe=True)
     hands = np.array_split(rng.permutation(rows), len(public.members))
@@ -89,15 +88,14 @@ def training(
     for number in range(public.plan.training.rounds):
         query = questions.make(TRAIN, public.model.for_party(state, ""))
         cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
-        terms, context = admitted(query.terms, public.profile, cohort), RoundContext(cohort, entropy, _MemoryStore())
+        route, context = compile_route(query.terms, public.profile, cohort), RoundContext(cohort, entropy, _MemoryStore())
         said = [
-            pour(query, documents, public.profile, terms, context, memory, rng).vector
+            route.answer(query, documents, context, memory, rng).vector
             for documents, memory in zip(dealt, memories, strict=True)
         ]
         total = {name: np.sum([one[name] for one in said], axis=0) for name in said[0]}
         opened = Answer(total, {}, public.members)
-        answer = as_opened(opened, public.profile, terms, context)
-        seen = answer if before == public.profile else as_opened(opened, before, terms, context)
+        seen, answer = route.seen_and_opened(opened, context)
         state = public.model.update(state, answer)
         yield number, seen.total or {}, state
 

@@ -1,0 +1,212 @@
+"""The route of one question through the mechanisms of a profile: its steps in order, with the terms before and after each.
+
+It is compiled once per question, before any document is read. Parties, the coordinator, the accounting and attacks all read it.
+It adds no noise of its own, records nothing and knows no transport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from securetm.clipped_sum import ClippedRowSum, blocks_of
+from securetm.contracts import (
+    INF,
+    Aggregation,
+    Answer,
+    Array,
+    Cohort,
+    Mechanism,
+    Memory,
+    Noised,
+    Profile,
+    Query,
+    RoundContext,
+    Rows,
+    Terms,
+    Unit,
+)
+from securetm.profile_errors import (
+    NoiseByParties,
+    NotNoised,
+    NotNoisedByWord,
+    PublicBatches,
+    SharesInTheClear,
+    WordNoiseOnly,
+    WordsNotSelected,
+)
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+
+@dataclass(frozen=True)
+class Step:
+    """One mechanism on a question's route."""
+
+    mechanism: Mechanism
+    before: Terms
+    after: Terms
+    cohort: Cohort
+
+    @cached_property
+    def event(self) -> DpEvent | None:
+        """What one answer spends of each unit's budget at this step."""
+        return self.mechanism.event(self.after, self.cohort)
+
+    @cached_property
+    def failure_probability(self) -> float:
+        """The probability that one answer falls outside of that event."""
+        return self.mechanism.failure_probability(self.after, self.cohort)
+
+    @property
+    def by_opener(self) -> bool:
+        """Whether the role that opens the sum adds the noise of this step."""
+        return bool(getattr(self.mechanism, "by_opener", False))
+
+
+@dataclass(frozen=True)
+class ClippedAnswer:
+    """A party's answer to one question. Only the vector may leave the party; the other fields are for its own store."""
+
+    vector: Mapping[str, Array]
+    documents: int
+    loss: float
+    lost: int = 0  # rows and coordinates that were not finite, and so counted as nothing
+
+
+@dataclass(frozen=True)
+class Route:
+    """The steps of one question, and the terms that the answer is sent under."""
+
+    asked: Terms
+    steps: tuple[Step, ...]
+    terms: Terms  # of what a party sends: after all mechanisms and the aggregation
+
+    @classmethod
+    def through(cls, asked: Terms, mechanisms: Collection[Mechanism], cohort: Cohort) -> Self:
+        """The route through these mechanisms alone: no budget is checked, and no aggregation is asked."""
+        steps, terms = [], asked
+        for mechanism in mechanisms:
+            steps.append(Step(mechanism, terms, mechanism.admit(terms, cohort), cohort))
+            terms = steps[-1].after
+        return cls(asked, tuple(steps), terms)
+
+    @cached_property
+    def row_terms(self) -> Terms:
+        """The terms of the rows that the query makes of the documents as the mechanisms changed them."""
+        terms = self.asked
+        for step in self.steps:
+            terms = step.mechanism.row_terms(terms)
+        return terms
+
+    @cached_property
+    def radius(self) -> float:
+        """The l2 norm that rows and gradients of losses are clipped to."""
+        return min((step.mechanism.row_radius(step.before) for step in self.steps), default=INF)
+
+    # ---- run by a party ----
+
+    def on_documents(self, documents: Any, context: RoundContext) -> Any:
+        """The documents after every step: sampled, or with noise in them."""
+        for step in self.steps:
+            documents = step.mechanism.on_documents(documents, step.before, context)
+        return documents
+
+    def on_rows(self, rows: Rows) -> Rows:
+        """Rows after every step."""
+        for step in self.steps:
+            rows = step.mechanism.on_rows(rows, step.before)
+        return rows
+
+    def answer(
+        self, query: Query, documents: Any, context: RoundContext, memory: Memory, rng: np.random.Generator
+    ) -> ClippedAnswer:
+        """The answer that these documents give, after every step."""
+        documents = self.on_documents(documents, context)
+        persons = documents.persons if self.row_terms.unit is Unit.PERSON else None
+        clipped_sum = ClippedRowSum(
+            self.row_terms, self.radius, self.on_rows, lambda sums: self._on_named(sums, context), persons
+        )
+        with np.errstate(all="ignore"):  # an overflow counts as nothing; a warning would tell such documents apart
+            query.answer(documents, clipped_sum, memory, rng)
+            return self._answer_of(clipped_sum, context, len(documents))
+
+    def empty_answer(self, context: RoundContext) -> ClippedAnswer:
+        """The answer of no document; its noise is that of any other answer."""
+        return self._answer_of(ClippedRowSum(self.row_terms), context, 0)
+
+    def drawn_before(self, documents: Any, context: RoundContext) -> tuple[Mechanism, ...]:
+        """The mechanisms that drew their noise for these documents before, and kept it."""
+        once = (step for step in self.steps if step.mechanism.once)
+        return tuple(step.mechanism for step in once if step.mechanism.remembers(documents, step.before, context))
+
+    def _on_named(self, sums: Array, context: RoundContext) -> Array:
+        for step in self.steps:
+            sums = step.mechanism.on_named(sums, step.before, context)
+        return sums
+
+    def _answer_of(self, clipped_sum: ClippedRowSum, context: RoundContext, documents: int) -> ClippedAnswer:
+        vector = clipped_sum.vector()
+        for step in self.steps:
+            vector = step.mechanism.on_vector(vector, step.after, context)
+        return ClippedAnswer(blocks_of(vector, self.terms), documents, clipped_sum.loss, clipped_sum.lost)
+
+    # ---- run by the role that opens the sum: the coordinator, or each party ----
+
+    def opened(self, answer: Answer, context: RoundContext) -> Answer:
+        """The opened answer, back through the steps in reverse order."""
+        for step in reversed(self.steps):
+            answer = step.mechanism.on_answer(answer, self.terms, context)
+        return answer
+
+    def seen_and_opened(self, answer: Answer, context: RoundContext) -> tuple[Answer, Answer]:
+        """What the opening role sees, which has no noise of its own in it yet, and the opened answer."""
+        opened = self.opened(answer, context)
+        quiet = replace(self, steps=tuple(step for step in self.steps if not step.by_opener))
+        return opened if len(quiet.steps) == len(self.steps) else quiet.opened(answer, context), opened
+
+
+def compile_route(asked: Terms, profile: Profile, cohort: Cohort) -> Route:
+    """The route of a question with these terms under this profile, or the refusal of the first part that does not admit it."""
+    route = Route.through(asked, profile.mechanisms, cohort)
+    if profile.budget is not None:
+        _check_paid(route, profile.budget.unit, profile.aggregation, cohort)
+    return replace(route, terms=profile.aggregation.admit(route.terms, cohort))
+
+
+def _check_paid(route: Route, unit: Unit, aggregation: Aggregation, cohort: Cohort) -> None:
+    """What a budget needs of every answer: no word that is only a party's own, secret batches, and noise.
+
+    Noise that is in the documents needs no sampling, so batches may then be public.
+    """
+    terms, by_opener = route.terms, any(step.by_opener for step in route.steps)
+    if terms.names_words:
+        raise WordsNotSelected()
+    if terms.batch and unit is not Unit.WORD:
+        raise PublicBatches()
+    if by_opener and aggregation.opened_by == "parties":
+        raise NoiseByParties()
+    if terms.noised is Noised.NOT and not by_opener:
+        raise NotNoised()
+    _check_unit(terms, unit)
+    if terms.noised is Noised.SHARE and not _only_sums(aggregation, cohort):
+        raise SharesInTheClear()
+
+
+def _check_unit(terms: Terms, unit: Unit) -> None:
+    """Noise on single words hides no document, and a budget of words covers only answers made of noised words."""
+    if unit is Unit.WORD and (terms.unit is not Unit.WORD or terms.noised is not Noised.WHOLE):
+        raise NotNoisedByWord(terms.unit.value)
+    if terms.unit is Unit.WORD and unit is not Unit.WORD:
+        raise WordNoiseOnly(unit.value)
+
+
+def _only_sums(aggregation: Aggregation, cohort: Cohort) -> bool:
+    """Whether nobody sees a single answer, even with as many colluding parties as the noise shares allow for."""
+    bears = [claim.colluding for claim in aggregation.claims(cohort) if claim.what == "sees only sums"]
+    return aggregation.channel == "sealed" and max(bears, default=-1) >= cohort.colluding

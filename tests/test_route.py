@@ -1,0 +1,98 @@
+"""The route of a question says of each step what the profile's own mechanisms say, for every profile that comes with us."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from securetm.contracts import INF, Answer, Mechanism, RoundContext, Terms
+from securetm.entropy import OperatingSystem
+from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.plans import ModelChoice, Plan, VocabularyChoice
+from securetm.profiles import cohort_of, profile_names, read_profile
+from securetm.route import ClippedAnswer, Route, compile_route
+
+MEMBERS = tuple(f"party {n}" for n in range(7))
+LIST = tuple(f"word{n}" for n in range(30))
+
+
+def questions_of(profile: str, source: str, model: str) -> dict[str, Terms]:
+    """The terms of every question that this profile lets a run ask about a list of 30 words."""
+    chosen = Plan(
+        profile=profile, vocabulary=VocabularyChoice(source, "list.txt" * (source == "file")), model=ModelChoice(model)
+    )
+    questions = Questions(chosen, chosen.make_model())
+    questions.adopt(LIST)
+    start = questions.model.start(LIST, np.random.default_rng(0))
+    about = {name: questions.shown(name, start, MEMBERS[0]) for name in (TRAIN, HELD_OUT)}
+    about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
+    before = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[source]
+    names = (*before, TRAIN) if questions.paid else (*before, TRAIN, COHERENCE, HELD_OUT)
+    return {name: questions.make(name, about.get(name, {})).terms for name in names}
+
+
+ROUTES = [
+    (profile, model, name, terms)
+    for profile in profile_names()
+    for model in ("lda", "prodlda")
+    for source in read_profile(profile).vocabularies
+    for name, terms in questions_of(profile, source, model).items()
+]
+
+
+@pytest.mark.parametrize(("name", "model", "question", "asked"), ROUTES, ids=[f"{p}-{m}-{q}" for p, m, q, _ in ROUTES])
+def test_a_route_says_what_its_mechanisms_say(name: str, model: str, question: str, asked: Terms) -> None:
+    profile = read_profile(name)
+    cohort = cohort_of(profile, MEMBERS)
+    route = compile_route(asked, profile, cohort)
+    terms, rows = asked, asked
+    for mechanism, step in zip(profile.mechanisms, route.steps, strict=True):
+        after = mechanism.admit(terms, cohort)
+        assert (step.mechanism, step.before, step.after) == (mechanism, terms, after)
+        assert step.event == mechanism.event(after, cohort)
+        assert step.failure_probability == mechanism.failure_probability(after, cohort)
+        terms, rows = after, mechanism.row_terms(rows)
+    assert route.row_terms == rows
+    assert route.radius == min([INF, *(step.mechanism.row_radius(step.before) for step in route.steps)])
+    assert route.terms == profile.aggregation.admit(terms, cohort)
+    assert profile.budget is None or any(step.event is not None for step in route.steps)
+
+
+class Halves(Mechanism):
+    """Asks for half of what it is asked for, and counts how often it is asked to admit anything."""
+
+    admitted = 0
+
+    def admit(self, terms: Terms, cohort: object) -> Terms:
+        self.admitted += 1
+        return replace(terms, reach=terms.reach / 2)
+
+    def row_radius(self, terms: Terms) -> float:
+        return terms.reach
+
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        return replace(answer, deviation=10 * answer.deviation + terms.reach)
+
+
+class OpenersNoise(Halves):
+    by_opener = True
+
+
+def test_a_route_is_compiled_once_and_clips_to_the_smallest_radius() -> None:
+    parts, cohort = (Halves(), Halves()), cohort_of(read_profile("open"), MEMBERS)
+    asked = replace(ROUTES[0][3], reach=8.0)
+    route = Route.through(asked, parts, cohort)
+    context = RoundContext(cohort, OperatingSystem(), {})  # type: ignore[arg-type]
+    assert isinstance(route.empty_answer(context), ClippedAnswer)
+    assert (route.radius, route.terms.reach) == (4.0, 2.0)
+    assert [part.admitted for part in parts] == [1, 1]
+
+
+def test_the_opening_role_sees_the_sum_without_its_own_noise() -> None:
+    cohort = cohort_of(read_profile("open"), MEMBERS)
+    route = Route.through(replace(ROUTES[0][3], reach=8.0), (Halves(), OpenersNoise()), cohort)
+    context = RoundContext(cohort, OperatingSystem(), {})  # type: ignore[arg-type]
+    seen, opened = route.seen_and_opened(Answer({}), context)
+    assert (seen.deviation, opened.deviation) == (2.0, 22.0)
