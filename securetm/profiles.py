@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, cast
 
-from securetm.aggregation.bfv import BfvSum
-from securetm.aggregation.ckks import CkksSum
-from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.homomorphic.bfv import BfvSum
+from securetm.aggregation.homomorphic.ckks import CkksSum
+from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.plain import PlainSum
 from securetm.contracts import (
     Aggregation,

@@ -42,10 +42,10 @@ class PlainSum:
             return 0.0
         return len(cohort.members) * float(np.finfo(np.float32 if terms.bits == 32 else np.float64).eps)
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySeat:
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySession:
         """A party's place; it remembers nothing."""
         del roster, entropy, store
-        return PlainPartySeat(me)
+        return PlainPartySession(me)
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """One: each answer is seen by itself."""
@@ -57,13 +57,13 @@ class PlainSum:
         del parties, rounds
         return (terms.size * terms.bits // 8 if terms is not None else 0), 0
 
-    def coordinator(self, roster: Roster, store: Store) -> PlainCoordinatorSeat:
+    def coordinator(self, roster: Roster, store: Store) -> PlainCoordinatorSession:
         """The coordinator's place; it learns every vector."""
         del roster, store
-        return PlainCoordinatorSeat()
+        return PlainCoordinatorSession()
 
 
-class Silent:
+class EmptyExchange:
     """An exchange in which this role says nothing more."""
 
     def begin(self) -> Sequence[Parcel]:
@@ -82,7 +82,7 @@ class Silent:
 
 
 @dataclass(frozen=True)
-class PlainPartySeat:
+class PlainPartySession:
     """Run by a party. It sends one message a round and opens nothing."""
 
     me: str
@@ -91,13 +91,13 @@ class PlainPartySeat:
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared: there are no keys."""
         del rounds
-        return Silent()
+        return EmptyExchange()
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Sends this party's vector in the clear."""
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
-        return Spoken(pack_vector(vector, terms))
+        return PlainPartyRound(pack_vector(vector, terms))
 
     def answer(self, round_id: bytes) -> Answer:
         """The coordinator opens the sum, a party does not."""
@@ -105,7 +105,7 @@ class PlainPartySeat:
 
 
 @dataclass(frozen=True)
-class Spoken(Silent):
+class PlainPartyRound(EmptyExchange):
     """One message to the coordinator, then silence."""
 
     message: bytes = b""
@@ -116,21 +116,21 @@ class Spoken(Silent):
 
 
 @dataclass
-class PlainCoordinatorSeat:
+class PlainCoordinatorSession:
     """Run by the coordinator, which then knows each vector and the sum."""
 
     prepared: int = WITHOUT_END
-    _rounds: dict[bytes, Collecting] = field(default_factory=dict)
+    _rounds: dict[bytes, PlainCoordinatorRound] = field(default_factory=dict)
 
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared: there are no keys."""
         del rounds
-        return Silent()
+        return EmptyExchange()
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects one vector from each party of the cohort."""
         del vector
-        self._rounds = {cohort.round_id: Collecting(cohort, terms)}
+        self._rounds = {cohort.round_id: PlainCoordinatorRound(cohort, terms)}
         return self._rounds[cohort.round_id]
 
     def answer(self, round_id: bytes) -> Answer:
@@ -141,7 +141,7 @@ class PlainCoordinatorSeat:
 
 
 @dataclass
-class Collecting(Silent):
+class PlainCoordinatorRound(EmptyExchange):
     """The coordinator's half of one round."""
 
     cohort: Cohort

@@ -4,7 +4,7 @@ Every federated topic model learns from sums over documents. A mechanism changes
 changes who sees it.
 """
 
-from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Seat
+from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
 from securetm.contracts.mechanism import Entropy, Mechanism, RoundContext, Store
 from securetm.contracts.model import ClippedSum, Documents, Losses, Perturbed, Query, TopicModel
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
@@ -54,7 +54,7 @@ __all__ = [
     "Roster",
     "RoundContext",
     "Rows",
-    "Seat",
+    "Session",
     "State",
     "Store",
     "Terms",

@@ -23,7 +23,7 @@ class Exchange(Protocol):
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]: ...
 
 
-class Seat(Protocol):
+class Session(Protocol):
     """A role's place in a session: it outlives rounds (keys, prekeys, what was revealed) and lives in a store."""
 
     @property
@@ -54,5 +54,5 @@ class Aggregation(Protocol):
         """The most bytes of one message from a party and of one to it: in a round with these terms, or in a set-up."""
         ...
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> Seat: ...  # its key: "identity"
-    def coordinator(self, roster: Roster, store: Store) -> Seat: ...
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> Session: ...  # its key: "identity"
+    def coordinator(self, roster: Roster, store: Store) -> Session: ...

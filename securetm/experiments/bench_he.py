@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from securetm.aggregation.bfv import BfvSum
-from securetm.aggregation.ckks import CkksSum
-from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Roster, Seat, Terms
+from securetm.aggregation.homomorphic.bfv import BfvSum
+from securetm.aggregation.homomorphic.ckks import CkksSum
+from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Roster, Session, Terms
 from securetm.entropy import OperatingSystem
 
 PEER = "NVFlare's parameters: TenSEAL CKKS 8192 [60, 40, 40], scale 2^40"
@@ -90,7 +90,7 @@ class _Ours:
         identities = {m: hashlib.sha256(m.encode()).digest() for m in members}
         keys = {m: Ed25519PrivateKey.from_private_bytes(k).public_key().public_bytes_raw() for m, k in identities.items()}
         roster = Roster(bytes(32), bytes(32), members, keys)
-        self.parties: dict[str, Seat] = {
+        self.parties: dict[str, Session] = {
             m: self.code.party(m, roster, OperatingSystem(), _Store(identity=identities[m])) for m in members
         }
         self.middle = self.code.coordinator(roster, _Store())

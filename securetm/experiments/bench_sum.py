@@ -24,9 +24,9 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from securetm.aggregation import shamir
-from securetm.aggregation.mask_stream import BLOCK, apply_masks
-from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
+from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments.flower_peer import NAME, compared

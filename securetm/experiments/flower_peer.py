@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation import shamir
-from securetm.aggregation.mask_stream import apply_masks
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.mask_stream import apply_masks
 from securetm.contracts import Block, Cohort, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments import peers

@@ -15,7 +15,6 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
-from securetm.federation.identities import public_identity
 from securetm.federation.kept_files import KEPT, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import settled
@@ -24,6 +23,7 @@ from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
 from securetm.private_files import check_private, private_file, private_folder
+from securetm.sessions.identities import public_identity
 from securetm.toml_settings import require
 
 RUN, RESULT, MODEL, LEDGERS = "run.json", "result.json", "model.safetensors", "ledgers"

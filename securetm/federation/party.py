@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.aggregation.identities import identity_of
 from securetm.aggregation.plain import COORDINATOR
 from securetm.aggregation.vectors import pack_vector, unpack_vector
 from securetm.contracts import (
@@ -29,7 +28,7 @@ from securetm.contracts import (
     Query,
     Roster,
     RoundContext,
-    Seat,
+    Session,
     State,
     Terms,
 )
@@ -69,6 +68,7 @@ from securetm.models.row_trial import check_rows
 from securetm.plans import Plan
 from securetm.profiles import cohort_of
 from securetm.route import ClippedAnswer, Route, compile_route
+from securetm.sessions.identities import identity_of
 from securetm.toml_settings import digest
 
 MOST_PREPARED = 1024  # rounds by one set-up
@@ -180,7 +180,7 @@ class Party:
         self._resume(invite.resume_from)
         self._session, self._preparations = session, 0
         roster = Roster(session, self.profile.digest, self.members, self.keys)
-        self._seat: Seat = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
+        self._seat: Session = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
         self._guard = self._opened_guard(roster)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = Documents(self.corpus)

@@ -20,11 +20,11 @@ from securetm.accounting.ledger.ledger import MOST
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerReplaced
 from securetm.accounting.spends import Spend
-from securetm.aggregation.identities import SIGNATURE, Identity
 from securetm.contracts import Budget, Store
 from securetm.errors import Malformed, NotInCohort
 from securetm.federation.paying_errors import LedgerForked, NotWitnessed, OutOfBudget
 from securetm.federation.wire import LINK, MOST_LINKS
+from securetm.sessions.identities import SIGNATURE, Identity
 
 HEAD = b"head of a ledger"
 SEEN = b"head of another's ledger"

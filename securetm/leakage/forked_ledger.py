@@ -13,12 +13,12 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
-from securetm.aggregation.identities import identity_of
 from securetm.contracts import Roster
 from securetm.federation.folder import RunFolder
 from securetm.federation.store import COMMON, Drawer, PartyStore
 from securetm.federation.witness import BudgetGuard
 from securetm.private_files import private_file, private_folder
+from securetm.sessions.identities import identity_of
 
 _ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # the cheapest way to make it longer
 

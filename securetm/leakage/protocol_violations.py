@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation.identities import SIGNATURE
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
     MOST_PARTIES,
     Kind,
@@ -45,6 +44,7 @@ from securetm.leakage.findings import EVERY_PARTY, Refusal
 from securetm.leakage.forked_ledger import ForkedLedger
 from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import claims_of, cohort_of
+from securetm.sessions.identities import SIGNATURE
 
 _ROUNDS = 2  # the second can be mixed up with the first
 _RUN: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation.masked_messages import HEADER_SIZE
+from securetm.aggregation.masked.messages import HEADER_SIZE
 from securetm.aggregation.vectors import unpack_vector, wire_type
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, State, Terms

@@ -12,8 +12,8 @@ from glob import escape as escaped
 from pathlib import Path
 from typing import Any
 
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import MOST_PARTIES
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import MOST_PARTIES
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash

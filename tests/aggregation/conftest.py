@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked.masked_sum import MaskedSum
 from tests.aggregation.played import Played, names
 
 from .tampering import ROUNDS, N

@@ -10,10 +10,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from securetm.aggregation import shamir
-from securetm.aggregation.identities import SIGNATURE, identity_of
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
     HEADER_SIZE,
     PLACE_SIZE,
@@ -26,6 +25,7 @@ from securetm.aggregation.masked_messages import (
 )
 from securetm.entropy import Seeded
 from securetm.resources import data_folder
+from securetm.sessions.identities import SIGNATURE, identity_of
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_store, vectors_of
 
 N, ROUNDS = 4, 2

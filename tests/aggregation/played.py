@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import Kind
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import Kind
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded

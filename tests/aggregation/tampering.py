@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import Kind, Outcome, Place, places_bytes
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import Kind, Outcome, Place, places_bytes
 from securetm.contracts import Exchange
 from securetm.errors import Refused
 from tests.aggregation.played import COORDINATOR, TERMS, Played, vectors_of

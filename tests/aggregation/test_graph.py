@@ -8,7 +8,16 @@ import random
 
 import pytest
 
-from securetm.aggregation.graph import Geometry, Risk, disconnected, geometry, holds, neighbourhoods, share_threshold, stalled
+from securetm.aggregation.masked.graph import (
+    Geometry,
+    Risk,
+    disconnected,
+    geometry,
+    holds,
+    neighbourhoods,
+    share_threshold,
+    stalled,
+)
 
 
 def connected(members: set[int], ring: dict[int, tuple[int, ...]]) -> bool:

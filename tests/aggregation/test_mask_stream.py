@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from securetm.aggregation.mask_stream import BLOCK, apply_masks, derive
-from securetm.aggregation.masked_messages import Place
-from securetm.aggregation.masked_round import pair_seed, self_seed
+from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks, derive
+from securetm.aggregation.masked.messages import Place
+from securetm.aggregation.masked.party_round import pair_seed, self_seed
 
 
 @pytest.mark.parametrize("ring", [np.uint32, np.uint64])
@@ -51,7 +51,7 @@ def test_keys_have_256_bits() -> None:
 @pytest.mark.parametrize("cores", [1, 2, 3, 7])
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 def test_how_many_cores_share_the_work_does_not_change_a_byte(cores: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("securetm.aggregation.mask_stream.ENOUGH", 0)
+    monkeypatch.setattr("securetm.aggregation.masked.mask_stream.ENOUGH", 0)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     shared, alone = np.zeros(300_001, kind), np.zeros(300_001, kind)
     masks = [(bytes([n]) * 32, n % 2 == 0) for n in range(3)]

@@ -6,12 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.aggregation import shamir
-from securetm.aggregation.identities import SIGNATURE, identity_of
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_errors import (
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.masked_errors import (
     AlreadyUnmasked,
-    BadSignature,
     CalledDropped,
     OtherSurvivors,
     OutOfStep,
@@ -19,14 +16,16 @@ from securetm.aggregation.masked_errors import (
     SetsOverlap,
     TooFewSignatures,
     TooFewSurvivors,
-    UnexpectedMessage,
     WrongSetup,
 )
-from securetm.aggregation.masked_messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
-from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
+from securetm.aggregation.masked.party_round import SURVIVORS_CONTEXT, consent_body
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import CohortTooSmall, Malformed, NotInCohort, Refused, UnknownRound
+from securetm.sessions.identities import SIGNATURE, identity_of
+from securetm.sessions.session_errors import BadSignature, UnexpectedMessage
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, TERMS32, N, asked, masked, place_of, refused, unmask
@@ -195,8 +194,8 @@ def test_without_consistency_nothing_is_signed(played: Played) -> None:
 
 def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> None:
     """All shares that pass in a round are of that round's prekey, and its key gives no mask of the next round."""
-    from securetm.aggregation.masked_round import pair_seed
-    from securetm.aggregation.shares import public_key, shared_secret
+    from securetm.aggregation.masked.party_round import pair_seed
+    from securetm.aggregation.masked.shares import public_key, shared_secret
 
     played = Played(MaskedSum(), names(N)).prepare(ROUNDS)
     gone = played.members[4]

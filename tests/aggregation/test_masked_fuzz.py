@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from securetm.aggregation.identities import SIGNATURE, identity_of
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import VERSION, Kind, Reader
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import VERSION, Kind, Reader
 from securetm.errors import Refused, SecuretmError, TooFewParties
+from securetm.sessions.identities import SIGNATURE, identity_of
 from tests.aggregation.played import COORDINATOR, STAGES, TERMS, Played, flat, names, own_store, plain_sum, vectors_of
 
 N = 4

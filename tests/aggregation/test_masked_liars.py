@@ -7,19 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from securetm.aggregation import shamir
-from securetm.aggregation.identities import SIGNATURE, identity_of
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_errors import (
-    AnotherVector,
-    BadSignature,
-    BrokenCommitment,
-    FalseSecret,
-    FalseShare,
-    SharesDisagree,
-)
-from securetm.aggregation.masked_messages import HEADER_SIZE, PLACE_SIZE, Kind
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.masked_errors import AnotherVector, BrokenCommitment, FalseSecret, FalseShare, SharesDisagree
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import HEADER_SIZE, PLACE_SIZE, Kind
 from securetm.errors import BadVector, Duplicate, Malformed, Refused
+from securetm.sessions.identities import SIGNATURE, identity_of
+from securetm.sessions.session_errors import BadSignature
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
 from .tampering import ROUNDS, N, flip

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.aggregation import masked_opening, masked_round
-from securetm.aggregation.mask_stream import Mask, apply_masks, derive
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_memory import Prepared
-from securetm.aggregation.masked_messages import HEADER_SIZE, Header, Kind, Place, read_header
-from securetm.aggregation.shares import shared_secret
+from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header
+from securetm.aggregation.masked.shares import shared_secret
+from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.contracts import Array
 from securetm.entropy import Seeded
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
@@ -35,14 +35,14 @@ class Recorded:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.masks: list[tuple[Header, list[Mask]]] = []
-        honest = masked_round.PartyRound._masks
+        honest = party_round.MaskedPartyRound._masks
 
         def note(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
             masks = honest(party, header, prepared)
             self.masks.append((header, masks))
             return masks
 
-        patch.setattr(masked_round.PartyRound, "_masks", note)
+        patch.setattr(party_round.MaskedPartyRound, "_masks", note)
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def unmasked(played: Played) -> Array:
     for header, vector in masked_messages(played):
         seed = played.parties[played.members[header.sender]]._prekeys.prepared().seeds[header.at.index]
         bare = vector.copy()
-        apply_masks(bare, [(masked_round.self_seed(seed, header.at, header.sender, header.salt), False)])
+        apply_masks(bare, [(party_round.self_seed(seed, header.at, header.sender, header.salt), False)])
         out.append(bare.view(np.int32).clip(-5000, 5000))
     return np.concatenate(out)
 
@@ -154,38 +154,40 @@ def unmasked(played: Played) -> Array:
 
 def small_seeds(patch: pytest.MonkeyPatch) -> None:
     """28 bits, as where a seed was folded out of text."""
-    honest = masked_round.pair_seed
+    honest = party_round.pair_seed
 
     def small(secret: bytes, at: Place, one: int, two: int) -> bytes:
         seed = int.from_bytes(honest(secret, at, one, two), "big") % 2**28
         return seed.to_bytes(32, "big")
 
-    patch.setattr(masked_round, "pair_seed", small)
-    patch.setattr(masked_opening, "pair_seed", small)
+    patch.setattr(party_round, "pair_seed", small)
+    patch.setattr(coordinator_round, "pair_seed", small)
 
 
 def one_key_for_every_round(patch: pytest.MonkeyPatch) -> None:
     """The first prekey for ever, and seeds that do not know their round."""
-    pair, own = masked_round.pair_seed, masked_round.self_seed
+    pair, own = party_round.pair_seed, party_round.self_seed
     always = Place(bytes(32), bytes(32), 0)
-    honest = masked_round.PartyRound._masks
+    honest = party_round.MaskedPartyRound._masks
 
     def first(party: Any, header: Header, prepared: Prepared) -> list[Mask]:
         frozen = replace(prepared, mask_keys=prepared.mask_keys[:1] * 99, seeds=prepared.seeds[:1] * 99)
         peers = {peer: keys[:1] * 99 for peer, keys in prepared.peers.items()}
         return honest(party, header, replace(frozen, peers=peers))
 
-    patch.setattr(masked_round.PartyRound, "_masks", first)
-    for module in (masked_round, masked_opening):
+    patch.setattr(party_round.MaskedPartyRound, "_masks", first)
+    for module in (party_round, coordinator_round):
         patch.setattr(module, "pair_seed", lambda secret, at, one, two: pair(secret, always, one, two))
         patch.setattr(module, "self_seed", lambda secret, at, owner, salt: own(secret, always, owner, bytes(16)))
 
 
 def without(chosen: Callable[[Header, list[Mask]], list[Mask]]) -> Callable[[pytest.MonkeyPatch], None]:
     def fault(patch: pytest.MonkeyPatch) -> None:
-        honest = masked_round.PartyRound._masks
+        honest = party_round.MaskedPartyRound._masks
         patch.setattr(
-            masked_round.PartyRound, "_masks", lambda party, header, prepared: chosen(header, honest(party, header, prepared))
+            party_round.MaskedPartyRound,
+            "_masks",
+            lambda party, header, prepared: chosen(header, honest(party, header, prepared)),
         )
 
     return fault
@@ -194,13 +196,13 @@ def without(chosen: Callable[[Header, list[Mask]], list[Mask]]) -> Callable[[pyt
 def no_self_mask(patch: pytest.MonkeyPatch) -> None:
     """Neither added nor taken off: every sum is right."""
     without(lambda header, masks: masks[1:])(patch)
-    honest = masked_opening.CoordinatorRound._masks
+    honest = coordinator_round.MaskedCoordinatorRound._masks
 
     def pairs_only(middle: Any) -> Iterator[Mask]:
-        own = {masked_round.self_seed(middle._secret(p), middle._at, p, h.salt) for p, h in middle._masked.items()}
+        own = {party_round.self_seed(middle._secret(p), middle._at, p, h.salt) for p, h in middle._masked.items()}
         return (mask for mask in honest(middle) if mask[0] not in own)
 
-    patch.setattr(masked_opening.CoordinatorRound, "_masks", pairs_only)
+    patch.setattr(coordinator_round.MaskedCoordinatorRound, "_masks", pairs_only)
 
 
 def one_pair_missing(patch: pytest.MonkeyPatch) -> None:

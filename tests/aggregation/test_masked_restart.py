@@ -8,10 +8,10 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from securetm.aggregation import masked_prekeys
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
-from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, head
+from securetm.aggregation.masked import prekeys
+from securetm.aggregation.masked.masked_errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, head
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import TooFewParties, UnknownRound
@@ -123,10 +123,10 @@ def test_what_leaves_is_on_disk_first(played: Played) -> None:
 
 @pytest.fixture
 def little_room() -> Iterator[None]:
-    before = masked_prekeys.KEPT
-    masked_prekeys.KEPT = 2 * (HEADER_SIZE + 4 * TERMS.size)
+    before = prekeys.KEPT
+    prekeys.KEPT = 2 * (HEADER_SIZE + 4 * TERMS.size)
     yield
-    masked_prekeys.KEPT = before
+    prekeys.KEPT = before
 
 
 @pytest.mark.usefixtures("little_room")

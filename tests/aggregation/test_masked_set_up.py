@@ -7,19 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.aggregation.identities import Register
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_errors import (
-    BadSignature,
-    ChangedMessage,
-    NoIdentity,
-    UnknownIdentity,
-    UnreadableShares,
-    WrongSetup,
-)
-from securetm.aggregation.masked_messages import COMMIT_SIZE, Kind, places_bytes, reveal_size
+from securetm.aggregation.masked.masked_errors import ChangedMessage, UnreadableShares, WrongSetup
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, places_bytes, reveal_size
 from securetm.entropy import OperatingSystem
 from securetm.errors import CohortTooSmall, Malformed, Refused
+from securetm.sessions.identities import PinnedRoster
+from securetm.sessions.session_errors import BadSignature, NoIdentity, UnknownIdentity
 from tests.aggregation.played import Played, names, own_store, roster_of
 
 from .tampering import ROUNDS, N, flip, only
@@ -121,4 +115,4 @@ def test_unknown_and_foreign_identities_are_refused() -> None:
     with pytest.raises(NoIdentity):
         MaskedSum().party(members[1], whole, OperatingSystem(), own_store(members[2]))
     with pytest.raises(UnknownIdentity):
-        Register(unpinned).verify(1, b"message", bytes(64), b"", "commitment")
+        PinnedRoster(unpinned).verify(1, b"message", bytes(64), b"", "commitment")

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_errors import (
+from securetm.aggregation.masked.masked_errors import (
     MaskedNeedsIntegers,
     MaskedNeedsReach,
     MaskedNeedsSum,
@@ -22,7 +21,8 @@ from securetm.aggregation.masked_errors import (
     TwoViewsPossible,
     WeakGraph,
 )
-from securetm.aggregation.masked_messages import Kind
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import Kind
 from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, SecuretmError, TooFewParties
 from tests.aggregation.played import STAGES, TERMS, Played, flat, identity_key, names, plain_sum, roster_of, vectors_of

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.aggregation import shamir
-from securetm.aggregation.masked import MaskedSum
-from securetm.aggregation.masked_messages import VERSION, Kind, Reader
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.masked_sum import MaskedSum
+from securetm.aggregation.masked.messages import VERSION, Kind, Reader
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded

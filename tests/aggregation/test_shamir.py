@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from securetm.aggregation.shamir import PRIME, combine, deal, weights_at_zero
+from securetm.aggregation.masked.shamir import PRIME, combine, deal, weights_at_zero
 from securetm.entropy import OperatingSystem, Seeded
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Claim, Cohort
 from securetm.leakage.evidence import Evidence, Figure, Tried
 from securetm.leakage.evidence_hashes import bound_to

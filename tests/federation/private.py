@@ -9,10 +9,10 @@ from typing import Any
 from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
-from securetm.federation.identities import public_identity
 from securetm.federation.party import Party
 from securetm.federation.store import COMMON, Drawer, PartyStore
 from securetm.plans import Plan
+from securetm.sessions.identities import public_identity
 
 from .conftest import FIVE, SHARED, small_plan
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.aggregation.masked_messages import HEADER_SIZE, Kind, Place, head, read_header
-from securetm.aggregation.masked_round import round_tag
+from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, Place, head, read_header
+from securetm.aggregation.masked.party_round import round_tag
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem

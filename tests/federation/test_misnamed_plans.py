@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from securetm.aggregation.masked_errors import MaskedNeedsSum
+from securetm.aggregation.masked.masked_errors import MaskedNeedsSum
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting

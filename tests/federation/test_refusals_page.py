@@ -12,13 +12,13 @@ from securetm.errors import Refused, error_classes
 from securetm.resources import data_folder
 
 FACTS = {"message", "session", "keys", "ledger", "disk"}
-COORDINATORS = {"masked_opening.py", "masked_relay.py", "coordinator.py"}  # what no party runs
+COORDINATORS = {"coordinator_round.py", "coordinator_setup.py", "coordinator.py"}  # what no party runs
 PAGE = (data_folder("protocols") / "refusals.md").read_text("utf-8")
 TABLE = {name: facts.split(", ") for name, facts in re.findall(r"^\| `(\w+)` \| .* \| ([\w, ]+) \|$", PAGE, re.MULTILINE)}
 ALL = {name for name, kind in error_classes().items() if issubclass(kind, Refused)} - {Refused.__name__}
 OURS = [
     path
-    for room in ("federation", "aggregation", "models", "mechanisms", "accounting", "corpus")
+    for room in ("federation", "sessions", "aggregation", "models", "mechanisms", "accounting", "corpus")
     for path in sorted((Path(securetm.__file__).parent / room).rglob("*.py"))
 ]
 

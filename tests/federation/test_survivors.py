@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.aggregation.masked_errors import SurvivorsMissing
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -21,6 +20,7 @@ from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.wire import Invite
+from securetm.sessions.session_errors import SurvivorsMissing
 
 from .conftest import SHARED, SUBJECTS, small_plan
 

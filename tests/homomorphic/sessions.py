@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import Aggregation, Answer, Array, Cohort, Entropy, Exchange, Roster, Seat, Terms
+from securetm.contracts import Aggregation, Answer, Array, Cohort, Entropy, Exchange, Roster, Terms
+from securetm.contracts import Session as SumSession
 from securetm.entropy import OperatingSystem, Seeded
 
 COORDINATOR = "coordinator"
@@ -47,7 +48,7 @@ class Session:
     members: tuple[str, ...]
     seed: str = ""
     roster: Roster = None  # type: ignore[assignment]
-    seats: dict[str, Seat] = field(default_factory=dict)
+    seats: dict[str, SumSession] = field(default_factory=dict)
     stores: dict[str, Store] = field(default_factory=dict)
     seen: list[tuple[str, bytes]] = field(default_factory=list)
     told: list[tuple[str, bytes]] = field(default_factory=list)

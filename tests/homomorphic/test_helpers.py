@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from securetm.aggregation import homomorphic_helpers as helpers
-from securetm.aggregation.bfv import BfvCode
-from securetm.aggregation.ckks import CkksCode
-from securetm.aggregation.homomorphic_errors import HelperDied
-from securetm.aggregation.homomorphic_fit import DEGREE, cheapest
-from securetm.aggregation.homomorphic_seal import Code, RunningSum, decrypt, draw_ternary, encrypt
+from securetm.aggregation.homomorphic import helper_processes as helpers
+from securetm.aggregation.homomorphic.bfv import BfvCode
+from securetm.aggregation.homomorphic.ckks import CkksCode
+from securetm.aggregation.homomorphic.homomorphic_errors import HelperDied
+from securetm.aggregation.homomorphic.parameters import DEGREE, cheapest
+from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, draw_ternary, encrypt
 from securetm.entropy import OperatingSystem
 
 

@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from securetm.aggregation.bfv import BfvSum
-from securetm.aggregation.ckks import CkksSum
-from securetm.aggregation.homomorphic_errors import NoRange, NotASum, NotWhole, TooWide
-from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, cheapest, from_digits, to_digits
-from securetm.aggregation.masked_errors import NoIdentity
-from securetm.aggregation.sealed_key import HELLO_BYTES, listed
+from securetm.aggregation.homomorphic.bfv import BfvSum
+from securetm.aggregation.homomorphic.ckks import CkksSum
+from securetm.aggregation.homomorphic.homomorphic_errors import NoRange, NotASum, NotWhole, TooWide
+from securetm.aggregation.homomorphic.key_messages import HELLO_BYTES, listed
+from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
 from securetm.errors import BadSetting, BrokenPromise, Malformed, Unsound
 from securetm.experiments.bench_he import bench
+from securetm.sessions.session_errors import NoIdentity
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
 
 LAYOUT = (Block("a", (4,)),)
@@ -159,7 +159,7 @@ def test_the_secret_key_reaches_the_coordinator_in_no_message() -> None:
 
 
 def test_importing_the_parts_does_not_load_the_library() -> None:
-    code = "import sys, securetm.aggregation.ckks; sys.exit('tenseal' in sys.modules)"
+    code = "import sys, securetm.aggregation.homomorphic.ckks; sys.exit('tenseal' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

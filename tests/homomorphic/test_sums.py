@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from securetm.aggregation.bfv import BfvCode, BfvSum
-from securetm.aggregation.ckks import CkksCode, CkksSum, polynomial_of
-from securetm.aggregation.homomorphic_errors import NoSumKey
-from securetm.aggregation.homomorphic_fit import DEGREE, cheapest
-from securetm.aggregation.homomorphic_seal import RunningSum, decrypt, draw_ternary, encrypt, workshop
+from securetm.aggregation.homomorphic.bfv import BfvCode, BfvSum
+from securetm.aggregation.homomorphic.ckks import CkksCode, CkksSum, polynomial_of
+from securetm.aggregation.homomorphic.homomorphic_errors import NoSumKey
+from securetm.aggregation.homomorphic.parameters import DEGREE, cheapest
+from securetm.aggregation.homomorphic.seal_library import RunningSum, context_of, decrypt, draw_ternary, encrypt
 from securetm.contracts import INF, Aggregation, Block, Domain, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties, UnknownRound
@@ -191,8 +191,8 @@ def test_noise_never_comes_near_the_next_number_in_the_largest_cohort() -> None:
     row = np.full((1, DEGREE), reach)
     for _ in range(parties):
         running.add(*encrypt(code, fit, ternary, row, OperatingSystem()))
-    shop = workshop(*code.context_key(fit))
-    decryptor = shop.api.Decryptor(shop.context, shop.secret_key(ternary))
+    context = context_of(*code.context_key(fit))
+    decryptor = context.api.Decryptor(context.native, context.secret_key(ternary))
     assert decryptor.invariant_noise_budget(running._held[0]) >= 1
     assert (decrypt(code, fit, ternary, *running.polynomials()) == parties * reach).all()
 
@@ -202,11 +202,12 @@ def test_the_noise_of_a_fresh_ciphertext_is_bounded() -> None:
     fit, code = cheapest(2, 2**20), CkksCode()
     assert fit is not None
     ternary = draw_ternary(OperatingSystem())
-    shop = workshop(*code.context_key(fit))
-    decryptor, encoder = shop.api.Decryptor(shop.context, shop.secret_key(ternary)), shop.api.CKKSEncoder(shop.context)
-    encryptor, found = shop.api.Encryptor(shop.context, shop.secret_key(ternary)), []
-    for plaintext in code.write(shop, np.zeros((100, DEGREE), dtype=np.int64), fit):
-        held, opened = shop.api.Ciphertext(), shop.api.Plaintext()
+    context = context_of(*code.context_key(fit))
+    decryptor = context.api.Decryptor(context.native, context.secret_key(ternary))
+    encoder = context.api.CKKSEncoder(context.native)
+    encryptor, found = context.api.Encryptor(context.native, context.secret_key(ternary)), []
+    for plaintext in code.write(context, np.zeros((100, DEGREE), dtype=np.int64), fit):
+        held, opened = context.api.Ciphertext(), context.api.Plaintext()
         encryptor.encrypt_symmetric(plaintext, held)
         decryptor.decrypt(held, opened)
         found.append(polynomial_of(np.array(encoder.decode_complex(opened))) * fit.step)

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from securetm import errors
-from securetm.aggregation.bfv import BfvCode
-from securetm.aggregation.ckks import CkksCode
-from securetm.aggregation.homomorphic_fit import cheapest, from_digits, real_or_whole
-from securetm.aggregation.homomorphic_seal import decrypt
-from securetm.aggregation.homomorphic_seats import unpack_residues
-from securetm.aggregation.sealed_key import unpack_secret
+from securetm.aggregation.homomorphic.bfv import BfvCode
+from securetm.aggregation.homomorphic.ckks import CkksCode
+from securetm.aggregation.homomorphic.encrypted_sessions import unpack_residues
+from securetm.aggregation.homomorphic.key_messages import unpack_secret
+from securetm.aggregation.homomorphic.parameters import cheapest, from_digits, real_or_whole
+from securetm.aggregation.homomorphic.seal_library import decrypt
 from securetm.contracts import Terms
 from securetm.errors import SecuretmError
 from tests.homomorphic.vectors import BODY, FOLDER, FRESH, MEMBERS, SUMS, Play, edited, fits, written

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation.bfv import BfvSum
-from securetm.aggregation.ckks import CkksSum
-from securetm.aggregation.homomorphic_fit import Fit, cheapest
-from securetm.aggregation.sealed_key import SECRET
+from securetm.aggregation.homomorphic.bfv import BfvSum
+from securetm.aggregation.homomorphic.ckks import CkksSum
+from securetm.aggregation.homomorphic.key_messages import SECRET
+from securetm.aggregation.homomorphic.parameters import Fit, cheapest
 from securetm.contracts import Aggregation, Block, Cohort, Domain, Exchange, Terms
 from tests.homomorphic.sessions import COORDINATOR, Session, cohort, identity
 

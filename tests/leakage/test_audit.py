@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.aggregation import masked_opening, masked_round
+from securetm.aggregation.masked import coordinator_round, party_round
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.folder import RESULT, Unwatched, begin, reopen
@@ -82,7 +82,7 @@ def test_runs_are_kept_where_asked_and_thrown_away_otherwise(
 
 def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim is the profile's, the protection is gone: sums still add up, and only an attack can tell."""
-    for room in (masked_round, masked_opening):
+    for room in (party_round, coordinator_round):
         monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
     found = audit(write_plan(tmp_path / "unmasked.toml", documents_file))
     (broken,) = found.refuted_claims

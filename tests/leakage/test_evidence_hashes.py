@@ -30,7 +30,7 @@ def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> 
 
 def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
     within = ("aggregation.", "mechanisms.")
-    assert "aggregation.homomorphic_worker" in closure(("aggregation.bfv",), within)
+    assert "aggregation.homomorphic.worker" in closure(("aggregation.homomorphic.bfv",), within)
     assert set(closure(("aggregation.plain",), within)) == {"aggregation.plain", "aggregation.vectors"}
 
 

@@ -155,7 +155,7 @@ def copied(house: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         *((f"federation/{name}.py", "what parties and the coordinator do") for name in ("party", "round", "store", "floor")),
         *((f"federation/{name}.py", "what parties and the coordinator do") for name in ("questions", "wire", "coordinator")),
         ("federation/witness.py", "what parties and the coordinator do"),
-        ("aggregation/masked_round.py", "the aggregation of the profile dp-distributed"),
+        ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
         ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
         ("accounting/composition.py", "the accounting of the epsilon of dp-distributed"),
         ("leakage/below_minimum.py", "what tries the parties' refusals"),

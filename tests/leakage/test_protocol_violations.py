@@ -11,9 +11,9 @@ from unittest.mock import ANY
 import pytest
 
 from securetm.accounting.ledger import Ledger
-from securetm.aggregation import masked_opening
-from securetm.aggregation.masked_prekeys import Prekeys
-from securetm.aggregation.masked_round import PartyRound
+from securetm.aggregation.masked import coordinator_round
+from securetm.aggregation.masked.party_round import MaskedPartyRound
+from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.clipped_sum import ClippedRowSum
 from securetm.federation.folder import Unwatched
 from securetm.federation.notes import Notes
@@ -146,7 +146,7 @@ def test_parties_that_do_not_look_at_the_weights_are_found_out(
 def test_parties_that_do_not_look_at_signatures_are_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PartyRound, "_check_signatures", lambda _, __, reader: reader.rest())
+    monkeypatch.setattr(MaskedPartyRound, "_check_signatures", lambda _, __, reader: reader.rest())
     found = tried("masked_strict", settings, tmp_path)
     assert not_held(found["the real list with nobody's signature"])
     assert not_held(found[APART])
@@ -155,7 +155,7 @@ def test_parties_that_do_not_look_at_signatures_are_found_out(
 def test_a_coordinator_that_does_not_look_at_the_vector_is_found_out(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masked_opening, "vector_hash", lambda _: ANY)
+    monkeypatch.setattr(coordinator_round, "vector_hash", lambda _: ANY)
     (attempt,) = SWAPPED
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 

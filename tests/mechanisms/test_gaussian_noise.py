@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
-from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import INF, Domain, Mechanism, Noised, Terms, Unit
 from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import Clip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.aggregation.masked import MaskedSum
+from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Array, Block, Cohort, Mechanism, Noised, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import Clip

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.aggregation import shamir
-from securetm.aggregation.identities import KEY, SIGNATURE
-from securetm.aggregation.mask_stream import Mask, apply_masks
-from securetm.aggregation.masked_memory import Prepared, read_prepared
-from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, Header, Kind, Place, Reader, read_header, read_place
-from securetm.aggregation.masked_round import pair_seed, self_seed
-from securetm.aggregation.shares import shared_secret
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked.messages import HASH, HEADER_SIZE, Header, Kind, Place, Reader, read_header, read_place
+from securetm.aggregation.masked.party_round import pair_seed, self_seed
+from securetm.aggregation.masked.shares import shared_secret
+from securetm.aggregation.masked.stored_setups import Prepared, read_prepared
 from securetm.contracts import Array, Terms
+from securetm.sessions.identities import KEY, SIGNATURE
 
-_SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked_prekeys.py)
+_SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
 _NOBODY = "a party that helps"
 
 

@@ -11,18 +11,18 @@ from typing import cast
 
 import numpy as np
 
-from securetm.aggregation.homomorphic_fit import DEGREE, SEED, Fit, from_digits, real_or_whole
-from securetm.aggregation.homomorphic_seal import RunningSum, decrypt_here
-from securetm.aggregation.homomorphic_seats import pack_residues, unpack_residues
-from securetm.aggregation.sealed_key import FRESH, HEAD, KEY_ID, VERSION, key_id, unpack_secret
-from securetm.aggregation.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues, unpack_residues
+from securetm.aggregation.homomorphic.key_messages import FRESH, HEAD, KEY_ID, VERSION, key_id, unpack_secret
+from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole
+from securetm.aggregation.homomorphic.seal_library import RunningSum, decrypt_here
+from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import Array, Terms
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.reading import SEALED, Asked, Heard, asked, first_parcel
 from securetm.profiles import cohort_of
 
-_KEY = "sum key of "  # under this name, with the session, a party keeps the key (aggregation/homomorphic_setup.py)
+_KEY = "sum key of "  # under this name, with the session, a party keeps the key (aggregation/homomorphic/key_setup.py)
 _FRESH = b"SH" + bytes([VERSION, FRESH])
 _TAG = 32  # of the round, after the head
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from securetm.aggregation.graph import Geometry, Risk, disconnected, geometry, holds, stalled
-from securetm.aggregation.identities import Register, identity_of
-from securetm.aggregation.masked_errors import (
+from securetm.aggregation.masked.graph import Geometry, Risk, disconnected, geometry, holds, stalled
+from securetm.aggregation.masked.masked_errors import (
     MaskedNeedsIntegers,
     MaskedNeedsReach,
     MaskedNeedsSum,
@@ -20,18 +19,19 @@ from securetm.aggregation.masked_errors import (
     TwoViewsPossible,
     WeakGraph,
 )
-from securetm.aggregation.masked_memory import Policy
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked.masked_sessions import MaskedCoordinatorSession, MaskedPartySession
+from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
     MOST_PARTIES,
     MOST_ROUNDS,
     longest_in_round,
     longest_in_set_up,
 )
-from securetm.aggregation.masked_seats import MaskedCoordinatorSeat, MaskedPartySeat
-from securetm.aggregation.masked_waves import COORDINATOR
+from securetm.aggregation.masked.stored_setups import Policy
 from securetm.contracts import INF, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
 from securetm.errors import BadSetting
+from securetm.sessions.identities import PinnedRoster, identity_of
+from securetm.sessions.waves import COORDINATOR
 
 _LIMITS = {
     "rounds": f"must lie between 1 and {MOST_ROUNDS}",
@@ -121,15 +121,15 @@ class MaskedSum:
             raise TwoViewsPossible(shares, parties, feared, (parties + feared) // 2 + 1)
         self._check_graph(parties, colluding)
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySeat:
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySession:
         """A party's place; its private key lies in its store under "identity"."""
         self.check(len(roster.members), 0, 0)
-        return MaskedPartySeat(identity_of(me, roster, store), self._policy(roster), entropy, store)
+        return MaskedPartySession(identity_of(me, roster, store), self._policy(roster), entropy, store)
 
-    def coordinator(self, roster: Roster, store: Store) -> MaskedCoordinatorSeat:
+    def coordinator(self, roster: Roster, store: Store) -> MaskedCoordinatorSession:
         """The coordinator's place; it needs no secret."""
         self.check(len(roster.members), 0, 0)
-        return MaskedCoordinatorSeat(Register(roster), self._policy(roster), store)
+        return MaskedCoordinatorSession(PinnedRoster(roster), self._policy(roster), store)
 
     def geometry(self, parties: int) -> Geometry:
         """How many neighbours each of so many parties has, and how many shares open a secret."""

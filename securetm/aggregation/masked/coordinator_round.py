@@ -11,12 +11,18 @@ from itertools import islice
 
 import numpy as np
 
-from securetm.aggregation import shamir
-from securetm.aggregation.identities import KEY, SIGNATURE, Register
-from securetm.aggregation.mask_stream import Mask, apply_masks
-from securetm.aggregation.masked_errors import AnotherVector, FalseSecret, FalseShare, OutOfStep, PrekeyReused, WrongSetup
-from securetm.aggregation.masked_memory import Policy, Relayed
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.coordinator_setup import hashes_of
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked.masked_errors import (
+    AnotherVector,
+    FalseSecret,
+    FalseShare,
+    OutOfStep,
+    PrekeyReused,
+    WrongSetup,
+)
+from securetm.aggregation.masked.messages import (
     CONSENT_SIZE,
     HEADER_SIZE,
     HELLO_SIZE,
@@ -30,54 +36,54 @@ from securetm.aggregation.masked_messages import (
     places_bytes,
     read_header,
     read_place,
-    signed_parts,
     vector_hash,
 )
-from securetm.aggregation.masked_relay import hashes_of
-from securetm.aggregation.masked_round import SURVIVORS_CONTEXT, consent_body, pair_seed, self_seed
-from securetm.aggregation.masked_waves import Wave
-from securetm.aggregation.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
-from securetm.aggregation.survivors import OneList
+from securetm.aggregation.masked.party_round import SURVIVORS_CONTEXT, consent_body, pair_seed, self_seed
+from securetm.aggregation.masked.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
+from securetm.aggregation.masked.stored_setups import Policy, PublicSetup
 from securetm.contracts import Array, Parcel, Store
 from securetm.errors import BadVector, Malformed, TooFewParties, UnknownRound
+from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster, signed_parts
+from securetm.sessions.survivors import SurvivorList
+from securetm.sessions.waves import Wave
 
 STREAMS = 256  # keystreams at a time, so that what is open does not grow with the number of parties
 
 
 @dataclass(frozen=True)
-class Table:
+class CoordinatorRoundState:
     """What the coordinator works with in a round."""
 
-    register: Register
+    register: PinnedRoster
     policy: Policy
-    relayed: Relayed
+    relayed: PublicSetup
     store: Store
     headers: dict[int, dict[int, bytes]]  # prekey -> party -> what it signed: how a reused prekey shows
-    only: OneList  # of survivors, over which this question is opened
+    only: SurvivorList  # of survivors, over which this question is opened
     active: tuple[int, ...]
     need: int
 
 
-class CoordinatorRound:
+class MaskedCoordinatorRound:
     """Run by the coordinator."""
 
     def __init__(
         self,
-        table: Table,
+        state: CoordinatorRoundState,
         at: Place,
         ring: Array,
         ahead: Callable[[int], None],
         masked: Callable[[], None],
         done: Callable[[Array, tuple[int, ...]], None],
     ) -> None:
-        self._table, self._at, self._sum = table, at, ring
+        self._state, self._at, self._sum = state, at, ring
         self._ahead, self._all_masked, self._done = ahead, masked, done
-        self._register, self._neighbours = table.register, table.relayed.neighbours()
+        self._register, self._neighbours = state.register, state.relayed.neighbours()
         self._masked: dict[int, Header] = {}
         self._hellos: set[int] = set()
         self._behind: set[int] = set()
         self._further: dict[int, int] = {}  # party -> prekey beyond this role's
-        self._wave = Wave(self._register, frozenset(table.active), self._take_first)
+        self._wave = Wave(self._register, frozenset(state.active), self._take_first)
         self._send: Callable[[], Sequence[Parcel]] = self._end_of_masking
 
     def begin(self) -> Sequence[Parcel]:
@@ -123,14 +129,14 @@ class CoordinatorRound:
             raise BadVector(sender, f"has {len(message) - HEADER_SIZE} bytes {expected}")
         if vector_hash(memoryview(message)[HEADER_SIZE:]) != header.vector:
             raise AnotherVector(sender)
-        if self._in_step(place, sender, header, signed) and self._table.only.counts(sender):
+        if self._in_step(place, sender, header, signed) and self._state.only.counts(sender):
             self._sum += np.frombuffer(message, self._sum.dtype.newbyteorder("<"), offset=HEADER_SIZE)
             self._masked[place] = header
-            self._table.headers.setdefault(header.at.index, {})[place] = signed
+            self._state.headers.setdefault(header.at.index, {})[place] = signed
 
     def _in_step(self, place: int, sender: str, header: Header, signed: bytes) -> bool:
         """Whether the party is at this round's prekey. One that fell behind is left out once and told where the others are."""
-        if self._table.headers.get(header.at.index, {}).get(place, signed) != signed:
+        if self._state.headers.get(header.at.index, {}).get(place, signed) != signed:
             self._behind.add(place)
             raise PrekeyReused(sender, header.at.index)
         if header.at.index > self._at.index:
@@ -152,19 +158,19 @@ class CoordinatorRound:
         if waiting:  # they masked nothing yet, so they may still take part
             self._wave = Wave(self._register, frozenset(waiting), self._take_masked)
             return [self._advance(place, self._at.index) for place in sorted(waiting)]
-        if len(self._masked) < self._table.need:
+        if len(self._masked) < self._state.need:
             self._catch_up()
-            raise TooFewParties(len(self._masked), len(self._table.active), self._table.need)
+            raise TooFewParties(len(self._masked), len(self._state.active), self._state.need)
         survivors = tuple(sorted(self._masked))
-        self._table.only.settle([self._register.name(place) for place in survivors])
+        self._state.only.settle([self._register.name(place) for place in survivors])
         self._all_masked()
-        self._outcome = Outcome(self._at, survivors, tuple(p for p in self._table.active if p not in survivors))
+        self._outcome = Outcome(self._at, survivors, tuple(p for p in self._state.active if p not in survivors))
         behind = [self._advance(place, self._at.index + 1) for place in sorted(self._behind)]
-        return [*behind, *(self._ask_for_consent() if self._table.policy.consistency else self._ask_to_unmask({}))]
+        return [*behind, *(self._ask_for_consent() if self._state.policy.consistency else self._ask_to_unmask({}))]
 
     def _advance(self, place: int, index: int) -> Parcel:
         """Where the others are, and the last that this party signed: if it does not remember that, its memory is old."""
-        at, headers = Place(self._at.epoch, self._at.tag, index), self._table.headers
+        at, headers = Place(self._at.epoch, self._at.tag, index), self._state.headers
         latest = max((known for known, signed in headers.items() if place in signed), default=None)
         proof = b"" if latest is None else headers[latest][place]
         return self._register.name(place), head(Kind.ADVANCE) + at.body() + proof
@@ -172,7 +178,7 @@ class CoordinatorRound:
     def _catch_up(self) -> None:
         """If enough parties are further, this role's own memory is old: it goes to where they are."""
         for index in set(self._further.values()):
-            if sum(one == index for one in self._further.values()) >= self._table.need:
+            if sum(one == index for one in self._further.values()) >= self._state.need:
                 self._ahead(index)
 
     # ---- survivors ---------------------------------------------------------------------------------------------------
@@ -189,7 +195,7 @@ class CoordinatorRound:
         return message[-SIGNATURE:]
 
     def _end_of_consent(self) -> Sequence[Parcel]:
-        return self._ask_to_unmask(self._wave.close(self._table.need))
+        return self._ask_to_unmask(self._wave.close(self._state.need))
 
     def _ask_to_unmask(self, signatures: Mapping[int, bytes]) -> Sequence[Parcel]:
         asked = tuple(signatures) or self._outcome.survivors
@@ -206,12 +212,12 @@ class CoordinatorRound:
         if reader.number(2) != place or read_place(reader) != self._at:
             raise Malformed(sender, "it answers something else")
         dealers = sorted((*self._neighbours[place], place))
-        shares = {dealer: reader.share() for dealer in dealers if dealer in self._table.active}
+        shares = {dealer: reader.share() for dealer in dealers if dealer in self._state.active}
         reader.end()
         return shares
 
     def _open(self) -> Sequence[Parcel]:
-        self._shares: Mapping[int, Mapping[int, int]] = self._wave.close(self._table.relayed.geometry.threshold)
+        self._shares: Mapping[int, Mapping[int, int]] = self._wave.close(self._state.relayed.geometry.threshold)
         masks = self._masks()
         while some := list(islice(masks, STREAMS)):
             apply_masks(self._sum, some)
@@ -221,19 +227,19 @@ class CoordinatorRound:
 
     def _masks(self) -> Iterator[Mask]:
         """What still lies over the sum: every survivor's own mask, and the masks it shared with who dropped out."""
-        secrets = {place: self._secret(place) for place in self._table.active}
+        secrets = {place: self._secret(place) for place in self._state.active}
         for place, header in self._masked.items():
             yield self_seed(secrets[place], self._at, place, header.salt), False
         for gone in self._outcome.dropped:
             for place in self._neighbours[gone]:
                 if place in self._masked:
-                    public = self._table.relayed.mask_keys[place][self._at.index]
+                    public = self._state.relayed.mask_keys[place][self._at.index]
                     secret = shared_secret(secrets[gone], public, self._register.name(place))
                     yield pair_seed(secret, self._at, place, gone), place > gone  # the smaller place had added it
 
     def _secret(self, owner: int) -> bytes:
         """A survivor's seed or a dropped party's mask key of this round, checked against what its owner signed."""
-        need = self._table.relayed.geometry.threshold
+        need = self._state.relayed.geometry.threshold
         holders = [place for place, shares in self._shares.items() if owner in shares][:need]
         if len(holders) < need:
             raise TooFewParties(len(holders), len(self._neighbours[owner]) + 1, need)
@@ -244,15 +250,15 @@ class CoordinatorRound:
         return found.to_bytes(KEY, "big")
 
     def _fits(self, owner: int, secret: bytes) -> bool:
-        relayed, index = self._table.relayed, self._at.index
+        relayed, index = self._state.relayed, self._at.index
         if owner in self._masked:
             return relayed.commitments[owner][index] == seed_commitment(self._register.hash, owner, index, secret)
         return relayed.mask_keys[owner][index] == public_key(secret)
 
     def _blame(self, owner: int, holders: Sequence[int]) -> FalseShare | FalseSecret:
         """Whose share is not the one that was dealt; if all are, their dealer lied."""
-        relayed, number = self._table.relayed, 2 * self._at.index + (SEED if owner in self._masked else MASK_KEY)
-        dealt = hashes_of(self._table.store, relayed, owner)
+        relayed, number = self._state.relayed, 2 * self._at.index + (SEED if owner in self._masked else MASK_KEY)
+        dealt = hashes_of(self._state.store, relayed, owner)
         for holder in holders:
             share = self._shares[holder][owner].to_bytes(shamir.SHARE, "big")
             if dealt.get((holder, number)) != share_hash(relayed.setup, owner, holder, number, share):

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from securetm.aggregation.homomorphic_errors import UnlikeKeys
-from securetm.aggregation.homomorphic_seal import draw_ternary
-from securetm.aggregation.masked_errors import NoIdentity, UnexpectedMessage
-from securetm.aggregation.sealed_key import (
+from securetm.aggregation.homomorphic.homomorphic_errors import UnlikeKeys
+from securetm.aggregation.homomorphic.key_messages import (
     BOX,
     BUNDLE,
     HELLO,
@@ -38,15 +36,17 @@ from securetm.aggregation.sealed_key import (
     sized,
     unpack_secret,
 )
+from securetm.aggregation.homomorphic.seal_library import draw_ternary
 from securetm.contracts import Entropy, Parcel, Roster, Store
 from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
+from securetm.sessions.session_errors import NoIdentity, UnexpectedMessage
 
 COORDINATOR = "coordinator"
 IDENTITY, EPHEMERAL, SECRET_KEY, HOLDERS = "identity", "sum set-up", "sum key", "sum key holders"
 
 
 @dataclass
-class PartySetup:
+class KeyPartySetup:
     """Run by a party, which then knows the secret key and who drew it."""
 
     me: str
@@ -70,7 +70,7 @@ class PartySetup:
         if sender != COORDINATOR:
             raise NotInCohort(sender)
         if message[3:4] == bytes([BUNDLE]):
-            return self._draw(body(message, BUNDLE, self.roster, sender))
+            return self._generate(body(message, BUNDLE, self.roster, sender))
         return self._take(body(message, KEY, self.roster, sender))
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
@@ -78,7 +78,7 @@ class PartySetup:
         del missing
         return ()
 
-    def _draw(self, content: bytes) -> Sequence[Parcel]:
+    def _generate(self, content: bytes) -> Sequence[Parcel]:
         """A new secret key, sealed to each member whose hello its own identity signed."""
         hellos = {name: hello_of(packed) for name, packed in listed(self.roster, content, HELLO_BYTES, COORDINATOR).items()}
         for name, hello in hellos.items():
@@ -99,13 +99,13 @@ class PartySetup:
     def _take(self, content: bytes) -> Sequence[Parcel]:
         """Opens the key that another member drew."""
         content = sized(content, 2 + HELLO_BYTES + HELLO_BYTES + BOX, COORDINATOR)
-        drawer = member_at(self.roster, content[:2], COORDINATOR)
+        generator = member_at(self.roster, content[:2], COORDINATOR)
         theirs, own = hello_of(content[2:]), hello_of(content[2 + HELLO_BYTES :])
-        check_hello(self.roster, self.code, drawer, theirs)
+        check_hello(self.roster, self.code, generator, theirs)
         check_hello(self.roster, self.code, self.me, own)
-        pair = ((drawer, theirs.public), (self.me, own.public))
+        pair = ((generator, theirs.public), (self.me, own.public))
         packed = open_sealed(self.roster, self.code, self._ephemeral(), pair, content[-BOX:])
-        unpack_secret(packed, drawer)
+        unpack_secret(packed, generator)
         self._settle(packed)
         return ((COORDINATOR, head(READY, self.roster) + key_id(packed)),)
 
@@ -122,7 +122,7 @@ class PartySetup:
 
 
 @dataclass
-class CoordinatorSetup:
+class KeyCoordinatorSetup:
     """Run by the coordinator, which then knows who holds the key, and its name: sixteen bytes that say nothing of it."""
 
     roster: Roster
@@ -130,7 +130,7 @@ class CoordinatorSetup:
     store: Store
     _hellos: dict[str, bytes] = field(default_factory=dict)
     _awaited: set[str] = field(default_factory=set)
-    _drawer: str = ""
+    _generator: str = ""
     _id: bytes = b""
     _ready: list[str] = field(default_factory=list)
 
@@ -145,8 +145,8 @@ class CoordinatorSetup:
         if sender not in self.roster.members:
             raise NotInCohort(sender)
         if sender not in self._awaited:
-            raise Duplicate(sender) if not self._drawer or sender in self._ready else UnexpectedMessage(sender)
-        if not self._drawer:
+            raise Duplicate(sender) if not self._generator or sender in self._ready else UnexpectedMessage(sender)
+        if not self._generator:
             self._greet(sender, message)
         elif not self._id:
             return self._boxes(sender, message)
@@ -161,9 +161,9 @@ class CoordinatorSetup:
             self._awaited = set(self.roster.members)
         gone = set(missing) & self._awaited
         self._awaited -= gone
-        if self._drawer in gone and not self._id:
-            self._hellos.pop(self._drawer)
-            self._drawer = ""
+        if self._generator in gone and not self._id:
+            self._hellos.pop(self._generator)
+            self._generator = ""
         return self._go_on() if gone else ()
 
     def _greet(self, sender: str, message: bytes) -> None:
@@ -176,9 +176,9 @@ class CoordinatorSetup:
             return ()
         if len(self._hellos) < 2:
             raise TooFewParties(len(self._hellos), len(self.roster.members), 2)
-        self._drawer = next(m for m in self.roster.members if m in self._hellos)
-        self._awaited = {self._drawer}
-        return ((self._drawer, head(BUNDLE, self.roster) + as_list(self.roster, self._hellos)),)
+        self._generator = next(m for m in self.roster.members if m in self._hellos)
+        self._awaited = {self._generator}
+        return ((self._generator, head(BUNDLE, self.roster) + as_list(self.roster, self._hellos)),)
 
     def _boxes(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Hands each box to its recipient, with both hellos that it is bound to."""

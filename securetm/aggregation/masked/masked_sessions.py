@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.aggregation.graph import Risk
-from securetm.aggregation.identities import Identity, Register
-from securetm.aggregation.masked_errors import NotPrepared
-from securetm.aggregation.masked_memory import Policy, Relayed, read_relayed
-from securetm.aggregation.masked_messages import HEADER_SIZE, MOST_ROUNDS, Place
-from securetm.aggregation.masked_opening import CoordinatorRound, Table
-from securetm.aggregation.masked_prekeys import Prekeys
-from securetm.aggregation.masked_relay import CoordinatorSetup
-from securetm.aggregation.masked_round import Bench, PartyRound, round_tag
-from securetm.aggregation.masked_setup import PartySetup
-from securetm.aggregation.survivors import OneList
+from securetm.aggregation.masked.coordinator_round import CoordinatorRoundState, MaskedCoordinatorRound
+from securetm.aggregation.masked.coordinator_setup import MaskedCoordinatorSetup
+from securetm.aggregation.masked.graph import Risk
+from securetm.aggregation.masked.masked_errors import NotPrepared
+from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_ROUNDS, Place
+from securetm.aggregation.masked.party_round import MaskedPartyRound, PartyRoundState, round_tag
+from securetm.aggregation.masked.party_setup import MaskedPartySetup
+from securetm.aggregation.masked.prekeys import Prekeys
+from securetm.aggregation.masked.stored_setups import Policy, PublicSetup, read_public_setup
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Store, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, UnknownRound
+from securetm.sessions.identities import Identity, PinnedRoster
+from securetm.sessions.survivors import SurvivorList
 
 _RELAYED, _ROUNDS = "masked relayed", "masked rounds"
 _TAG = 16
@@ -31,7 +31,7 @@ def ring_type(terms: Terms) -> np.dtype[np.generic]:
     return np.dtype(np.uint32 if terms.bits == 32 else np.uint64)
 
 
-def _active(register: Register, cohort: Cohort, places: tuple[int, ...], risk: Risk) -> tuple[tuple[int, ...], int]:
+def _active(register: PinnedRoster, cohort: Cohort, places: tuple[int, ...], risk: Risk) -> tuple[tuple[int, ...], int]:
     """Who is in the set-up and in the cohort, and how many of them must survive."""
     wanted = {register.place(member) for member in cohort.members}
     found, need = tuple(place for place in places if place in wanted), max(risk.threshold, cohort.threshold)
@@ -46,7 +46,7 @@ def _asked(rounds: int) -> int:
     return rounds
 
 
-class MaskedPartySeat:
+class MaskedPartySession:
     """Run by a party. It opens nothing; `clamped` counts values that it had to cut to the promised reach."""
 
     def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, store: Store) -> None:
@@ -61,7 +61,7 @@ class MaskedPartySeat:
 
     def prepare(self, rounds: int) -> Exchange:
         """A new set-up for that many rounds; the old one ends when the new one is stored."""
-        return PartySetup(self._identity, self._policy, _asked(rounds), self._entropy, self._prekeys.adopt)
+        return MaskedPartySetup(self._identity, self._policy, _asked(rounds), self._entropy, self._prekeys.adopt)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Masks this party's vector with the next prekey."""
@@ -69,10 +69,10 @@ class MaskedPartySeat:
             raise NotInCohort(self._identity.me)
         places = self._prekeys.prepared().places
         active, need = _active(self._identity.register, cohort, places, self._policy.risk)
-        only = OneList.of(self._store, cohort)
-        bench = Bench(self._identity, self._policy, self._entropy, self._prekeys, only, active, need)
+        only = SurvivorList.of(self._store, cohort)
+        state = PartyRoundState(self._identity, self._policy, self._entropy, self._prekeys, only, active, need)
         parts = [_whole(vector[block.name], block.shape, block.name) for block in terms.layout]
-        return PartyRound(bench, round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
+        return MaskedPartyRound(state, round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
 
     def answer(self, round_id: bytes) -> Answer:
         """The coordinator opens the sum, a party does not."""
@@ -97,13 +97,13 @@ def _whole(part: Array, shape: tuple[int, ...], name: str) -> Array:
 
 
 @dataclass
-class MaskedCoordinatorSeat:
+class MaskedCoordinatorSession:
     """Run by the coordinator, which learns sums. It keeps one running sum at a time."""
 
-    register: Register
+    register: PinnedRoster
     policy: Policy
     store: Store
-    _relayed: Relayed | None = None
+    _relayed: PublicSetup | None = None
     _tags: list[bytes] = field(default_factory=list)  # of the rounds so far; their places are their prekeys
     _headers: dict[int, dict[int, bytes]] = field(default_factory=dict)  # prekey -> party -> what it signed
     _answer: tuple[bytes, Answer] | None = None
@@ -111,7 +111,7 @@ class MaskedCoordinatorSeat:
     def __post_init__(self) -> None:
         stored = self._mine(_RELAYED)
         if stored is not None:
-            self._relayed = read_relayed(stored)
+            self._relayed = read_public_setup(stored)
             tags = self._mine(_ROUNDS, self._relayed.epoch) or b""
             self._tags = [tags[at : at + _TAG] for at in range(0, len(tags), _TAG)]
             kept = {index: self._mine(_headers_key(index), self._relayed.epoch) for index in range(len(self._tags))}
@@ -124,7 +124,7 @@ class MaskedCoordinatorSeat:
 
     def prepare(self, rounds: int) -> Exchange:
         """Carries one set-up."""
-        return CoordinatorSetup(self.register, self.policy, _asked(rounds), self.store, self._adopt)
+        return MaskedCoordinatorSetup(self.register, self.policy, _asked(rounds), self.store, self._adopt)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects masked vectors into one sum. A round begun before keeps its prekey."""
@@ -134,10 +134,10 @@ class MaskedCoordinatorSeat:
         tag = round_tag(cohort.round_id)
         at = Place(self._relayed.epoch, tag, self._index(tag))
         active, need = _active(self.register, cohort, self._relayed.places, self.policy.risk)
-        only = OneList.of(self.store, cohort)
-        table = Table(self.register, self.policy, self._relayed, self.store, self._headers, only, active, need)
+        only = SurvivorList.of(self.store, cohort)
+        state = CoordinatorRoundState(self.register, self.policy, self._relayed, self.store, self._headers, only, active, need)
         self._answer = None
-        return CoordinatorRound(table, at, np.zeros(terms.size, ring_type(terms)), *self._ends(cohort, terms, tag))
+        return MaskedCoordinatorRound(state, at, np.zeros(terms.size, ring_type(terms)), *self._ends(cohort, terms, tag))
 
     def answer(self, round_id: bytes) -> Answer:
         """The sum of the last round, if it was opened."""
@@ -179,7 +179,7 @@ class MaskedCoordinatorSeat:
         listed = sorted(self._headers.get(index, {}).items())
         self._put(_headers_key(index), b"".join(place.to_bytes(2, "big") + signed for place, signed in listed))
 
-    def _adopt(self, relayed: Relayed) -> None:
+    def _adopt(self, relayed: PublicSetup) -> None:
         self.store.put(_RELAYED, self.register.hash + relayed.pack())
         self._relayed, self._tags, self._headers = relayed, [], {}
 

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from securetm.aggregation.homomorphic_fit import DIGITS, MODULI, Fit
-from securetm.aggregation.homomorphic_seal import Code
-from securetm.aggregation.homomorphic_seats import LEAST, CoordinatorSeat, PartySeat
-from securetm.aggregation.sealed_key import BOX, HEAD, HELLO_BYTES, KEY_ID
+from securetm.aggregation.homomorphic.encrypted_sessions import LEAST, EncryptedCoordinatorSession, EncryptedPartySession
+from securetm.aggregation.homomorphic.key_messages import BOX, HEAD, HELLO_BYTES, KEY_ID
+from securetm.aggregation.homomorphic.parameters import DIGITS, MODULI, Fit
+from securetm.aggregation.homomorphic.seal_library import Code
 from securetm.contracts import Claim, Cohort, Entropy, Roster, Store, Terms
 
 COORDINATOR = "coordinator"
@@ -54,10 +54,10 @@ class SharedKeySum(ABC):
         most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
         return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PartySeat:
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
         """A party's place: it holds the key and opens sums."""
-        return PartySeat(me, roster, entropy, store, self.code, self.fit)
+        return EncryptedPartySession(me, roster, entropy, store, self.code, self.fit)
 
-    def coordinator(self, roster: Roster, store: Store) -> CoordinatorSeat:
+    def coordinator(self, roster: Roster, store: Store) -> EncryptedCoordinatorSession:
         """The coordinator's place: it adds what it cannot read."""
-        return CoordinatorSeat(roster, store, self.code, self.fit)
+        return EncryptedCoordinatorSession(roster, store, self.code, self.fit)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from securetm.aggregation.graph import Geometry, Risk, neighbourhoods
-from securetm.aggregation.identities import KEY, hashed
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked.graph import Geometry, Risk, neighbourhoods
+from securetm.aggregation.masked.messages import (
     HASH,
     MOST_PARTIES,
     MOST_ROUNDS,
@@ -19,6 +18,7 @@ from securetm.aggregation.masked_messages import (
     bundle_size,
     places_bytes,
 )
+from securetm.sessions.identities import KEY, hashed
 
 STORED_KIND = 0
 _HERE = "this role's own memory"
@@ -81,7 +81,7 @@ def _keys(reader: Reader, rounds: int) -> tuple[bytes, ...]:
 
 
 @dataclass(frozen=True)
-class Relayed:
+class PublicSetup:
     """The coordinator's set-up: nothing in it is secret."""
 
     epoch: bytes
@@ -111,7 +111,7 @@ class Relayed:
         return b"".join(parts + [k for p in self.places for k in (*self.mask_keys[p], *self.commitments[p])])
 
 
-def read_relayed(stored: bytes) -> Relayed:
+def read_public_setup(stored: bytes) -> PublicSetup:
     """The coordinator's set-up as it lay in the store."""
     reader = Reader(stored, _HERE)
     epoch, setup, drawn, seed = reader.take(HASH), reader.take(HASH), reader.places(MOST_PARTIES), reader.take(HASH)
@@ -119,4 +119,4 @@ def read_relayed(stored: bytes) -> Relayed:
     both = {place: _keys(reader, 2 * rounds) for place in reader.places(MOST_PARTIES)}
     reader.end()
     keys, commitments = ({p: found[at : at + rounds] for p, found in both.items()} for at in (0, rounds))
-    return Relayed(epoch, setup, drawn, Geometry(len(drawn), degree, threshold), seed, rounds, keys, commitments)
+    return PublicSetup(epoch, setup, drawn, Geometry(len(drawn), degree, threshold), seed, rounds, keys, commitments)

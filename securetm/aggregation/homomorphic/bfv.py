@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.aggregation.homomorphic_errors import NotASum, NotWhole, TooWide
-from securetm.aggregation.homomorphic_fit import DEGREE, Fit, cheapest
-from securetm.aggregation.homomorphic_seal import Code, Workshop, drawer
-from securetm.aggregation.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.homomorphic_errors import NotASum, NotWhole, TooWide
+from securetm.aggregation.homomorphic.parameters import DEGREE, Fit, cheapest
+from securetm.aggregation.homomorphic.seal_library import Code, SealContext, memory_file
+from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import Array, Cohort, Domain, Needs, Terms
 
 
@@ -33,17 +33,17 @@ class BfvCode:
         del fit
         return 1.0
 
-    def write(self, shop: Workshop, rows: Array, fit: Fit) -> Iterator[Any]:
+    def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:
         """Negative numbers count down from t."""
-        with drawer() as using:
+        with memory_file() as using:
             for row in rows % fit.values:
-                yield shop.plaintext(row, using)
+                yield context.plaintext(row, using)
 
-    def read(self, shop: Workshop, plaintext: Any, fit: Fit) -> Array:
+    def read(self, context: SealContext, plaintext: Any, fit: Fit) -> Array:
         """The upper half of 0 .. t - 1 is negative."""
         plaintext.resize(DEGREE)
-        with drawer() as using:
-            found = shop.coefficients(plaintext, using).astype(np.int64)
+        with memory_file() as using:
+            found = context.coefficients(plaintext, using).astype(np.int64)
         return np.where(found > fit.values // 2, found - fit.values, found)
 
 

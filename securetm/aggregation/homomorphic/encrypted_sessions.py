@@ -14,11 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.aggregation.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, TooFewInSum, UnlikeKeys
-from securetm.aggregation.homomorphic_fit import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits, whole_numbers
-from securetm.aggregation.homomorphic_seal import Code, RunningSum, decrypt, encrypt, seal
-from securetm.aggregation.homomorphic_setup import COORDINATOR, HOLDERS, SECRET_KEY, CoordinatorSetup, PartySetup
-from securetm.aggregation.sealed_key import (
+from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, TooFewInSum, UnlikeKeys
+from securetm.aggregation.homomorphic.key_messages import (
     FRESH,
     KEY_ID,
     SUM,
@@ -32,9 +29,12 @@ from securetm.aggregation.sealed_key import (
     sized,
     unpack_secret,
 )
-from securetm.aggregation.survivors import OneList
+from securetm.aggregation.homomorphic.key_setup import COORDINATOR, HOLDERS, SECRET_KEY, KeyCoordinatorSetup, KeyPartySetup
+from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits, whole_numbers
+from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Store, Terms
 from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties, UnknownRound
+from securetm.sessions.survivors import SurvivorList
 
 WITHOUT_END = sys.maxsize
 OPENED, CLAMPED = "sum opened", "clamped"
@@ -67,7 +67,7 @@ def unpack_residues(content: bytes, fit: Fit, sender: str) -> Array:
 
 
 @dataclass
-class PartySeat:
+class EncryptedPartySession:
     """Run by a party. It knows the secret key, its own vector, and each sum that it opens."""
 
     me: str
@@ -86,7 +86,7 @@ class PartySeat:
     def prepare(self, rounds: int) -> Exchange:
         """A new key for the session."""
         del rounds
-        return PartySetup(self.me, self.roster, self.code.name, self.entropy, self.store)
+        return KeyPartySetup(self.me, self.roster, self.code.name, self.entropy, self.store)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Encrypts this party's vector, and opens the sum that comes back."""
@@ -97,7 +97,7 @@ class PartySeat:
         if clamped:  # the party's own log: a refusal that depended on the data would be an answer
             before = int.from_bytes(self.store.get(CLAMPED) or b"")
             self.store.put(CLAMPED, (before + clamped).to_bytes(8))
-        return PartyRound(self, cohort, terms, fit, numbers)
+        return EncryptedPartyRound(self, cohort, terms, fit, numbers)
 
     def answer(self, round_id: bytes) -> Answer:
         """The sum of the last round that this party opened, also after a restart."""
@@ -134,10 +134,10 @@ class PartySeat:
 
 
 @dataclass
-class PartyRound:
+class EncryptedPartyRound:
     """A party's half of one round."""
 
-    seat: PartySeat
+    seat: EncryptedPartySession
     cohort: Cohort
     terms: Terms
     fit: Fit
@@ -159,7 +159,7 @@ class PartyRound:
         first, second = np.split(unpack_residues(content, self.fit, sender), 2)
         if not second.any(axis=1).all():
             raise BadCiphertext(sender, "one of them hides nothing")
-        OneList.of(self.seat.store, self.cohort).hold(survivors)
+        SurvivorList.of(self.seat.store, self.cohort).hold(survivors)
         ternary = unpack_secret(self.seat.secret(), self.seat.me)
         try:
             total = from_digits(decrypt(self.seat.code, self.fit, ternary, first, second), self.fit, self.terms.size)
@@ -198,14 +198,14 @@ class PartyRound:
 
 
 @dataclass
-class CoordinatorSeat:
+class EncryptedCoordinatorSession:
     """Run by the coordinator. It adds what it cannot read, and learns who answered."""
 
     roster: Roster
     store: Store
     code: Code
     fitting: Fitting
-    _rounds: dict[bytes, CoordinatorRound] = field(default_factory=dict)
+    _rounds: dict[bytes, EncryptedCoordinatorRound] = field(default_factory=dict)
 
     @property
     def prepared(self) -> int:
@@ -216,7 +216,7 @@ class CoordinatorSeat:
         """Carries the messages with which the parties come to a key."""
         del rounds
         seal()  # a missing library is found now, not when the first vector arrives
-        return CoordinatorSetup(self.roster, self.code.name, self.store)
+        return KeyCoordinatorSetup(self.roster, self.code.name, self.store)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Adds up one vector of ciphertexts from each party of the cohort."""
@@ -225,8 +225,8 @@ class CoordinatorSeat:
         holders = kept(self.store, self.roster, HOLDERS)
         if holders is None:
             raise NoSumKey(COORDINATOR)
-        only, running = OneList.of(self.store, cohort), RunningSum(self.code, fit)
-        opened = CoordinatorRound(self.roster, cohort, fit, terms.size, only, running, holders[:KEY_ID])
+        only, running = SurvivorList.of(self.store, cohort), RunningSum(self.code, fit)
+        opened = EncryptedCoordinatorRound(self.roster, cohort, fit, terms.size, only, running, holders[:KEY_ID])
         self._rounds = {cohort.round_id: opened}
         return opened
 
@@ -238,14 +238,14 @@ class CoordinatorSeat:
 
 
 @dataclass
-class CoordinatorRound:
+class EncryptedCoordinatorRound:
     """The coordinator's half of one round."""
 
     roster: Roster
     cohort: Cohort
     fit: Fit
     size: int
-    only: OneList  # of survivors, over which this question is opened
+    only: SurvivorList  # of survivors, over which this question is opened
     running: RunningSum
     key: bytes
     _answered: set[str] = field(default_factory=set)

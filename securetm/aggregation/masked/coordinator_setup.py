@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from securetm.aggregation.identities import KEY, SIGNATURE, Register, hashed
-from securetm.aggregation.masked_errors import BrokenCommitment, SharesDisagree, WrongSetup
-from securetm.aggregation.masked_memory import STORED_KIND, Policy, Relayed
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked.masked_errors import BrokenCommitment, SharesDisagree, WrongSetup
+from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
     HASH,
     MOST_PARTIES,
@@ -25,17 +23,18 @@ from securetm.aggregation.masked_messages import (
     places_bytes,
     read_reveal,
     reveal_size,
-    signed_parts,
 )
-from securetm.aggregation.masked_setup import check_reveal, draw, epoch_of
-from securetm.aggregation.masked_waves import Wave
-from securetm.aggregation.shares import seeds_digest, short_hash
+from securetm.aggregation.masked.party_setup import check_reveal, draw, epoch_of
+from securetm.aggregation.masked.shares import seeds_digest, short_hash
+from securetm.aggregation.masked.stored_setups import STORED_KIND, Policy, PublicSetup
 from securetm.contracts import Parcel, Store
 from securetm.errors import Malformed
+from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster, hashed, signed_parts
+from securetm.sessions.waves import Wave
 
 
 @dataclass(frozen=True)
-class Dealt:
+class DealtShares:
     """One dealer's message taken apart."""
 
     hashes: Mapping[int, bytes]  # by holder
@@ -46,7 +45,7 @@ def _hashes_key(place: int) -> str:
     return f"masked share hashes {place}"
 
 
-def hashes_of(store: Store, relayed: Relayed, dealer: int) -> dict[tuple[int, int], bytes]:
+def hashes_of(store: Store, relayed: PublicSetup, dealer: int) -> dict[tuple[int, int], bytes]:
     """What a dealer said of its shares: the hash of each, by holder and number."""
     reader = Reader(store.get(_hashes_key(dealer)) or b"", "this role's own memory")
     if reader.take(HASH) != relayed.setup:
@@ -55,10 +54,12 @@ def hashes_of(store: Store, relayed: Relayed, dealer: int) -> dict[tuple[int, in
     return {(holder, number): reader.take(SHORT) for holder in holders for number in range(2 * relayed.rounds)}
 
 
-class CoordinatorSetup:
+class MaskedCoordinatorSetup:
     """Run by the coordinator, which then knows who takes part and every public key."""
 
-    def __init__(self, register: Register, policy: Policy, rounds: int, store: Store, done: Callable[[Relayed], None]) -> None:
+    def __init__(
+        self, register: PinnedRoster, policy: Policy, rounds: int, store: Store, done: Callable[[PublicSetup], None]
+    ) -> None:
         self._register, self._policy, self._rounds, self._store, self._done = register, policy, rounds, store, done
         self._wave = Wave(register, frozenset(range(len(register))), self._take_commit)
         self._send: Callable[[], Sequence[Parcel]] = self._send_commits
@@ -121,7 +122,7 @@ class CoordinatorSetup:
 
     # ---- shares ------------------------------------------------------------------------------------------------------
 
-    def _take_shares(self, place: int, sender: str, message: bytes) -> Dealt:
+    def _take_shares(self, place: int, sender: str, message: bytes) -> DealtShares:
         if len(message) > longest_in_set_up(len(self._register), self._rounds)[0]:
             raise Malformed(sender, "it is too long")
         body, signature = signed_parts(message, sender)
@@ -137,10 +138,10 @@ class CoordinatorSetup:
                 sealed[holder] = reader.take(bundle_size(self._rounds))
         reader.end()
         self._register.verify(place, body, signature, b"", "shares")
-        return Dealt(hashes, sealed)
+        return DealtShares(hashes, sealed)
 
     def _send_shares(self) -> Sequence[Parcel]:
-        dealt: Mapping[int, Dealt] = self._came
+        dealt: Mapping[int, DealtShares] = self._came
         places = tuple(dealt)
         for place, one in dealt.items():
             first = bytes((VERSION, STORED_KIND)) + self._drawn.setup + places_bytes(tuple(one.hashes))
@@ -173,5 +174,5 @@ class CoordinatorSetup:
         keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}
         ring = (tuple(drawn.reveals), drawn.geometry, drawn.graph_seed, self._rounds)
-        self._done(Relayed(epoch_of(drawn.setup, places), drawn.setup, *ring, keys, hidden))
+        self._done(PublicSetup(epoch_of(drawn.setup, places), drawn.setup, *ring, keys, hidden))
         return ()

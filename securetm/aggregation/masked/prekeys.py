@@ -6,12 +6,12 @@ Of several seats over one memory only the newest uses prekeys, since each knows 
 
 from __future__ import annotations
 
-from securetm.aggregation.identities import Register
-from securetm.aggregation.masked_errors import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
-from securetm.aggregation.masked_memory import Prepared, read_prepared
-from securetm.aggregation.masked_messages import HASH, HEADER_SIZE, VERSION, read_header
+from securetm.aggregation.masked.masked_errors import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
+from securetm.aggregation.masked.messages import HASH, HEADER_SIZE, VERSION, read_header
+from securetm.aggregation.masked.stored_setups import Prepared, read_prepared
 from securetm.contracts import Store
 from securetm.errors import UnknownRound
+from securetm.sessions.identities import PinnedRoster
 
 KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
 _SHORT = 16
@@ -22,7 +22,7 @@ _VOID = 2**32 - 1
 class Prekeys:
     """A party's place in its set-up. Every change is in the store before it counts."""
 
-    def __init__(self, register: Register, store: Store) -> None:
+    def __init__(self, register: PinnedRoster, store: Store) -> None:
         self._register, self._store = register, store
         self._prepared: Prepared | None = None
         self._next, self.restarted, self._void = 0, False, False

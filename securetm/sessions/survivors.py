@@ -11,19 +11,19 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from securetm.aggregation.masked_errors import SurvivorsChanged, SurvivorsMissing
 from securetm.contracts import Cohort, Store
+from securetm.sessions.session_errors import SurvivorsChanged, SurvivorsMissing
 
 
 @dataclass(frozen=True)
-class OneList:
+class SurvivorList:
     """What a role holds a question to. A cohort that names no question is held to nothing."""
 
     store: Store
     question: bytes
 
     @classmethod
-    def of(cls, store: Store, cohort: Cohort) -> OneList:
+    def of(cls, store: Store, cohort: Cohort) -> SurvivorList:
         """For the question that this cohort is asked."""
         return cls(store, cohort.question)
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.aggregation.bfv import fit_whole
-from securetm.aggregation.homomorphic_errors import NoRange, NotASum, TooWide
-from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, Fit, cheapest, largest_reach
-from securetm.aggregation.homomorphic_seal import Code, Workshop
-from securetm.aggregation.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.bfv import fit_whole
+from securetm.aggregation.homomorphic.homomorphic_errors import NoRange, NotASum, TooWide
+from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, Fit, cheapest, largest_reach
+from securetm.aggregation.homomorphic.seal_library import Code, SealContext
+from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import INF, Array, Cohort, Domain, Needs, Terms
 from securetm.errors import BadSetting
 
@@ -65,19 +65,19 @@ class CkksCode:
         """The step between two numbers."""
         return float(fit.step)
 
-    def write(self, shop: Workshop, rows: Array, fit: Fit) -> Iterator[Any]:
+    def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:
         """Through SEAL's own encoder, which turns slots into coefficients again."""
-        encoder = shop.api.CKKSEncoder(shop.context)
+        encoder = context.api.CKKSEncoder(context.native)
         for start in range(0, len(rows), 64):
             for slots in slots_of(rows[start : start + 64]):
-                made = shop.api.Plaintext()
+                made = context.api.Plaintext()
                 encoder.encode(slots.tolist(), float(fit.step), made)
                 yield made
 
-    def read(self, shop: Workshop, plaintext: Any, fit: Fit) -> Array:
+    def read(self, context: SealContext, plaintext: Any, fit: Fit) -> Array:
         """Rounded to whole numbers of steps."""
         del fit
-        slots = shop.api.CKKSEncoder(shop.context).decode_complex(plaintext)
+        slots = context.api.CKKSEncoder(context.native).decode_complex(plaintext)
         return np.rint(polynomial_of(np.array(slots))).astype(np.int64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors import Misuse, Refused, SecuretmError, Unsound
+from securetm.errors import Refused, Unsound
 
 
 class MaskedNeedsIntegers(Unsound):
@@ -74,47 +74,11 @@ class WeakGraph(Unsound):
 
 
 @dataclass(eq=False)
-class UnexpectedMessage(Refused):
-    """a message from {sender} comes where none of its kind is expected"""
-
-    sender: str
-
-
-@dataclass(eq=False)
-class UnknownIdentity(Refused):
-    """no key of {name} is pinned in the roster"""
-
-    name: str
-    hint = "every member's public key has to be in the roster that every party holds"
-
-
-class NoIdentity(Misuse):
-    """this party's own private key is missing, or is not the one whose public key is pinned in the roster"""
-
-    hint = "put its 32 bytes into the party's store under the name identity"
-
-
-@dataclass(eq=False)
-class BadSignature(Refused):
-    """the signature of {sender} on its {what} is wrong"""
-
-    sender: str
-    what: str
-
-
-@dataclass(eq=False)
 class AnotherVector(Refused):
     """the masked vector of {sender} is not the one that {sender} signed"""
 
     sender: str
     hint = "somebody changed it on the way, or the party's memory is damaged: the party counts as silent in this round"
-
-
-@dataclass(eq=False)
-class BadKey(Refused):
-    """{sender} sent a public key that no honest party makes"""
-
-    sender: str
 
 
 class WrongSetup(Refused):
@@ -206,20 +170,6 @@ class AlreadyUnmasked(Refused):
 
 class OtherSurvivors(Refused):
     """the survivors are not those that this party put its signature under"""
-
-
-@dataclass(eq=False)
-class SurvivorsMissing(SecuretmError):
-    """this round was begun before over {missing}, too, and nothing came from there now"""
-
-    missing: str  # their names
-    hint = "a sum without them would show what they sent: resume the run when they are there again, or begin a new one"
-
-
-class SurvivorsChanged(Refused):
-    """this question was opened before, over other survivors"""
-
-    hint = "two sums over lists one party apart show its vector: wait until the same parties are there, or begin a new run"
 
 
 @dataclass(eq=False)

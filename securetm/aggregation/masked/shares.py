@@ -12,11 +12,12 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-from securetm.aggregation.identities import hashed, named
-from securetm.aggregation.mask_stream import derive
-from securetm.aggregation.masked_errors import BadKey, UnreadableShares
-from securetm.aggregation.masked_messages import SHORT
-from securetm.aggregation.shamir import PRIME, SHARE
+from securetm.aggregation.masked.mask_stream import derive
+from securetm.aggregation.masked.masked_errors import UnreadableShares
+from securetm.aggregation.masked.messages import SHORT
+from securetm.aggregation.masked.shamir import PRIME, SHARE
+from securetm.sessions.identities import hashed, named
+from securetm.sessions.session_errors import BadKey
 
 MASK_KEY, SEED = 0, 1  # which of a round's two shares
 

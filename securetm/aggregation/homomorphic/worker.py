@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from securetm.aggregation.bfv import BfvCode
-from securetm.aggregation.ckks import CkksCode
-from securetm.aggregation.homomorphic_helpers import fit_from, put_work, take_work
-from securetm.aggregation.homomorphic_seal import Code, decrypt_here, encrypt_here
+from securetm.aggregation.homomorphic.bfv import BfvCode
+from securetm.aggregation.homomorphic.ckks import CkksCode
+from securetm.aggregation.homomorphic.helper_processes import fit_from, put_work, take_work
+from securetm.aggregation.homomorphic.seal_library import Code, decrypt_here, encrypt_here
 from securetm.entropy import OperatingSystem
 
 CODES: dict[str, Code] = {"bfv": BfvCode(), "ckks": CkksCode()}

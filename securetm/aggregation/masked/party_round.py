@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from securetm.aggregation.identities import SIGNATURE, Identity, hashed, named
-from securetm.aggregation.mask_stream import Mask, apply_masks, derive
-from securetm.aggregation.masked_errors import (
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked.masked_errors import (
     AlreadyUnmasked,
     CalledDropped,
     NotPrepared,
@@ -21,11 +20,9 @@ from securetm.aggregation.masked_errors import (
     SetsOverlap,
     TooFewSignatures,
     TooFewSurvivors,
-    UnexpectedMessage,
     WrongSetup,
 )
-from securetm.aggregation.masked_memory import Policy, Prepared
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked.messages import (
     SALT,
     Header,
     Kind,
@@ -36,15 +33,17 @@ from securetm.aggregation.masked_messages import (
     read_header,
     read_outcome,
     read_place,
-    signed_parts,
     vector_hash,
 )
-from securetm.aggregation.masked_prekeys import Prekeys
-from securetm.aggregation.masked_waves import COORDINATOR
-from securetm.aggregation.shares import MASK_KEY, SEED, share_of, shared_secret
-from securetm.aggregation.survivors import OneList
+from securetm.aggregation.masked.prekeys import Prekeys
+from securetm.aggregation.masked.shares import MASK_KEY, SEED, share_of, shared_secret
+from securetm.aggregation.masked.stored_setups import Policy, Prepared
 from securetm.contracts import Array, Entropy, Parcel
 from securetm.errors import NotInCohort, UnknownRound
+from securetm.sessions.identities import SIGNATURE, Identity, hashed, named, signed_parts
+from securetm.sessions.session_errors import UnexpectedMessage
+from securetm.sessions.survivors import SurvivorList
+from securetm.sessions.waves import COORDINATOR
 
 SURVIVORS_CONTEXT = b"survivors"
 
@@ -71,54 +70,54 @@ def consent_body(place: int, outcome: Outcome) -> bytes:
 
 
 @dataclass(frozen=True)
-class Bench:
+class PartyRoundState:
     """What a party works with in a round: its identity, randomness, prekeys, and who is in it."""
 
     identity: Identity
     policy: Policy
     entropy: Entropy
     prekeys: Prekeys
-    only: OneList  # of survivors, over which this question is opened
+    only: SurvivorList  # of survivors, over which this question is opened
     active: tuple[int, ...]  # who is in the set-up and in the cohort
     need: int  # survivors, at least
 
 
-def check_outcome(outcome: Outcome, bench: Bench) -> None:
+def check_outcome(outcome: Outcome, state: PartyRoundState) -> None:
     """Refuses lists that overlap, leave somebody out, name a stranger, call this party dropped, or are too short."""
-    register, survivors, dropped = bench.identity.register, set(outcome.survivors), set(outcome.dropped)
+    register, survivors, dropped = state.identity.register, set(outcome.survivors), set(outcome.dropped)
     for place in sorted(survivors & dropped):
         raise SetsOverlap(register.name(place))
-    for place in sorted((survivors | dropped) - set(bench.active)):
+    for place in sorted((survivors | dropped) - set(state.active)):
         raise NotInCohort(register.name(place))
-    for place in sorted(set(bench.active) - survivors - dropped):
+    for place in sorted(set(state.active) - survivors - dropped):
         raise SetsIncomplete(register.name(place))
-    if bench.identity.place not in survivors:
-        raise CalledDropped(bench.identity.me)
-    if len(survivors) < bench.need:
-        raise TooFewSurvivors(len(survivors), bench.need)
+    if state.identity.place not in survivors:
+        raise CalledDropped(state.identity.me)
+    if len(survivors) < state.need:
+        raise TooFewSurvivors(len(survivors), state.need)
 
 
-class PartyRound:
+class MaskedPartyRound:
     """Run by a party. Afterwards it knows who survived, and nothing of the sum."""
 
-    def __init__(self, bench: Bench, tag: bytes, ring: Callable[[], Array]) -> None:
-        self._bench, self._tag, self._ring = bench, tag, ring
-        self._prepared = bench.prekeys.prepared()
+    def __init__(self, state: PartyRoundState, tag: bytes, ring: Callable[[], Array]) -> None:
+        self._state, self._tag, self._ring = state, tag, ring
+        self._prepared = state.prekeys.prepared()
         self._first: bytes | None = None  # what this exchange said first
         self._index: int | None = None  # the prekey it used
 
     def begin(self) -> Sequence[Parcel]:
         """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
-        self._bench.prekeys.check_current(self._tag, self._prepared)
+        self._state.prekeys.check_current(self._tag, self._prepared)
         if self._first is None:
-            self._first = self._again() or (self._hello() if self._bench.prekeys.restarted else self._masked())
+            self._first = self._again() or (self._hello() if self._state.prekeys.restarted else self._masked())
         return ((COORDINATOR, self._first),)
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Answers a request of the coordinator, or refuses it by name; nothing once a newer seat or set-up is there."""
-        self._bench.prekeys.check_current(self._tag, self._prepared)
+        self._state.prekeys.check_current(self._tag, self._prepared)
         answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
-        if self._bench.policy.consistency:
+        if self._state.policy.consistency:
             answers[Kind.SURVIVORS] = self._agree
         kind = Reader(message, sender).kind
         if sender != COORDINATOR or self._first is None or kind not in answers:
@@ -135,31 +134,31 @@ class PartyRound:
 
     def _again(self) -> bytes | None:
         """What was sent in this round before a restart: the same bytes, whatever the vector is now."""
-        self._index = self._bench.prekeys.index_of(self._tag)
-        return self._bench.prekeys.sent(self._tag)
+        self._index = self._state.prekeys.index_of(self._tag)
+        return self._state.prekeys.sent(self._tag)
 
     def _at(self, index: int) -> Place:
         return Place(self._prepared.epoch, self._tag, index)
 
     def _masked(self) -> bytes:
-        prekeys, me = self._bench.prekeys, self._bench.identity.place
+        prekeys, me = self._state.prekeys, self._state.identity.place
         if not prekeys.left:
             raise NotPrepared()
-        begun, vector = Header(me, self._at(prekeys.next), self._bench.entropy.bytes(SALT)), self._ring()
+        begun, vector = Header(me, self._at(prekeys.next), self._state.entropy.bytes(SALT)), self._ring()
         apply_masks(vector, self._masks(begun, self._prepared))
         little = vector.astype(vector.dtype.newbyteorder("<"), copy=False)
         header = replace(begun, vector=vector_hash(little.data))
-        message = b"".join((self._bench.identity.sign(header.body()), little.data))
+        message = b"".join((self._state.identity.sign(header.body()), little.data))
         prekeys.use(header.at.index, self._tag, message)
         self._index = header.at.index
         return message
 
     def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
         """One mask of its own, and one with each neighbour."""
-        register, me, index = self._bench.identity.register, header.sender, header.at.index
+        register, me, index = self._state.identity.register, header.sender, header.at.index
         masks = [(self_seed(prepared.seeds[index], header.at, me, header.salt), True)]
         for peer, keys in prepared.peers.items():
-            if peer in self._bench.active:
+            if peer in self._state.active:
                 secret = shared_secret(prepared.mask_keys[index], keys[index], register.name(peer))
                 masks.append((pair_seed(secret, header.at, me, peer), me < peer))  # both must agree: the smaller place adds
         return masks
@@ -167,8 +166,8 @@ class PartyRound:
     # ---- after a restart, or after missing a round ---------------------------------------------------------------------
 
     def _hello(self) -> bytes:
-        body = head(Kind.HELLO, self._bench.identity.place) + self._at(self._bench.prekeys.next).body()
-        return self._bench.identity.sign(body)
+        body = head(Kind.HELLO, self._state.identity.place) + self._at(self._state.prekeys.next).body()
+        return self._state.identity.sign(body)
 
     def _advance(self, message: bytes) -> bytes:
         """Goes forward to where the others are. A header of its own that it does not remember means an old memory."""
@@ -177,7 +176,7 @@ class PartyRound:
         self._check_round(at)
         if proof:
             self._check_proof(proof)
-        prekeys = self._bench.prekeys
+        prekeys = self._state.prekeys
         if at.index < prekeys.next and self._index is None:
             raise OutOfStep(COORDINATOR, at.index, prekeys.next)
         prekeys.skip_to(min(at.index, self._prepared.rounds))
@@ -187,7 +186,7 @@ class PartyRound:
         return self._masked()
 
     def _check_proof(self, proof: bytes) -> None:
-        identity, prekeys = self._bench.identity, self._bench.prekeys
+        identity, prekeys = self._state.identity, self._state.prekeys
         signed, signature = signed_parts(proof, COORDINATOR)
         header = read_header(proof, COORDINATOR)
         identity.register.verify(identity.place, signed, signature, b"", "header")
@@ -206,13 +205,13 @@ class PartyRound:
     # ---- opening -----------------------------------------------------------------------------------------------------
 
     def _read(self, reader: Reader) -> Outcome:
-        outcome = read_outcome(reader, len(self._bench.identity.register))
+        outcome = read_outcome(reader, len(self._state.identity.register))
         self._check_round(outcome.at)
         if self._index is None:
             raise UnexpectedMessage(COORDINATOR)
         if outcome.at.index != self._index:
             raise OutOfStep(COORDINATOR, outcome.at.index, self._index)
-        check_outcome(outcome, self._bench)
+        check_outcome(outcome, self._state)
         return outcome
 
     def _agree(self, message: bytes) -> bytes:
@@ -220,20 +219,20 @@ class PartyRound:
         reader = Reader(message, COORDINATOR, Kind.SURVIVORS)
         outcome = self._read(reader)
         reader.end()
-        signed, prekeys = hashed("survivors", outcome.agreed()), self._bench.prekeys
+        signed, prekeys = hashed("survivors", outcome.agreed()), self._state.prekeys
         before = prekeys.said("agreed", outcome.at.index)
         if before is not None and before != signed:
             raise OtherSurvivors()
         self._hold(outcome)
         if before is None:
             prekeys.say("agreed", outcome.at.index, signed)
-        return self._bench.identity.sign(consent_body(self._bench.identity.place, outcome), SURVIVORS_CONTEXT)
+        return self._state.identity.sign(consent_body(self._state.identity.place, outcome), SURVIVORS_CONTEXT)
 
     def _unmask(self, message: bytes) -> bytes:
         """One share of each neighbour's secret: the seed of a survivor, the mask key of who dropped out, never both."""
         reader = Reader(message, COORDINATOR, Kind.UNMASK)
         outcome = self._read(reader)
-        asked, prekeys = hashed("unmask", outcome.agreed()), self._bench.prekeys
+        asked, prekeys = hashed("unmask", outcome.agreed()), self._state.prekeys
         self._check_signatures(outcome, reader)
         reader.end()
         before = prekeys.said("revealed", outcome.at.index)
@@ -245,26 +244,26 @@ class PartyRound:
         return self._revealed(outcome)
 
     def _hold(self, outcome: Outcome) -> None:
-        self._bench.only.hold([self._bench.identity.register.name(place) for place in outcome.survivors])
+        self._state.only.hold([self._state.identity.register.name(place) for place in outcome.survivors])
 
     def _check_signatures(self, outcome: Outcome, reader: Reader) -> None:
-        register = self._bench.identity.register
+        register = self._state.identity.register
         signers = reader.places(len(register))
         signatures = {place: reader.take(SIGNATURE) for place in signers}
-        if not self._bench.policy.consistency:
+        if not self._state.policy.consistency:
             return
-        if self._bench.prekeys.said("agreed", outcome.at.index) != hashed("survivors", outcome.agreed()):
+        if self._state.prekeys.said("agreed", outcome.at.index) != hashed("survivors", outcome.agreed()):
             raise OtherSurvivors()
         for place, signature in signatures.items():
             if place not in outcome.survivors:
                 raise NotInCohort(register.name(place))
             register.verify(place, consent_body(place, outcome), signature, SURVIVORS_CONTEXT, "list of survivors")
-        if len(signers) < self._bench.need:
-            raise TooFewSignatures(len(signers), self._bench.need)
+        if len(signers) < self._state.need:
+            raise TooFewSignatures(len(signers), self._state.need)
 
     def _revealed(self, outcome: Outcome) -> bytes:
-        dealers = [dealer for dealer in sorted(self._prepared.bundles) if dealer in self._bench.active]
+        dealers = [dealer for dealer in sorted(self._prepared.bundles) if dealer in self._state.active]
         which = {dealer: SEED if dealer in outcome.survivors else MASK_KEY for dealer in dealers}
         shares = (share_of(self._prepared.bundles[dealer], outcome.at.index, which[dealer]) for dealer in dealers)
-        body = head(Kind.UNMASKED, self._bench.identity.place) + outcome.at.body() + b"".join(shares)
-        return self._bench.identity.sign(body)
+        body = head(Kind.UNMASKED, self._state.identity.place) + outcome.at.body() + b"".join(shares)
+        return self._state.identity.sign(body)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
-from securetm.aggregation.identities import KEY, SIGNATURE
-from securetm.aggregation.shamir import PRIME, SHARE
+from securetm.aggregation.masked.shamir import PRIME, SHARE
 from securetm.errors import Malformed
+from securetm.sessions.identities import KEY, SIGNATURE
 
 VERSION = 2  # 1 left the vector out of the signature
 HASH = 32
@@ -112,13 +112,6 @@ def places_bytes(places: Sequence[int]) -> bytes:
 def kind_of(message: bytes, sender: str) -> int:
     """What kind of message this is."""
     return Reader(message, sender).kind
-
-
-def signed_parts(message: bytes, sender: str) -> tuple[bytes, bytes]:
-    """What was signed, and the signature at the end."""
-    if len(message) <= SIGNATURE:
-        raise Malformed(sender, "it is too short")
-    return message[:-SIGNATURE], message[-SIGNATURE:]
 
 
 # ---- set-up ----------------------------------------------------------------------------------------------------------

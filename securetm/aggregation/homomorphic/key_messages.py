@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from securetm.aggregation.homomorphic_errors import BadCiphertext, NoSignature, NotSealedForUs
-from securetm.aggregation.homomorphic_fit import DEGREE
-from securetm.aggregation.masked_errors import BadKey
+from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSignature, NotSealedForUs
+from securetm.aggregation.homomorphic.parameters import DEGREE
 from securetm.contracts import Array, Roster, Store
 from securetm.errors import Malformed, NotInCohort, WrongSession
+from securetm.sessions.session_errors import BadKey
 
 VERSION = 1
 HELLO, BUNDLE, SEALED, KEY, READY, FRESH, SUM = range(1, 8)
@@ -37,7 +37,7 @@ _NAMES_KEY = b"securetm sum key v1 id"
 
 
 @dataclass(frozen=True)
-class Hello:
+class SignedKey:
     """A party's key for this set-up alone, and its identity's signature under it."""
 
     public: bytes
@@ -48,9 +48,9 @@ class Hello:
         return self.public + self.signature
 
 
-def hello_of(packed: bytes) -> Hello:
+def hello_of(packed: bytes) -> SignedKey:
     """From bytes of the right length."""
-    return Hello(packed[:32], packed[32:HELLO_BYTES])
+    return SignedKey(packed[:32], packed[32:HELLO_BYTES])
 
 
 def _framed(*parts: bytes) -> bytes:
@@ -92,14 +92,14 @@ def _signed_bytes(roster: Roster, code: str, who: str, public: bytes) -> bytes:
     return _framed(_SAYS_HELLO, code.encode(), roster.session, roster_hash(roster), roster.profile, who.encode(), public)
 
 
-def say_hello(roster: Roster, code: str, me: str, ephemeral: bytes, identity: bytes) -> Hello:
+def say_hello(roster: Roster, code: str, me: str, ephemeral: bytes, identity: bytes) -> SignedKey:
     """Run by a party: signs the public half of its key for this set-up."""
     public = X25519PrivateKey.from_private_bytes(ephemeral).public_key().public_bytes_raw()
     signature = Ed25519PrivateKey.from_private_bytes(identity).sign(_signed_bytes(roster, code, me, public))
-    return Hello(public, signature)
+    return SignedKey(public, signature)
 
 
-def check_hello(roster: Roster, code: str, who: str, hello: Hello) -> None:
+def check_hello(roster: Roster, code: str, who: str, hello: SignedKey) -> None:
     """Run by every role: refuses a key that the pinned identity did not sign for this session, roster and profile."""
     pinned = roster.keys.get(who)
     if pinned is None:

@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from securetm.aggregation import shamir
-from securetm.aggregation.graph import Geometry, geometry, holds, neighbourhoods
-from securetm.aggregation.identities import KEY, SIGNATURE, Identity, Register, hashed
-from securetm.aggregation.masked_errors import BrokenCommitment, ChangedMessage, UnexpectedMessage, WrongSetup
-from securetm.aggregation.masked_memory import Policy, Prepared
-from securetm.aggregation.masked_messages import (
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.graph import Geometry, geometry, holds, neighbourhoods
+from securetm.aggregation.masked.masked_errors import BrokenCommitment, ChangedMessage, WrongSetup
+from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
     HASH,
     Kind,
@@ -27,8 +25,7 @@ from securetm.aggregation.masked_messages import (
     read_reveal,
     reveal_size,
 )
-from securetm.aggregation.masked_waves import COORDINATOR
-from securetm.aggregation.shares import (
+from securetm.aggregation.masked.shares import (
     bundle_hashes,
     joined,
     public_key,
@@ -38,12 +35,16 @@ from securetm.aggregation.shares import (
     short_hash,
     unseal,
 )
+from securetm.aggregation.masked.stored_setups import Policy, Prepared
 from securetm.contracts import Entropy, Parcel
 from securetm.errors import CohortTooSmall
+from securetm.sessions.identities import KEY, SIGNATURE, Identity, PinnedRoster, hashed
+from securetm.sessions.session_errors import UnexpectedMessage
+from securetm.sessions.waves import COORDINATOR
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SetupGraph:
     """What follows from everybody's reveals, computed alike by every role: the graph, and a name for the set-up."""
 
     setup: bytes
@@ -61,12 +62,12 @@ class Drawn:
         return tuple(sorted((*self.neighbours[dealer], dealer)))
 
 
-def draw(register: Register, policy: Policy, rounds: int, signed: Mapping[int, bytes]) -> Drawn:
+def draw(register: PinnedRoster, policy: Policy, rounds: int, signed: Mapping[int, bytes]) -> SetupGraph:
     """The graph from all revealed numbers; the set-up's name from all that was signed."""
     reveals = {p: read_reveal(Reader(m[:-SIGNATURE], register.name(p), Kind.REVEAL), rounds) for p, m in signed.items()}
     setup = hashed("setup", register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
     seed = hashed("graph", register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
-    return Drawn(setup, reveals, geometry(len(signed), policy.risk), seed)
+    return SetupGraph(setup, reveals, geometry(len(signed), policy.risk), seed)
 
 
 def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:
@@ -74,12 +75,12 @@ def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:
     return hashed("epoch", setup, places_bytes(places))
 
 
-def nonce_commitment(register: Register, place: int, nonce: bytes) -> bytes:
+def nonce_commitment(register: PinnedRoster, place: int, nonce: bytes) -> bytes:
     """What binds a party to its number before it has seen any other."""
     return hashed("nonce", register.hash, place.to_bytes(2, "big"), nonce)
 
 
-def read_commits(message: bytes, register: Register, sender: str) -> dict[int, bytes]:
+def read_commits(message: bytes, register: PinnedRoster, sender: str) -> dict[int, bytes]:
     """Everybody's signed commitments, each checked against its pinned key."""
     reader = Reader(message, sender, Kind.COMMITS)
     found: dict[int, bytes] = {}
@@ -92,21 +93,21 @@ def read_commits(message: bytes, register: Register, sender: str) -> dict[int, b
     return found
 
 
-def _next_place(part: bytes, found: Mapping[int, bytes], register: Register, reader: Reader, kind: Kind) -> int:
+def _next_place(part: bytes, found: Mapping[int, bytes], register: PinnedRoster, reader: Reader, kind: Kind) -> int:
     place = int.from_bytes(part[2:4], "big")
     if part[:4] != head(kind, place) or place >= len(register) or (found and place <= max(found)):
         raise reader.malformed("a list of parties is out of order or names a stranger")
     return place
 
 
-def check_reveal(place: int, signed: bytes, commits: Mapping[int, bytes], register: Register, context: bytes) -> None:
+def check_reveal(place: int, signed: bytes, commits: Mapping[int, bytes], register: PinnedRoster, context: bytes) -> None:
     """A reveal counts if its party signed it after seeing the same commitments, and if it opens its own."""
     register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, "reveal")
     if place not in commits or commits[place][4 : 4 + HASH] != nonce_commitment(register, place, signed[4 : 4 + HASH]):
         raise BrokenCommitment(register.name(place))
 
 
-class PartySetup:
+class MaskedPartySetup:
     """Run by a party. Afterwards it knows its own secrets, everybody's public keys, and one share of each neighbour's."""
 
     def __init__(
@@ -190,7 +191,7 @@ class PartySetup:
         self._enough(len(found))
         return found
 
-    def _sealed(self, drawn: Drawn, holder: int, bundle: bytes) -> bytes:
+    def _sealed(self, drawn: SetupGraph, holder: int, bundle: bytes) -> bytes:
         public = drawn.reveals[holder].sealing_key
         return seal(self._sealing_key, public, drawn.setup, self._me, holder, bundle, self._register.name(holder))
 

@@ -20,8 +20,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from securetm.aggregation.homomorphic_errors import HelperDied
-from securetm.aggregation.homomorphic_fit import Fit, Modulus
+from securetm.aggregation.homomorphic.homomorphic_errors import HelperDied
+from securetm.aggregation.homomorphic.parameters import Fit, Modulus
 from securetm.contracts import Array
 
 WORTH = 512  # ciphertexts in one piece of work: about a million values, a tenth of a second
@@ -67,9 +67,9 @@ class Helper:
     """One child process."""
 
     def __init__(self) -> None:
-        root = str(Path(__file__).parents[2])
+        root = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
-        command = [sys.executable, "-m", "securetm.aggregation.homomorphic_worker"]
+        command = [sys.executable, "-m", "securetm.aggregation.homomorphic.worker"]
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own, nothing from outside
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
         )

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from securetm.aggregation.homomorphic_errors import NoSealLibrary
-from securetm.aggregation.homomorphic_fit import DEGREE, MODULI, SEED, Fit
-from securetm.aggregation.homomorphic_helpers import spread
+from securetm.aggregation.homomorphic.helper_processes import spread
+from securetm.aggregation.homomorphic.homomorphic_errors import NoSealLibrary
+from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, SEED, Fit
 from securetm.contracts import Array, Entropy
 from securetm.entropy import OperatingSystem
 
@@ -51,11 +51,11 @@ class Code(Protocol):
         """What SEAL notes in each ciphertext."""
         ...
 
-    def write(self, shop: Workshop, rows: Array, fit: Fit) -> Iterator[Any]:
+    def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:
         """One plaintext a row."""
         ...
 
-    def read(self, shop: Workshop, plaintext: Any, fit: Fit) -> Array:
+    def read(self, context: SealContext, plaintext: Any, fit: Fit) -> Array:
         """The row of a plaintext."""
         ...
 
@@ -63,7 +63,7 @@ class Code(Protocol):
 # ---- objects in and out: SEAL reads and writes files only, so one in memory -------------------------------------------
 
 
-class Drawer:
+class MemoryFile:
     """A file that lives in memory where the system has such files, so that no secret touches a disk."""
 
     def __init__(self) -> None:
@@ -93,9 +93,9 @@ class Drawer:
 
 
 @contextmanager
-def drawer() -> Iterator[Drawer]:
-    """One drawer for one piece of work: it is not shared between threads."""
-    one = Drawer()
+def memory_file() -> Iterator[MemoryFile]:
+    """One file for one piece of work: it is not shared between threads."""
+    one = MemoryFile()
     try:
         yield one
     finally:
@@ -115,7 +115,7 @@ def _unpacked(how: int, content: bytes, size: int) -> bytes:
 @lru_cache(maxsize=1)
 def _opening() -> bytes:
     """The first bytes of every object, as the installed SEAL writes them: magic number, header's size, version."""
-    with drawer() as one:
+    with memory_file() as one:
         seal().Plaintext("1").save(one.path)
         return os.pread(one._file, 5, 0)
 
@@ -127,7 +127,7 @@ def _object(content: bytes) -> bytes:
 # ---- contexts and keys --------------------------------------------------------------------------------------------------
 
 
-class Workshop:
+class SealContext:
     """One set of parameters: what SEAL needs before it encrypts, adds or decrypts."""
 
     def __init__(self, scheme: str, modulus: int, plain: int, seed: bytes = b"") -> None:
@@ -141,35 +141,35 @@ class Workshop:
             parameters.set_random_generator(api.Blake2xbPRNGFactory(list(struct.unpack("<8Q", seed))))
         self.api = api
         self.modulus = modulus
-        self.context = api.SEALContext(parameters, False, api.SEC_LEVEL_TYPE.TC128)  # refuses what is below 128 bits
-        self.hash = struct.pack("<4Q", *self.context.first_parms_id())
+        self.native = api.SEALContext(parameters, False, api.SEC_LEVEL_TYPE.TC128)  # refuses what is below 128 bits
+        self.hash = struct.pack("<4Q", *self.native.first_parms_id())
 
-    def plaintext(self, coefficients: Array, into: Drawer) -> Any:
+    def plaintext(self, coefficients: Array, into: MemoryFile) -> Any:
         """A BFV plaintext, or a key's polynomial, as SEAL holds it."""
         made = self.api.Plaintext()
-        made.load(self.context, into.put(_object(bytes(32) + _polynomial(coefficients))))
+        made.load(self.native, into.put(_object(bytes(32) + _polynomial(coefficients))))
         return made
 
-    def ciphertext(self, halves: Sequence[Array], seed: bytes, ntt: bool, scale: float, into: Drawer) -> Any:
+    def ciphertext(self, halves: Sequence[Array], seed: bytes, ntt: bool, scale: float, into: MemoryFile) -> Any:
         """A ciphertext from its two polynomials, or from the first and the seed of the second."""
         data = b"".join(np.ascontiguousarray(half, dtype="<u8").tobytes() for half in halves)
         head = self.hash + struct.pack("<?QQQdQ", ntt, 2, DEGREE, 1, scale, 1)
         whole = head + _object(struct.pack("<Q", len(data) // 8) + data)
         made = self.api.Ciphertext()
-        made.load(self.context, into.put(_object(whole + (_object(bytes([_BLAKE2XB]) + seed) if seed else b""))))
+        made.load(self.native, into.put(_object(whole + (_object(bytes([_BLAKE2XB]) + seed) if seed else b""))))
         return made
 
-    def polynomials(self, ciphertext: Any, using: Drawer) -> tuple[Array, Array]:
+    def polynomials(self, ciphertext: Any, using: MemoryFile) -> tuple[Array, Array]:
         """Both polynomials of a ciphertext."""
         raw = using.take(ciphertext, _CIPHER_HEAD + 16 * DEGREE)
         both = np.frombuffer(raw, "<u8", 2 * DEGREE, _CIPHER_HEAD)
         return both[:DEGREE], both[DEGREE:]
 
-    def coefficients(self, plaintext: Any, using: Drawer) -> Array:
+    def coefficients(self, plaintext: Any, using: MemoryFile) -> Array:
         """The coefficients of a plaintext that has all of them."""
         return np.frombuffer(using.take(plaintext, _PLAIN_HEAD + 8 * DEGREE), "<u8", DEGREE, _PLAIN_HEAD)
 
-    def fresh(self, encrypted: Any, using: Drawer) -> tuple[Array, bytes]:
+    def fresh(self, encrypted: Any, using: MemoryFile) -> tuple[Array, bytes]:
         """The first polynomial of a fresh symmetric ciphertext, and the seed of the second."""
         raw = using.take(encrypted, _CIPHER_HEAD + 8 * DEGREE + 16 + 1 + SEED)
         if raw[-SEED - 1] != _BLAKE2XB:
@@ -178,22 +178,22 @@ class Workshop:
 
     def secret_key(self, ternary: Array) -> Any:
         """The parties' secret polynomial as a SEAL key under these parameters: transformed, as SEAL keeps it."""
-        helper = workshop("BFV", self.modulus, 2)
+        helper = context_of("BFV", self.modulus, 2)
         one = np.zeros(DEGREE, dtype="<u8")
         one[0] = 1
-        with drawer() as using:
+        with memory_file() as using:
             carrier = helper.ciphertext([ternary.astype(np.int64) % self.modulus, one], b"", False, 1.0, using)
-            self.api.Evaluator(helper.context).transform_to_ntt_inplace(carrier)
+            self.api.Evaluator(helper.native).transform_to_ntt_inplace(carrier)
             transformed, _ = helper.polynomials(carrier, using)
             key = self.api.SecretKey()
-            key.load(self.context, using.put(_object(self.hash + _polynomial(transformed))))
+            key.load(self.native, using.put(_object(self.hash + _polynomial(transformed))))
         return key
 
 
 @lru_cache(maxsize=64)
-def workshop(scheme: str, modulus: int, plain: int) -> Workshop:
+def context_of(scheme: str, modulus: int, plain: int) -> SealContext:
     """The parameters, made once: they hold no secret."""
-    return Workshop(scheme, modulus, plain)
+    return SealContext(scheme, modulus, plain)
 
 
 def _polynomial(coefficients: Array) -> bytes:
@@ -208,15 +208,15 @@ def draw_ternary(entropy: Entropy) -> Array:
     """
     modulus = MODULI[0].value
     seed = b"" if isinstance(entropy, OperatingSystem) else entropy.bytes(64)
-    shop = Workshop("BFV", modulus, 2, seed)
-    with drawer() as using:
-        key = shop.api.KeyGenerator(shop.context).secret_key()
-        transformed = shop.coefficients(key, using)
+    context = SealContext("BFV", modulus, 2, seed)
+    with memory_file() as using:
+        key = context.api.KeyGenerator(context.native).secret_key()
+        transformed = context.coefficients(key, using)
         one = np.zeros(DEGREE, dtype="<u8")
         one[0] = 1
-        carrier = shop.ciphertext([transformed, one], b"", True, 1.0, using)
-        shop.api.Evaluator(shop.context).transform_from_ntt_inplace(carrier)
-        residues = shop.polynomials(carrier, using)[0].astype(np.int64)
+        carrier = context.ciphertext([transformed, one], b"", True, 1.0, using)
+        context.api.Evaluator(context.native).transform_from_ntt_inplace(carrier)
+        residues = context.polynomials(carrier, using)[0].astype(np.int64)
     return np.where(residues > modulus // 2, residues - modulus, residues)
 
 
@@ -246,30 +246,30 @@ def encrypt_here(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Ent
     SEAL draws from the operating system for each ciphertext. A seeded entropy (test vectors only) needs a context for each
     ciphertext: SEAL restarts a seeded generator at each encryption, and two ciphertexts from one seed show their difference.
     """
-    shop = workshop(*code.context_key(fit))
+    context = context_of(*code.context_key(fit))
     first, seeds = np.empty((len(rows), DEGREE), dtype="<u8"), np.empty((len(rows), SEED), dtype=np.uint8)
-    encryptor = shop.api.Encryptor(shop.context, shop.secret_key(ternary))
-    with drawer() as using:
-        for i, plaintext in enumerate(code.write(shop, rows, fit)):
+    encryptor = context.api.Encryptor(context.native, context.secret_key(ternary))
+    with memory_file() as using:
+        for i, plaintext in enumerate(code.write(context, rows, fit)):
             if not isinstance(entropy, OperatingSystem):
-                repeatable = Workshop(*code.context_key(fit), seed=entropy.bytes(64))
-                encryptor = repeatable.api.Encryptor(repeatable.context, repeatable.secret_key(ternary))
-            first[i], seed = shop.fresh(encryptor.encrypt_symmetric(plaintext), using)
+                repeatable = SealContext(*code.context_key(fit), seed=entropy.bytes(64))
+                encryptor = repeatable.api.Encryptor(repeatable.native, repeatable.secret_key(ternary))
+            first[i], seed = context.fresh(encryptor.encrypt_symmetric(plaintext), using)
             seeds[i] = np.frombuffer(seed, dtype=np.uint8)
     return first, seeds
 
 
 def decrypt_here(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
     """In this process."""
-    shop = workshop(*code.context_key(fit))
-    decryptor = shop.api.Decryptor(shop.context, shop.secret_key(ternary))
+    context = context_of(*code.context_key(fit))
+    decryptor = context.api.Decryptor(context.native, context.secret_key(ternary))
     rows = np.empty((len(first), DEGREE), dtype=np.int64)
-    with drawer() as using:
+    with memory_file() as using:
         for i in range(len(first)):
-            plaintext = shop.api.Plaintext()
-            held = shop.ciphertext([first[i], second[i]], b"", code.ntt, code.scale(fit), using)
+            plaintext = context.api.Plaintext()
+            held = context.ciphertext([first[i], second[i]], b"", code.ntt, code.scale(fit), using)
             decryptor.decrypt(held, plaintext)
-            rows[i] = code.read(shop, plaintext, fit)
+            rows[i] = code.read(context, plaintext, fit)
     return rows
 
 
@@ -278,16 +278,16 @@ class RunningSum:
 
     def __init__(self, code: Code, fit: Fit) -> None:
         self._code, self._fit = code, fit
-        self._shop = workshop(*code.context_key(fit))
-        self._evaluator = self._shop.api.Evaluator(self._shop.context)
+        self._context = context_of(*code.context_key(fit))
+        self._evaluator = self._context.api.Evaluator(self._context.native)
         self._held: list[Any] = []
 
     def add(self, first: Array, seeds: Array) -> None:
         """One party's ciphertexts, already checked."""
         scale = self._code.scale(self._fit)
-        with drawer() as using:
+        with memory_file() as using:
             for i in range(len(first)):
-                fresh = self._shop.ciphertext([first[i]], seeds[i].tobytes(), self._code.ntt, scale, using)
+                fresh = self._context.ciphertext([first[i]], seeds[i].tobytes(), self._code.ntt, scale, using)
                 if i < len(self._held):
                     self._evaluator.add_inplace(self._held[i], fresh)
                 else:
@@ -297,7 +297,7 @@ class RunningSum:
         """The sum so far."""
         first = np.empty((len(self._held), DEGREE), dtype="<u8")
         second = np.empty_like(first)
-        with drawer() as using:
+        with memory_file() as using:
             for i, held in enumerate(self._held):
-                first[i], second[i] = self._shop.polynomials(held, using)
+                first[i], second[i] = self._context.polynomials(held, using)
         return first, second

@@ -12,12 +12,13 @@ from functools import cached_property
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from securetm.aggregation.masked_errors import BadSignature, NoIdentity, UnknownIdentity
-from securetm.contracts import Roster, Store
-from securetm.errors import NotInCohort
+from securetm.contracts import Entropy, Roster, Store
+from securetm.errors import Malformed, NotInCohort
+from securetm.sessions.session_errors import BadSignature, NoIdentity, UnknownIdentity
 
 PROTOCOL = b"securetm masked_sum 2"
 SIGNATURE = 64
+IDENTITY = "identity"  # in the party's own store: 32 raw bytes
 KEY = 32
 
 
@@ -32,7 +33,7 @@ def hashed(what: str, *parts: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Register:
+class PinnedRoster:
     """A roster as signatures see it: places instead of names, and one hash of session, profile, names and keys."""
 
     roster: Roster
@@ -85,7 +86,7 @@ class Register:
 class Identity:
     """A party's own private key. It signs in one session only."""
 
-    register: Register
+    register: PinnedRoster
     me: str
     private: Ed25519PrivateKey
 
@@ -101,10 +102,26 @@ class Identity:
 
 def identity_of(me: str, roster: Roster, store: Store) -> Identity:
     """The identity in the party's store, if its public key is the one that the roster pins."""
-    register, raw = Register(roster), store.get("identity")
+    register, raw = PinnedRoster(roster), store.get(IDENTITY)
     if raw is None or len(raw) != KEY:
         raise NoIdentity()
     private = Ed25519PrivateKey.from_private_bytes(raw)
     if private.public_key().public_bytes_raw() != register.key(register.place(me)):
         raise NoIdentity()
     return Identity(register, me, private)
+
+
+def public_identity(store: Store, entropy: Entropy) -> bytes:
+    """Run by a party: its public key, made the first time it is asked for."""
+    secret = store.get(IDENTITY)
+    if secret is None:
+        secret = entropy.bytes(KEY)
+        store.put(IDENTITY, secret)
+    return Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+def signed_parts(message: bytes, sender: str) -> tuple[bytes, bytes]:
+    """What was signed, and the signature at the end."""
+    if len(message) <= SIGNATURE:
+        raise Malformed(sender, "it is too short")
+    return message[:-SIGNATURE], message[-SIGNATURE:]

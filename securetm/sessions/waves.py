@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from securetm.aggregation.identities import Register
-from securetm.aggregation.masked_errors import UnexpectedMessage
-from securetm.aggregation.masked_messages import signed_parts
 from securetm.errors import Duplicate, Malformed, TooFewParties
+from securetm.sessions.identities import PinnedRoster, signed_parts
+from securetm.sessions.session_errors import UnexpectedMessage
 
 COORDINATOR = "coordinator"
 
@@ -18,7 +17,7 @@ COORDINATOR = "coordinator"
 class Wave:
     """One message from each that is asked; `take` checks it and says what of it is kept."""
 
-    register: Register
+    register: PinnedRoster
     asked: frozenset[int]
     take: Callable[[int, str, bytes], Any]
     got: dict[int, Any] = field(default_factory=dict)

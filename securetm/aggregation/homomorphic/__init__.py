@@ -1,0 +1,1 @@
+"""Encrypted sums under one secret key of all parties: BFV and CKKS."""

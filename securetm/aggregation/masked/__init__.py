@@ -1,0 +1,1 @@
+"""The masked sum: masks that cancel, and the coordinator opens the total only."""

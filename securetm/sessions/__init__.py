@@ -1,0 +1,1 @@
+"""What every aggregation stands on: identities, signatures, sealing, waves of messages. Sans-I/O."""
