@@ -114,8 +114,8 @@ def _check_empty(keep: Path | None) -> None:
 
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
-    from securetm.accounting.calculator.budget_report import counted
     from securetm.leakage.kept_refusals import DatedRefusal
+    from securetm.wording import counted
 
     before = sum(bool(finding.kept) for finding in found.findings)
     told = len(found.refusals) - sum(isinstance(one, DatedRefusal) for one in found.refusals)

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
@@ -45,6 +44,7 @@ from securetm.profiles import read_profile
 from securetm.threats import read_threat_model
 from securetm.toml_settings import require
 from securetm.version import __version__
+from securetm.wording import counted
 
 _SEED = 20_21  # of the control's random numbers: any will do, the same one makes a report repeatable
 

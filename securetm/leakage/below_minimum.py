@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Profile
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
@@ -32,6 +31,7 @@ from securetm.leakage.recorded import serials_of
 from securetm.mechanisms.sampling import PoissonSample
 from securetm.plans import read_plan
 from securetm.profiles import cohort_of, read_profile
+from securetm.wording import counted
 
 _ANY = "open"  # whose documents are dealt out as any other's
 _WORDS = 500  # of a public list

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.leakage.findings import Audit, Finding
 from securetm.reports.audit_charts import strip_of, strips
 from securetm.reports.audit_details import detail
@@ -42,6 +41,7 @@ from securetm.reports.findings import (
 )
 from securetm.reports.page import framed, write_html
 from securetm.threats import CHANNELS, read_threat_model, threat_model_names
+from securetm.wording import counted
 
 _UNFOLDED = 8  # findings up to which none is folded
 _FEW = 5  # profiles that stand side by side in letters of the usual size

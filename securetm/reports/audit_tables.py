@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.leakage.findings import Audit, Finding, Refusal
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.findings import (
@@ -34,6 +33,7 @@ from securetm.reports.findings import (
     verdict,
     worst_first,
 )
+from securetm.wording import counted
 
 
 def show_audit(audit: Audit, examples: int, to: Console) -> None:

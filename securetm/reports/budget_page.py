@@ -10,9 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable, upward
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable
 from securetm.reports.budget_tables import NO_GDP, percent
 from securetm.reports.page import framed, plot_section, table_section, write_html
+from securetm.wording import upward
 
 
 def write_page(sheet: BudgetReport, path: Path) -> None:

@@ -11,8 +11,9 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable, upward
+from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable
 from securetm.reports.plots import in_terminal
+from securetm.wording import upward
 
 WIDEST = 110  # a sentence longer than this is hard to read
 NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import counted
+from securetm.wording import counted
 
 MOST_NAMES = 8  # in one sentence
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import listed, named, upward
+from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
@@ -15,6 +15,7 @@ from securetm.mechanisms.sampling import PoissonSample
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
+from securetm.wording import listed, upward
 
 _SUMMED = "in any sum but that of held-out likelihoods, those of parties that help the coordinator included"
 _CHOSEN = "held by the parties of any sum; secret coins choose fewer of them for each"
@@ -176,7 +177,7 @@ def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
 def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
     several = f", even if {colluding} parties help it" if colluding > 1 else ", even if one party helps it"
     helped = several if colluding else ", if no party helps it"
-    whose = " or ".join(sorted(named(unit) for unit in units if unit is not None))
+    whose = " or ".join(sorted(unit_name(unit) for unit in units if unit is not None))
     return what + (f" per {whose}" if whose else "") + helped
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import counted, upward
 from securetm.aggregation.plain import COORDINATOR
 from securetm.leakage.attack import Example
 from securetm.leakage.findings import DOCUMENT, EVERY_PARTY, Audit, Finding, Measured, Refusal
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.wording import counted, upward
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
 _LEAST = 1e-6  # a share that is written out; it is never rounded to nothing

@@ -11,11 +11,12 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import counted, named
+from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
 from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
 from securetm.reports.usefulness_sentences import comparison_said, of_use
+from securetm.wording import counted
 
 _SHADES = " ▁▂▃▄▅▆▇█"
 MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
@@ -186,7 +187,7 @@ def spending(result: Mapping[str, Any]) -> Table:
     """What the run spent of each party's budget, as that party's own ledger counts it."""
     first = result["spent"][0]
     by_word = first["unit"] == "word"
-    unit = named(Unit(first["unit"]))
+    unit = unit_name(Unit(first["unit"]))
     title = f"Spent: epsilon per {unit} at delta = {first['delta']:g}, when one is added or removed"
     table = Table(title=title, title_justify="left", header_style="bold")
     for place, column in enumerate(("", "this run", "of its budget", "all runs", *(_WHOLE if by_word else ()), "accountant")):

@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.leakage.verdicts import NOT_TESTED, REFUTED
 from securetm.reports.findings import CAUTION
 from securetm.reports.threat_refusals import LIES, lies_in_words, outside_claims, stale_in_words
 from securetm.reports.threat_tables import NEVER
+from securetm.wording import counted
 
 
 def show_threats(facts: Mapping[str, Any], to: Console) -> None:

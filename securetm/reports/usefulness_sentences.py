@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import counted
+from securetm.wording import counted
 
 
 def of_use(result: Mapping[str, Any]) -> str:

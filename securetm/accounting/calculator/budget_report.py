@@ -5,11 +5,11 @@ An epsilon is never written without its unit, and never rounded down.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from securetm.contracts import Unit
+from securetm.wording import listed, upward
 
 NEIGHBOURS = "add or remove one"
 FALSE_POSITIVES = 0.01
@@ -94,7 +94,7 @@ class BudgetReport:
         return {**plain, "true_positive_rate": rate, **found}
 
 
-def named(unit: Unit) -> str:
+def unit_name(unit: Unit) -> str:
     """A unit as statements call it: a budget of words is one of their single occurrences, not of a word wherever it stands."""
     return "word occurrence" if unit is Unit.WORD else unit.value
 
@@ -107,32 +107,6 @@ def sentence(promise: Promise, epsilon: float, delta: float) -> str:
         f"Against {promise.against}, it is hidden whether {promise.change} ({NEIGHBOURS} {promise.unit}), "
         f"to {budget}{chance}, provided that {listed(promise.assumptions)}."
     )
-
-
-def listed(parts: tuple[str, ...]) -> str:
-    """Parts of a sentence as a list with commas and a last "and"."""
-    return " and ".join(parts) if len(parts) < 3 else ", ".join(parts[:-1]) + f", and {parts[-1]}"
-
-
-def counted(number: float, one: str, several: str = "") -> str:
-    """So many of a thing: `1 party`, `2 parties`, `0.5 epochs`."""
-    written = f"{number:,}" if isinstance(number, int) else f"{number:g}"
-    return f"{written} {one if number == 1 else several or one + 's'}"
-
-
-def upward(value: float, places: int = 3) -> str:
-    """A budget as people read it: rounded, and never downwards."""
-    if not math.isfinite(value):
-        return "infinity"
-    if 0 < value < 0.001:
-        return "0.001"
-    shift = 10.0 ** (places if value < 10 else max(places - 1, 0) if value < 100 else 0)
-    return f"{math.ceil(value * shift - 1e-9) / shift:,.{places}f}".rstrip("0").rstrip(".")
-
-
-def downward(value: float) -> str:
-    """What is left of a budget: rounded, and never upwards."""
-    return upward(math.floor(max(value, 0.0) * 1000) / 1000)
 
 
 def sentence_large(epsilon: float, unit: str) -> str | None:

@@ -19,12 +19,12 @@ from securetm.accounting.calculator.budget_report import (
     Promise,
     sentence,
     sentence_large,
-    upward,
 )
 from securetm.accounting.composition import Total, by_accountant, failure_cost, largest, total
 from securetm.accounting.groups import GROUP, group_of
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
+from securetm.wording import upward
 
 POINTS = 8  # of a curve: each is a composition of its own
 Spends = tuple[Spend, ...]

@@ -13,15 +13,7 @@ from typing import Any
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.accounting_errors import NonsenseArgument
-from securetm.accounting.calculator.budget_report import (
-    BudgetReport,
-    Plot,
-    Promise,
-    ReportTable,
-    counted,
-    sentence_delta,
-    upward,
-)
+from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, ReportTable, sentence_delta
 from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import (
@@ -35,6 +27,7 @@ from securetm.accounting.calculator.option_checks import (
 )
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
+from securetm.wording import counted, upward
 
 DISTRIBUTIONS = ("discrete_gaussian", "skellam")
 _NAMES = {"discrete_gaussian": "discrete Gaussian", "skellam": "Skellam"}

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, counted, sentence_delta, upward
+from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, sentence_delta
 from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.option_checks import (
     check_batch,
@@ -21,6 +21,7 @@ from securetm.accounting.calculator.option_checks import (
 from securetm.accounting.composition import total
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
+from securetm.wording import counted, upward
 
 SAMPLINGS = ("poisson", "shuffled")
 

@@ -20,13 +20,9 @@ from securetm.accounting.calculator.budget_report import (
     PlotLine,
     Promise,
     ReportTable,
-    counted,
-    downward,
-    listed,
-    named,
     sentence,
     sentence_large,
-    upward,
+    unit_name,
 )
 from securetm.accounting.calculator.composed_report import MEANS, POINTS, Progress, replaced
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_whole
@@ -41,6 +37,7 @@ from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
 from securetm.contracts import Budget, Unit
+from securetm.wording import counted, downward, listed, upward
 
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
 
@@ -62,7 +59,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[SeenHead] = ()) -
         entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
         budget, number, head, witnessed = ledger.budget, *ledger.head, ledger.witnessed()
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
-    unit = named(budget.unit)
+    unit = unit_name(budget.unit)
     promise = _promise(unit, whose)
     told = {
         "party": whose,

@@ -12,16 +12,7 @@ from typing import Any
 from dp_accounting import PoissonSampledDpEvent
 
 from securetm.accounting.accounting_errors import BudgetTooSmall
-from securetm.accounting.calculator.budget_report import (
-    BudgetReport,
-    Plot,
-    PlotLine,
-    Promise,
-    ReportTable,
-    counted,
-    sentence_delta,
-    upward,
-)
+from securetm.accounting.calculator.budget_report import BudgetReport, Plot, PlotLine, Promise, ReportTable, sentence_delta
 from securetm.accounting.calculator.composed_report import (
     Progress,
     Spends,
@@ -38,6 +29,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Budget, Unit
+from securetm.wording import counted, upward
 
 MOST_ROUNDS = 10**6
 _TRIES = 12  # about as many as the search takes

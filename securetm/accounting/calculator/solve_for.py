@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from securetm.accounting.accounting_errors import BudgetTooSmall, NonsenseArgument
-from securetm.accounting.calculator.budget_report import BudgetReport, upward
+from securetm.accounting.calculator.budget_report import BudgetReport
 from securetm.accounting.calculator.composed_report import Progress, Spends, largest_by, surely_within
 from securetm.accounting.calculator.dp_sgd import SAMPLINGS, Training, dp_sgd
 from securetm.accounting.calculator.option_checks import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
+from securetm.wording import upward
 
 SOUGHT = ("noise", "epochs", "batch")
 LARGEST_EPSILON = 1000.0

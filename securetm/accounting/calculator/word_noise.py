@@ -18,17 +18,15 @@ from securetm.accounting.calculator.budget_report import (
     PlotLine,
     Promise,
     ReportTable,
-    counted,
-    listed,
-    named,
-    upward,
+    unit_name,
 )
 from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.option_checks import check_above_zero, check_count, check_delta
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
+from securetm.wording import counted, listed, upward
 
-UNIT = named(Unit.WORD)
+UNIT = unit_name(Unit.WORD)
 PUBLIC = "how many words of the public list each document and sentence has is known to everybody anyway"
 LARGEST = 1e6
 _ADVICE = "give one of both: --epsilon-per-word 8 is --scale 0.125, since one occurrence moves one count by one"

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Estimate, Example, GroundTruth, Proportion, Score
@@ -31,6 +30,7 @@ from securetm.leakage.parts.co_movement import (
     ways,
 )
 from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, Heard, said_by_parties, totals
+from securetm.wording import counted
 
 COUNTS = "counts"
 DOCUMENT, SENTENCE = "document", "sentence"

@@ -12,9 +12,9 @@ from itertools import combinations
 
 import numpy as np
 
-from securetm.accounting.calculator.budget_report import counted
 from securetm.contracts import Array
 from securetm.leakage.attack import Estimate, Example, GroundTruth, Proportion, Reconstruction, Score, held_in
+from securetm.wording import counted
 
 EXACT, TRUE_GUESSES = "documents recovered exactly", "guessed documents that are real"
 PRECISION, RECALL = "named words that occur", "words that are named"

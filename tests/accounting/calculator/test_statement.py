@@ -8,7 +8,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds, NonsenseArgument
-from securetm.accounting.calculator.budget_report import Promise, downward, sentence, sentence_delta, sentence_large, upward
+from securetm.accounting.calculator.budget_report import Promise, sentence, sentence_delta, sentence_large
 from securetm.accounting.calculator.composed_report import figures, places, replaced
 from securetm.accounting.calculator.distributed_noise import Shares
 from securetm.accounting.calculator.dp_sgd import Training, shuffling
@@ -16,6 +16,7 @@ from securetm.accounting.calculator.solve_for import Target, solve
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend
+from securetm.wording import downward, upward
 
 PROMISE = Promise("document", "the coordinator", "any one document was used", ("coins are secret", "noise is added"))
 
