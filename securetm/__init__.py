@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from securetm.corpus.tokeniser import Tokeniser
     from securetm.federation.finished import load
     from securetm.federation.simulation import federate
-    from securetm.leakage.audit import audit
+    from securetm.leakage.auditor import audit
     from securetm.models.gibbs.lda import LDA
     from securetm.models.neural.prodlda import ProdLDA
     from securetm.models.sentence.sentence_lda import SentenceLDA
@@ -48,7 +48,7 @@ _WHERE = {
     "SentenceLDA": "securetm.models.sentence.sentence_lda",
     "Tokeniser": "securetm.corpus.tokeniser",
     "VariationalLDA": "securetm.models.variational.lda_vi",
-    "audit": "securetm.leakage.audit",
+    "audit": "securetm.leakage.auditor",
     "budget": "securetm.accounting.calculator.budget_call",
     "docstring_parties": "securetm.corpus.docstrings",
     "federate": "securetm.federation.simulation",

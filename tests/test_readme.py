@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.leakage import plans
+from securetm.leakage import audit_plans
 
 from .cli.conftest import securetm, write_documents
 from .leakage.conftest import write_plan
@@ -48,9 +48,9 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that is over in seconds under the name of the shipped one, which the slow suite carries out."""
     write_documents(tmp_path / "documents.jsonl", 60)
     small = write_plan(tmp_path / "quick.toml", tmp_path / "documents.jsonl", profiles=["open"], batch=2)
-    named = plans.named_toml
+    named = audit_plans.named_toml
     monkeypatch.setattr(
-        plans,
+        audit_plans,
         "named_toml",
         lambda folder, name, *more, **settings: small if name == "quick" else named(folder, name, *more, **settings),
     )

@@ -15,8 +15,8 @@ from securetm.cli.report_command import Examples, Html, Markdown, check_places, 
 
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages
+    from securetm.leakage.audit_plans import AuditPlan
     from securetm.leakage.findings import Audit
-    from securetm.leakage.plans import AuditPlan
 
 
 def register(app: typer.Typer) -> None:
@@ -70,11 +70,11 @@ def audit(
 
 def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path | None, bars: Stages) -> Audit:
     """The audit; with a folder of evidence what is missing there, in pieces, beside what was kept of the plan."""
-    from securetm.leakage.audit import audit as carried_out
-    from securetm.leakage.audit import check_plan, place_for
+    from securetm.leakage.audit_plans import read_audit_plan
+    from securetm.leakage.auditor import audit as carried_out
+    from securetm.leakage.auditor import check_plan, place_for
     from securetm.leakage.evidence import read_evidence, renewed
     from securetm.leakage.kept_refusals import read_refusals, renew_refusals
-    from securetm.leakage.plans import read_audit_plan
     from securetm.reports.audit_kept import whole_audit
 
     plan = read_audit_plan(name)

@@ -15,6 +15,7 @@ from scipy import sparse
 from securetm.contracts import Array, State, Terms, TopicModel, Unit
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
+from securetm.leakage.illustrations import Curve, Example
 
 Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan says
 
@@ -103,25 +104,6 @@ class Estimate:
     low: float
     high: float
     ceiling: float
-
-
-@dataclass(frozen=True)
-class Example:
-    """Something that was rebuilt, beside what it was."""
-
-    original: str
-    recovered: str
-    exact: bool
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A line for the report: true against false positives (`roc`), or shown against claimed epsilon (`epsilon`)."""
-
-    kind: str
-    label: str
-    across: tuple[float, ...]
-    up: tuple[float, ...]
 
 
 @dataclass(frozen=True)

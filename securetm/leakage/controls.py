@@ -15,12 +15,12 @@ from securetm.aggregation.vectors import wire_type
 from securetm.contracts import Array, Terms
 from securetm.federation import wire
 from securetm.leakage.adversary_view import SIZES, AdversaryView, ColludingParty, Message
-from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, asked, first_parcel, opened_type, vector_at
+from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, first_part, opened_type, questions_in, vector_at
 
 
 def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
     """The view with every vector, every sum and the model drawn at random: sealed numbers over their range, others as large."""
-    known = asked(view) if REQUEST in view.seen and view.words is not None else {}
+    known = questions_in(view) if REQUEST in view.seen and view.words is not None else {}
     rng = np.random.default_rng(seed)
     changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _sent)
     changes[TOTAL] = _total
@@ -62,7 +62,7 @@ def _exchanged(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple
 
 def _sent(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
     session, outcome = wire.unpack_reply(message.content, message.sender)
-    begins = vector_at(first_parcel(message), terms)
+    begins = vector_at(first_part(message), terms)
     if not isinstance(outcome, wire.Accepted) or begins is None:
         return message.content
     first = outcome.parcels[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 from securetm.errors import NotFound
 from securetm.leakage import attacks
 from securetm.leakage.attacks import attack_names
-from securetm.leakage.plans import Trial
+from securetm.leakage.audit_plans import Trial
 
 
 def corrected(confidence: float, tests: int) -> float:

@@ -25,10 +25,10 @@ from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.leakage.attack import ClaimedEpsilon
+from securetm.leakage.audit_plans import Trial
 from securetm.leakage.canaries import keep_record, with_canaries
 from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
-from securetm.leakage.plans import Trial
 from securetm.plans import Plan, read_plan
 from securetm.profiles import claims_of, cohort_of, read_profile
 from securetm.toml_settings import digest, require

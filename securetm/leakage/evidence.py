@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from securetm.errors import NotFound, SecuretmError
+from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.corrections import count_of_tests, of_epsilon
 from securetm.leakage.evidence_hashes import (
     ACCOUNTING,
@@ -30,7 +31,6 @@ from securetm.leakage.evidence_hashes import (
     trial_hash,
 )
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.resources import data_folder
 from securetm.toml_settings import from_table

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from securetm.leakage.plans import Trial
+from securetm.leakage.audit_plans import Trial
 from securetm.leakage.source_code import code_of
 from securetm.resources import named_toml
 from securetm.toml_settings import digest

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from securetm.leakage.attack import Curve, Estimate, Example, Proportion
+from securetm.leakage.attack import Estimate, Proportion
+from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some

@@ -18,13 +18,13 @@ from securetm.leakage.adversary_view import ColludingParty
 from securetm.leakage.attack import Canaries, GroundTruth
 from securetm.leakage.canaries import record_of
 from securetm.leakage.demonstration import claimed_by
-from securetm.leakage.reading import Asked
+from securetm.leakage.reading import RoundQuestion
 from securetm.leakage.recorded import public_facts, states_of, vocabulary_of
 from securetm.leakage.replay import replayed_tables
 from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
 
 
-def ground_truth_of(folder: RunFolder, rounds: Collection[Asked]) -> GroundTruth:
+def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:
     """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
     vocabulary = vocabulary_of(folder)
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
@@ -89,7 +89,7 @@ def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Docum
     return documents
 
 
-def _batch(counts: Any, asked: Asked, seed: int) -> Any:
+def _batch(counts: Any, asked: RoundQuestion, seed: int) -> Any:
     """The order of shuffled batches follows from public numbers; which documents these are only the judge can say."""
     if not asked.terms.batch or counts.shape[0] == 0:
         return counts

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from securetm.errors import NotFound, SecuretmError
+from securetm.leakage.audit_plans import AuditPlan, read_audit_plan
 from securetm.leakage.evidence import table_in
 from securetm.leakage.evidence_hashes import (
     ACCOUNTING,
@@ -27,7 +28,6 @@ from securetm.leakage.evidence_hashes import (
 )
 from securetm.leakage.findings import Refusal
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.leakage.plans import AuditPlan, read_audit_plan
 from securetm.toml_settings import from_table
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ BY_PARTIES = (ANSWER, SEALED)
 
 
 @dataclass(frozen=True)
-class Asked:
+class RoundQuestion:
     """One question, with the state that came with it and the public terms of its answers."""
 
     serial: int
@@ -44,29 +44,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ReadVector:
     """One vector as numbers: a party's, or the sum of all (party "")."""
 
-    asked: Asked
+    round: RoundQuestion
     party: str
     blocks: Mapping[str, Array]
 
 
-@dataclass(frozen=True)
-class Parcels:
-    """All that one party said in one round, as bytes: its vector first, sealed or not, then what the sealing needs."""
-
-    serial: int
-    party: str
-    parts: tuple[bytes, ...]
-
-
-def asked(view: AdversaryView) -> dict[int, Asked]:
+def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
     """Every question that the view holds, by the number of its round."""
     final = Questions(view.public.plan, view.public.model)
     final.adopt(view.vocabulary())
     candidates = Questions(view.public.plan, view.public.model, view.vocabulary())
-    found: dict[int, Asked] = {}
+    found: dict[int, RoundQuestion] = {}
     for message in view.messages(REQUEST):
         _, body = wire.unpack_request(message.content)
         if isinstance(body, wire.Adopt):  # the list that the next question about frequencies goes through is longer
@@ -77,69 +68,58 @@ def asked(view: AdversaryView) -> dict[int, Asked]:
     return found
 
 
-def _understood(serial: int, ask: wire.Ask, questions: Questions, view: AdversaryView) -> Asked:
+def _understood(serial: int, ask: wire.Ask, questions: Questions, view: AdversaryView) -> RoundQuestion:
     """A question with its terms. Where the parties learn by themselves none comes with a state, but all have its form."""
     public, state = view.public, ask.state
     if not state and ask.question in (TRAIN, HELD_OUT):
         fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
         state = public.model.for_party(fresh, "")
     query, cohort = questions.make(ask.question, state), cohort_of(public.profile, ask.members)
-    return Asked(serial, ask.question, ask.number, ask.state, compile_route(query.terms, public.profile, cohort).terms)
+    return RoundQuestion(serial, ask.question, ask.number, ask.state, compile_route(query.terms, public.profile, cohort).terms)
 
 
-def ask_in(request: bytes) -> wire.Ask | None:
+def question_in(request: bytes) -> wire.Ask | None:
     """The question in a request, if it is one."""
     body = wire.unpack_request(request)[1]
     return body if isinstance(body, wire.Ask) else None
 
 
-def parcels(view: AdversaryView) -> Iterator[Parcels]:
-    """What each party said, round by round, unopened: for an attack that has a key."""
-    by_round: dict[tuple[int, str], list[bytes]] = {}
-    for message in (*view.seen.get(ANSWER, ()), *view.seen.get(SEALED, ())):
-        outcome = wire.unpack_reply(message.content, message.sender)[1]
-        said = outcome.parcels if isinstance(outcome, wire.Accepted) else ()
-        by_round.setdefault((message.serial, message.sender), []).extend(said)
-    for (serial, party), parts in by_round.items():
-        yield Parcels(serial, party, tuple(parts))
-
-
-def said_by_parties(view: AdversaryView) -> Iterator[Heard]:
+def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
     """Each party's vector of each round: what it sent in the clear, or what its sealed message shows."""
-    known = asked(view)
+    known = questions_in(view)
     for message in view.seen.get(ANSWER, ()):
-        parcel = first_parcel(message) if message.serial in known else b""
+        parcel = first_part(message) if message.serial in known else b""
         if parcel and vector_at(parcel, known[message.serial].terms) is not None:  # other messages speak of ledgers
             terms = known[message.serial].terms
             blocks = unpack_vector(parcel, terms, message.sender)
-            yield Heard(known[message.serial], message.sender, {name: _off_grid(b, terms) for name, b in blocks.items()})
+            yield ReadVector(known[message.serial], message.sender, {name: _off_grid(b, terms) for name, b in blocks.items()})
     yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known, view)
 
 
-def _sealed(messages: list[Message], known: Mapping[int, Asked], view: AdversaryView) -> Iterator[Heard]:
+def _sealed(messages: list[Message], known: Mapping[int, RoundQuestion], view: AdversaryView) -> Iterator[ReadVector]:
     """Messages as long as a masked vector; the others of a round carry shares and consents."""
     if messages and _encrypted(view):
         raise ClosedCiphertext(messages[0].sender)
-    found = [(message, first_parcel(message)) for message in messages]
+    found = [(message, first_part(message)) for message in messages]
     masked = [(m, p) for m, p in found if vector_at(p, known[m.serial].terms)]
     if messages and not masked:
         raise UnreadableMessage(messages[0].sender)
     for message, parcel in masked:
         terms = known[message.serial].terms
         flat = np.frombuffer(parcel, wire_type(terms), offset=HEADER_SIZE)
-        yield Heard(known[message.serial], message.sender, blocks_of(_off_grid(flat, terms), terms))
+        yield ReadVector(known[message.serial], message.sender, blocks_of(_off_grid(flat, terms), terms))
 
 
-def totals(view: AdversaryView) -> Iterator[Heard]:
+def totals(view: AdversaryView) -> Iterator[ReadVector]:
     """The opened sums."""
-    known, messages = asked(view), view.messages(TOTAL)
+    known, messages = questions_in(view), view.messages(TOTAL)
     if known and not messages and _encrypted(view):
         raise ClosedCiphertext("the parties")
     for message in messages:
         if message.serial in known:
             terms = known[message.serial].terms
             flat = np.frombuffer(message.content, opened_type(message, terms))
-            yield Heard(known[message.serial], "", blocks_of(flat, terms))
+            yield ReadVector(known[message.serial], "", blocks_of(flat, terms))
 
 
 def _encrypted(view: AdversaryView) -> bool:
@@ -152,7 +132,7 @@ def _off_grid(numbers: Array, terms: Terms) -> Array:
     return numbers * terms.grid if terms.grid else numbers
 
 
-def first_parcel(message: Message) -> bytes:
+def first_part(message: Message) -> bytes:
     """What a party says first in a round: its vector; in further messages of a round it may say nothing."""
     outcome = wire.unpack_reply(message.content, message.sender)[1]
     return outcome.parcels[0] if isinstance(outcome, wire.Accepted) and outcome.parcels else b""

@@ -20,7 +20,7 @@ from securetm.federation.transcript import Transcript
 from securetm.leakage.adversary_view import MODEL, SIZES, VOCABULARY, AdversaryView, Message, PublicFacts
 from securetm.leakage.attack import Attack
 from securetm.leakage.leakage_errors import NotGranted, NotRecorded
-from securetm.leakage.reading import REQUEST, Asked, ask_in, asked
+from securetm.leakage.reading import REQUEST, RoundQuestion, question_in, questions_in
 from securetm.plans import CorpusChoice
 
 MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
@@ -38,17 +38,17 @@ def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int
     return AdversaryView(adversary, public_facts(folder), seen, words, weights)
 
 
-def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, Asked]:
+def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, RoundQuestion]:
     """What was asked in these rounds, for the judge: every request, whoever sees it."""
     seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
-    return asked(AdversaryView(_JUDGE, public_facts(folder), seen, vocabulary_of(folder)))
+    return questions_in(AdversaryView(_JUDGE, public_facts(folder), seen, vocabulary_of(folder)))
 
 
 def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, str], State]:
     """The state that each party was shown in each of these rounds, for the judge: in matched models everybody gets another."""
     found = {}
     for message in _seen(folder, _JUDGE, (REQUEST,), serials)[REQUEST]:
-        if (ask := ask_in(message.content)) is not None:
+        if (ask := question_in(message.content)) is not None:
             found[message.serial, message.receiver] = ask.state
     return found
 
@@ -97,7 +97,7 @@ def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
     numbers = [int(serial) for (serial,) in transcript.rows("SELECT DISTINCT serial FROM messages ORDER BY serial")]
     select = "SELECT content FROM messages WHERE serial = ? AND channel = ? ORDER BY at"
     for serial in numbers:
-        questions = (ask_in(bytes(content)) for (content,) in transcript.rows(select, serial, REQUEST))
+        questions = (question_in(bytes(content)) for (content,) in transcript.rows(select, serial, REQUEST))
         if (ask := next((found for found in questions if found is not None), None)) is not None:
             yield serial, ask.question
     transcript.close()

@@ -12,8 +12,8 @@ from html import escape
 from itertools import pairwise
 from typing import Protocol
 
-from securetm.leakage.attack import Curve
 from securetm.leakage.findings import Finding, Measured
+from securetm.leakage.illustrations import Curve
 from securetm.leakage.verdicts import NOT_TESTED
 from securetm.reports.audit_markup import Html, grid, joined
 from securetm.reports.findings import EPSILON, NUMBER, SHARE, figure, scale_of, shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from securetm.leakage.attack import Example
 from securetm.leakage.findings import Finding, Measured
+from securetm.leakage.illustrations import Example
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.audit_charts import Strip, planes, strip_of, strips
 from securetm.reports.audit_markup import Cell, Html, facts, grid, joined, small

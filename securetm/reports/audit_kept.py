@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.audit import how_again, left_out
+from securetm.leakage.audit_plans import AuditPlan, Trial
+from securetm.leakage.auditor import how_again, left_out
 from securetm.leakage.evidence import Evidence, Figure, Tried
 from securetm.leakage.evidence_hashes import TRIAL, trial_hash
 from securetm.leakage.findings import Audit, Finding, Measured, Refusal, with_baseline
 from securetm.leakage.kept_refusals import DatedRefusal, KeptRefusals
-from securetm.leakage.plans import AuditPlan, Trial
 from securetm.profiles import read_profile
 from securetm.version import __version__
 

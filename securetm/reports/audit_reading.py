@@ -15,8 +15,8 @@ from typing import Any
 from securetm.errors import SecuretmError
 from securetm.federation.folder import is_bound
 from securetm.federation.kept_files import bind, check
-from securetm.leakage.attack import Curve, Example
 from securetm.leakage.findings import Audit, Finding, Measured, Refusal
+from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.reports.audit_soundness import check_audit, check_curve, check_measured, check_refusal, sound_values
 from securetm.reports.findings import record

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from securetm.leakage.attack import Curve
 from securetm.leakage.findings import Audit, Finding, Measured, Refusal, judged_alone
+from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED

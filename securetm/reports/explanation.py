@@ -10,7 +10,7 @@ from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Budget, Claim, Profile, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
-from securetm.leakage.plans import audit_plan_names, read_audit_plan
+from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms.sampling import PoissonSample
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from securetm.aggregation.plain import COORDINATOR
-from securetm.leakage.attack import Example
 from securetm.leakage.findings import DOCUMENT, EVERY_PARTY, Audit, Finding, Measured, Refusal
+from securetm.leakage.illustrations import Example
 from securetm.leakage.kept_refusals import DatedRefusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.wording import counted, upward

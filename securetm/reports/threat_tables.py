@@ -16,9 +16,9 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import MOST_PARTIES
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
 from securetm.federation.running_errors import TooFewForProfile
+from securetm.leakage.audit_plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash
 from securetm.leakage.evidence_hashes import TRIAL
-from securetm.leakage.plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
 from securetm.reports.findings import share

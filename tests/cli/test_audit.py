@@ -12,8 +12,7 @@ import pytest
 
 from securetm.aggregation.masked import coordinator_round, party_round
 from securetm.federation import coordinator, party
-from securetm.leakage import audit as leakage_audit
-from securetm.leakage import demonstration, plans, protocol_violations
+from securetm.leakage import audit_plans, auditor, demonstration, protocol_violations
 from securetm.leakage.attacks import attack_called
 
 from ..leakage.conftest import texts, write_plan
@@ -135,7 +134,7 @@ def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
     plan.write_text(f'moves = ["masked_strict"]\n{text}', "utf-8")
     source = {"corpus.source": str(bench / "documents.jsonl"), "corpus.party": "party", "corpus.partition": "column"}
     tried = partial(protocol_violations.tried_violations, settings={**source, "vocabulary.min_documents": 1})
-    for room in (protocol_violations, leakage_audit):
+    for room in (protocol_violations, auditor):
         monkeypatch.setattr(room, "tried_violations", tried)
     other = "other weights for one party than for the others in the same round"
     sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
@@ -247,7 +246,7 @@ def test_the_example_of_audit_does_what_it_says(bench: Path, tmp_path: Path, mon
     """With a plan of that name that is over in seconds; the real one runs in the slow suite."""
     monkeypatch.chdir(tmp_path)
     small = write_plan(tmp_path / "quick.toml", bench / "documents.jsonl", profiles=["open"], batch=2)
-    monkeypatch.setattr(plans, "named_toml", lambda *_, **__: small)
+    monkeypatch.setattr(audit_plans, "named_toml", lambda *_, **__: small)
     said = securetm(*shlex.split(example_of("audit"))[1:])
     assert said.code == 0, said.err
     assert Path("audit.html").is_file()

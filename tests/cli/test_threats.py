@@ -11,9 +11,9 @@ import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Claim, Cohort
+from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.evidence import Evidence, Figure, Tried
 from securetm.leakage.evidence_hashes import bound_to
-from securetm.leakage.plans import read_audit_plan
 from securetm.profiles import profile_names, read_profile
 from securetm.reports.threat_tables import NEVER
 from securetm.threats import threat_model_names

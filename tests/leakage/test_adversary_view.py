@@ -15,7 +15,7 @@ from securetm.contracts import Adversary
 from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.leakage_errors import NotGranted, NotRecorded
-from securetm.leakage.reading import asked
+from securetm.leakage.reading import questions_in
 from securetm.leakage.recorded import granted_to, serials_of, view_of
 
 from .conftest import Recorded, adversary
@@ -124,7 +124,7 @@ def test_rounds_are_spread_from_the_first_to_the_last(recorded: Recorded) -> Non
 
 def test_questions_are_read_with_their_terms(recorded: Recorded) -> None:
     for profile, grid in (("open", False), ("masked", True)):
-        known = asked(view_of(recorded(profile, 25), ALL, ATTACK, 3))
+        known = questions_in(view_of(recorded(profile, 25), ALL, ATTACK, 3))
         assert [one.question for one in known.values()] == ["train"] * 3
         assert [one.number for one in known.values()] == [0, 1, 2]
         assert all((one.step > 0) is grid for one in known.values())

@@ -13,7 +13,7 @@ from securetm.errors import NotFound
 from securetm.leakage import attacks
 from securetm.leakage.attack import Attack
 from securetm.leakage.attacks import attack_called, attack_names
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.threats import CHANNELS
 
 from .conftest import write_plan

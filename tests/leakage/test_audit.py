@@ -17,10 +17,10 @@ from securetm.federation.simulation import train
 from securetm.leakage import attacks
 from securetm.leakage.attack import ClaimedEpsilon, Estimate, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion
-from securetm.leakage.audit import _Case, audit
+from securetm.leakage.audit_plans import read_audit_plan
+from securetm.leakage.auditor import _Case, audit
 from securetm.leakage.findings import Audit, judged_alone, measured, with_baseline
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, UnreadableMessage
-from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.threats import read_threat_model
@@ -236,7 +236,7 @@ def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_fi
     other = dataclasses.replace(attack_called("gradient_inversion"), models=("lda",))
     original = attacks.attack_called
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("securetm.leakage.audit.attack_called", lambda name: other if name == other.name else original(name))
+        patch.setattr("securetm.leakage.auditor.attack_called", lambda name: other if name == other.name else original(name))
         with pytest.raises(NothingToAttack, match="no attack of the plan 'other'"):
             audit(plan, recorded("open", 8).path)
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.leakage.audit import audit
-from securetm.leakage.plans import AuditPlan, audit_plan_names, read_audit_plan
+from securetm.leakage.audit_plans import AuditPlan, audit_plan_names, read_audit_plan
+from securetm.leakage.auditor import audit
 
 FIRST, WHOLE = "quick", "full"
 LONG = ("counts", "gradient_matching", "membership")  # their attacks break small runs in test files of their own

@@ -15,7 +15,7 @@ from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.attack import Estimate, Proportion
 from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
 from securetm.leakage.attacks.shared_key import ATTACK, OPENED
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.parts.differences import without
@@ -23,7 +23,7 @@ from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import DOCUMENTS, GRADIENT
 from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.leakage.parts.shared_keys import at_random
-from securetm.leakage.reading import asked, totals
+from securetm.leakage.reading import questions_in, totals
 from securetm.leakage.recorded import view_of
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
@@ -97,7 +97,7 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
     left = without(total, [one.heard for one in told if one.whole])
     honest = [one.heard for one in told if not one.whole]
     assert [one.party for one in honest] == list(PARTIES[:2])
-    grid = total.asked.step
+    grid = total.round.step
     both = np.sum([np.rint(one.blocks[GRADIENT] / grid).astype(np.int64) for one in honest], axis=0)
     assert np.array_equal(both.astype(np.int32), np.rint(left.blocks[GRADIENT] / grid))  # in the ring of 32 bits
     for one in honest:  # as wide as the ring, and flat: numbers under a mask
@@ -108,7 +108,7 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
 def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder) -> None:
     """Recomputed by the party's own route, from its documents and the state that it was shown."""
     view, told = _told(masked, 2)
-    ask, plan, profile = next(iter(asked(view).values())), view.public.plan, view.public.profile
+    ask, plan, profile = next(iter(questions_in(view).values())), view.public.plan, view.public.profile
     cohort = cohort_of(profile, view.public.members, number=ask.number, seed=plan.seed)
     for insider in view.insiders:
         context = RoundContext(cohort, OperatingSystem(), _Store())
@@ -198,7 +198,7 @@ def test_where_no_noise_is_promised_none_can_be_missing(masked: RunFolder) -> No
 
 def _read(folder: RunFolder, helpers: int, *, at_chance: bool = False) -> dict[str, Proportion]:
     view = replace(view_of(folder, EYES, ATTACK, 1), insiders=colluding_parties_of(folder, helpers))
-    known = asked(view)
+    known = questions_in(view)
     if at_chance:
         rng = np.random.default_rng(0)
         sealed = tuple(_at_random(m, view, rng) if m.serial in known else m for m in view.messages("sealed"))
@@ -214,7 +214,7 @@ def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) 
     assert isinstance(outcome, wire.Accepted)
     if not outcome.parcels:
         return message
-    drawn = at_random(outcome.parcels[0], view, asked(view)[message.serial].terms, rng)
+    drawn = at_random(outcome.parcels[0], view, questions_in(view)[message.serial].terms, rng)
     return replace(message, content=wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
 
 

@@ -14,7 +14,7 @@ from securetm.federation.simulation import train
 from securetm.leakage.attack import GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.count_reconstruction import BEHIND, NEAR, REAL, SHOWN
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import ground_truth_of

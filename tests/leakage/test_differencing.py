@@ -21,7 +21,7 @@ from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Recorded, Transcript
 from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.reconstruction_scores import EXACT

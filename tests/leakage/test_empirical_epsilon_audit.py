@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.findings import Finding
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian

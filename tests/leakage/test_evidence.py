@@ -14,7 +14,8 @@ import pytest
 from securetm.federation.soundness import check
 from securetm.leakage import evidence as kept_results
 from securetm.leakage.attacks import attack_called, attack_names
-from securetm.leakage.audit import audit
+from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
+from securetm.leakage.auditor import audit
 from securetm.leakage.corrections import corrected, count_of_tests, knows_epsilon
 from securetm.leakage.evidence import (
     Evidence,
@@ -35,7 +36,6 @@ from securetm.leakage.evidence_hashes import bound_to, trial_hash
 from securetm.leakage.findings import Audit
 from securetm.leakage.kept_refusals import due, read_refusals_in, stale_refusals
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
 from securetm.profiles import MODELS, profile_names
 
 from .conftest import write_plan

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from securetm.leakage import evidence_hashes, source_code
+from securetm.leakage.audit_plans import Trial, read_audit_plan
 from securetm.leakage.evidence_hashes import bound_to, closure
-from securetm.leakage.plans import Trial, read_audit_plan
 
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 
@@ -25,7 +25,7 @@ def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> 
     made_of = set(closure(("leakage.attacks.sum_inversion",), ("leakage.",)))
     assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.closed_form", "leakage.reading"} <= made_of
     assert {"leakage.attack", "leakage.adversary_view"} <= made_of  # what several attacks judge alike is reckoned there
-    assert not made_of & {"leakage.audit", "leakage.findings", "leakage.attacks.decoder_inversion"}
+    assert not made_of & {"leakage.auditor", "leakage.findings", "leakage.attacks.decoder_inversion"}
 
 
 def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
@@ -85,7 +85,7 @@ def _forget() -> None:
         ("leakage/ground_truth.py", {"judging"}),
         ("leakage/controls.py", {"judging"}),
         ("leakage/malicious_coordinator.py", set()),  # nobody lies in this trial
-        ("leakage/audit.py", set()),
+        ("leakage/auditor.py", set()),
         ("cli/main.py", set()),
     ],
 )

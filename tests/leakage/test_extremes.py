@@ -17,7 +17,8 @@ from scipy.stats import binom, norm
 from securetm.leakage.attack import ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion, many_run_epsilon
 from securetm.leakage.attacks.many_run_epsilon import DIRECT, GAUSSIAN, HiddenCoins
-from securetm.leakage.audit import audit, check_plan
+from securetm.leakage.audit_plans import read_audit_plan
+from securetm.leakage.auditor import audit, check_plan
 from securetm.leakage.findings import is_sound, judged_alone, measured
 from securetm.leakage.intervals import clopper_pearson, of_each
 from securetm.leakage.leakage_errors import BrokenAttack, SmallerUnit
@@ -36,7 +37,6 @@ from securetm.leakage.parts.empirical_epsilon import (
     one_run_epsilon,
     shift,
 )
-from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.verdicts import REFUTED
 
 from .conftest import write_plan

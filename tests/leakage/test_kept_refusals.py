@@ -14,6 +14,7 @@ import pytest
 
 from securetm.federation.folder import Unwatched
 from securetm.leakage import below_minimum, evidence_hashes, kept_refusals, protocol_violations, source_code
+from securetm.leakage.audit_plans import AuditPlan, read_audit_plan
 from securetm.leakage.evidence import read_evidence
 from securetm.leakage.evidence_hashes import refusals_bound_to
 from securetm.leakage.findings import Refusal
@@ -27,7 +28,6 @@ from securetm.leakage.kept_refusals import (
     write_refusals,
 )
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.leakage.plans import AuditPlan, read_audit_plan
 from securetm.reports.audit_kept import whole_audit
 from securetm.reports.audit_reading import read_record
 from securetm.reports.findings import headline, record, refusal_in_words
@@ -40,7 +40,7 @@ LIE, BELOW = Refusal("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"
 FEW = Refusal("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
 ANSWERED = replace(LIE, attempt="another lie", refused=False, by="", reason="")
 UNCLAIMED = replace(ANSWERED, reason="the profile does not claim that a coordinator cannot show parties different cohorts")
-PLAN = replace(read_audit_plan("quick"), name="small", below_minimum=("masked",), moves=("masked", "masked_strict"))
+PLAN = replace(read_audit_plan("quick"), name="small", refusals=("masked",), moves=("masked", "masked_strict"))
 
 
 def made(*found: Refusal, profile: str = "masked_strict", plan: str = "full") -> KeptRefusals:
@@ -101,7 +101,7 @@ def test_what_was_refused_is_kept_and_made_again_only_where_it_is_stale(small: A
 def test_what_a_plan_names_no_more_is_thrown_away_and_another_plan_s_stays(tmp_path: Path) -> None:
     kept(tmp_path, LIE, plan="small", profile="ckks")
     kept(tmp_path, LIE, plan="other", profile="bfv")
-    none = replace(PLAN, below_minimum=(), moves=())
+    none = replace(PLAN, refusals=(), moves=())
     assert renewed(none, tmp_path, tmp_path / "runs") == ()
     assert [one.profile for one in read_refusals(tmp_path)] == ["bfv"]
 
@@ -109,7 +109,7 @@ def test_what_a_plan_names_no_more_is_thrown_away_and_another_plan_s_stays(tmp_p
 def test_lists_of_the_plan_that_changed_make_it_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(tmp_path, LIE, plan="small")
     for plan, said in (
-        (replace(PLAN, below_minimum=("masked_strict",)), ()),
+        (replace(PLAN, refusals=("masked_strict",)), ()),
         (PLAN, ("the plan small tries moves of masked_strict now",)),
         (replace(PLAN, moves=()), ("the plan small no longer tries what the parties of masked_strict refuse",)),
     ):
@@ -161,7 +161,7 @@ def copied(house: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("leakage/below_minimum.py", "what tries the parties' refusals"),
         ("leakage/protocol_violations.py", "what tries the parties' refusals"),
         ("leakage/demonstration.py", "what tries the parties' refusals"),
-        ("leakage/audit.py", ""),
+        ("leakage/auditor.py", ""),
         ("reports/findings.py", ""),
     ],
 )
@@ -207,7 +207,7 @@ def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, name: str, val
 
 
 def test_a_whole_audit_shows_kept_refusals_as_kept(tmp_path: Path) -> None:
-    plan = replace(PLAN, below_minimum=("masked_strict",), moves=("masked_strict", "masked"))
+    plan = replace(PLAN, refusals=("masked_strict",), moves=("masked_strict", "masked"))
     told = [made(FEW, LIE, ANSWERED), made(LIE, profile="masked")]
     found = whole_audit(plan, (), (), told, ("masked",))
     assert [(one.profile, one.attempt) for one in found.refusals] == [

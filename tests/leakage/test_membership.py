@@ -19,7 +19,7 @@ from securetm.federation.simulation import train
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.findings import Finding

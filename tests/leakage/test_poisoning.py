@@ -12,11 +12,11 @@ from securetm.contracts import Block, Domain, Terms
 from securetm.federation.folder import Unwatched
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.poisoning import OWN, STEERED, chosen, lie
-from securetm.leakage.audit import audit
+from securetm.leakage.audit_plans import read_audit_plan
+from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import BrokenAttack
 from securetm.leakage.malicious_party import MaliciousParties
-from securetm.leakage.plans import read_audit_plan
 from securetm.leakage.recorded import view_of
 
 from .conftest import adversary, write_plan

@@ -19,9 +19,9 @@ from scipy import sparse
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Score
 from securetm.leakage.attacks.prepared_weights import FARTHEST, attack, judge, pose
-from securetm.leakage.audit import audit
+from securetm.leakage.audit_plans import read_audit_plan
+from securetm.leakage.auditor import audit
 from securetm.leakage.corrections import count_of_tests, knows_epsilon, of_epsilon
-from securetm.leakage.plans import read_audit_plan
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.neural.fused import Fused

@@ -17,6 +17,7 @@ from securetm.federation.simulation import train
 from securetm.leakage.attack import GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.rare_documents import DOCUMENT, SENTENCE, WordGroups, companion, linked, links_found
+from securetm.leakage.audit_plans import Trial, read_audit_plan
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.intervals import clopper_pearson
@@ -31,7 +32,6 @@ from securetm.leakage.parts.co_movement import (
     together,
     ways,
 )
-from securetm.leakage.plans import Trial, read_audit_plan
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plans import plan_from_tables
 

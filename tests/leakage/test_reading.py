@@ -22,7 +22,7 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, parcels, said_by_parties, totals
+from securetm.leakage.reading import ANSWER, BY_PARTIES, REQUEST, SEALED, TOTAL, party_vectors, totals
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plans import plan_from_tables
 from securetm.profiles import profile_names
@@ -93,19 +93,19 @@ def listed(pairs: list[tuple[str, str]]) -> list[Any]:
 def test_what_parties_say_is_read_or_refused_by_name(made: Made, profile: str, model: str) -> None:
     folder = made(profile, model)
     view = seen(folder, folder.plan.make_profile().aggregation.channel)
-    assert len({(one.serial, one.party) for one in parcels(view)}) >= 2 * len(PARTIES)
-    assert all(one.parts for one in parcels(view) if profile in ENCRYPTED)
+    sent = [message for channel in BY_PARTIES for message in view.seen.get(channel, ())]
+    assert len({(one.serial, one.sender) for one in sent}) >= 2 * len(PARTIES)
     if profile in ENCRYPTED:
         with pytest.raises(ClosedCiphertext, match="was not opened"):
-            list(said_by_parties(view))
+            list(party_vectors(view))
         return
-    heard = list(said_by_parties(view))
+    heard = list(party_vectors(view))
     assert sorted(one.party for one in heard) == sorted(2 * PARTIES)
     for one in heard:
         sizes = [np.abs(block).max() for block in one.blocks.values()]
         assert np.isfinite(sizes).all()
         assert sum(sizes) > 0
-        if one.asked.terms.grid and one.asked.terms.domain is Domain.INTEGER:  # whole numbers that stand for real ones
+        if one.round.terms.grid and one.round.terms.domain is Domain.INTEGER:  # whole numbers that stand for real ones
             assert all(block.dtype.kind == "f" for block in one.blocks.values())
 
 
@@ -125,10 +125,10 @@ def test_plain_answers_add_up_to_the_total_also_on_a_grid(made: Made) -> None:
     """Under dp-local whole numbers travel: read with their step they are what the coordinator added."""
     folder = made("dp-local", "lda-vi")
     summed: dict[int, Any] = {}
-    for one in said_by_parties(seen(folder, ANSWER)):
-        summed[one.asked.serial] = summed.get(one.asked.serial, 0.0) + one.blocks["counts"]
+    for one in party_vectors(seen(folder, ANSWER)):
+        summed[one.round.serial] = summed.get(one.round.serial, 0.0) + one.blocks["counts"]
     for total in totals(seen(folder, TOTAL)):
-        np.testing.assert_allclose(summed[total.asked.serial], total.blocks["counts"], atol=1e-9)
+        np.testing.assert_allclose(summed[total.round.serial], total.blocks["counts"], atol=1e-9)
         assert np.abs(total.blocks["counts"]).max() < 1000
 
 
@@ -150,11 +150,11 @@ def test_the_control_keeps_counts_counts(made: Made) -> None:
     """In the clear they change places; sealed ones are any number of the ring."""
     view = seen(made("open", "lda"), ANSWER, TOTAL)
     drawn = of_chance(view, 7)
-    for real, random in zip(said_by_parties(view), said_by_parties(drawn), strict=True):
+    for real, random in zip(party_vectors(view), party_vectors(drawn), strict=True):
         assert np.array_equal(np.sort(real.blocks["counts"], axis=None), np.sort(random.blocks["counts"], axis=None))
         assert not np.array_equal(real.blocks["counts"], random.blocks["counts"])
     sealed = of_chance(seen(made("masked", "lda"), SEALED), 7)
-    assert all(np.abs(one.blocks["counts"]).max() > 2**30 for one in said_by_parties(sealed))
+    assert all(np.abs(one.blocks["counts"]).max() > 2**30 for one in party_vectors(sealed))
 
 
 def test_the_control_of_somebody_who_is_shown_weights_only_shuffles_them(made: Made) -> None:

@@ -10,7 +10,7 @@ import pytest
 from securetm.leakage.adversary_view import SIZES, AdversaryView
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.traffic import FOUND, ORDERED
-from securetm.leakage.audit import audit
+from securetm.leakage.auditor import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.leakage_errors import NotGranted
 from securetm.leakage.recorded import granted_to, view_of

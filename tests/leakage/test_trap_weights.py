@@ -13,15 +13,15 @@ from securetm.contracts import Array
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.federation.store import read_arrays
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.audit import audit
+from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
+from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import BrokenAttack, NotGranted
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.parts.bin_contents import one_document, two_documents
 from securetm.leakage.parts.imprint_layer import between, imprint_for, in_bin
 from securetm.leakage.parts.imprinted_weights import imprinted_state
-from securetm.leakage.plans import AuditPlan, Trial, read_audit_plan
-from securetm.leakage.reading import asked
+from securetm.leakage.reading import questions_in
 from securetm.leakage.recorded import granted_to, view_of
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -157,7 +157,7 @@ def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_mo
     folder = lied(runs, trial, 2)
     view = view_of(folder, adversary(model="active_coordinator"), ON_SUMS, 3)
     model = view.public.model
-    shown = [one.state for one in asked(view).values() if one.question == "train"]
+    shown = [one.state for one in questions_in(view).values() if one.question == "train"]
     assert len(shown) == 3
     prepared = [np.array_equal(imprinted_state(state, model, EFFORT)["weights"], state["weights"]) for state in shown]
     assert prepared == [True, True, False]
@@ -165,7 +165,7 @@ def test_the_coordinator_lies_in_the_first_rounds_only_and_the_model_does_not_mo
     assert np.array_equal(shown[2]["weights"], start["weights"])
     learned = read_arrays(folder.model, bare=True)[0]["weights"]
     assert not np.array_equal(learned, start["weights"])  # by the one honest round
-    assert [guess.serial for guess in ON_SUMS.attack(view, EFFORT)] == sorted(asked(view))[:2]
+    assert [guess.serial for guess in ON_SUMS.attack(view, EFFORT)] == sorted(questions_in(view))[:2]
 
 
 def test_an_honest_run_gives_it_nothing(trial: Trial, runs: Demonstrations) -> None:

@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 
-from securetm.leakage.attack import Curve, Estimate, Example, Proportion
+from securetm.leakage.attack import Estimate, Proportion
 from securetm.leakage.findings import Audit, Finding, Refusal, measured
+from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"

@@ -9,13 +9,14 @@ from itertools import pairwise
 
 import pytest
 
-from securetm.leakage.attack import Curve, Estimate, Example
+from securetm.leakage.attack import Estimate
 from securetm.leakage.findings import Audit, Refusal, measured
+from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import planes, strip_of, strips
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
-from securetm.reports.findings import CAUTION, claimed_epsilon, clipped_sum, headline, promised, record, share, worst_first
+from securetm.reports.findings import CAUTION, claimed_epsilon, headline, promised, record, share, tally, worst_first
 from securetm.threats import CHANNELS, read_threat_model
 
 from .audits import AUDIT, CLAIM, EMPIRICAL, FULL, IDLE, MEASURE, MEMBERSHIP, PROTECTED, UNIT, UNPROTECTED, finding, large
@@ -238,7 +239,7 @@ def test_the_headline_never_says_more_than_was_tried() -> None:
 def test_headline_and_table_count_the_same_findings() -> None:
     other = dataclasses.replace(CLAIM, profile="fortress")
     audit = dataclasses.replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, dataclasses.replace(IDLE, claimed=True)))
-    name, broken, stood, idle = clipped_sum(audit)[0]
+    name, broken, stood, idle = tally(audit)[0]
     assert (name, broken, stood, idle) == ("claims of a profile", 0, 3, 1)
     assert headline(audit).startswith("2 claims (3 findings) were tried and not refuted")
     assert "“sees only sums” against the coordinator (profile masked, fortress)" in headline(audit)

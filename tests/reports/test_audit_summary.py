@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from securetm.errors import CannotWrite
-from securetm.leakage.attack import Example
+from securetm.leakage.illustrations import Example
 from securetm.reports.audit_summary import summary, write_summary
 
 from .audits import AUDIT, FULL, finding, large

@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from securetm.leakage.attack import Example
 from securetm.leakage.findings import Audit
+from securetm.leakage.illustrations import Example
 from securetm.reports.audit_page import audit_page
 from securetm.reports.audit_summary import summary
 from securetm.reports.audit_tables import show_audit

@@ -20,7 +20,7 @@ from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
 from securetm.leakage.parts.remaining_noise import deviation_of
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, ReadVector, totals
 from securetm.mechanisms.central_noise import CentralNoise
 
 ALONE = "documents recovered from one party's own answer"
@@ -51,8 +51,8 @@ def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
     told = [one for one in opened_answers(view) if GRADIENT in one.heard.blocks]
     helping = {insider.name for insider in view.insiders}
     left = list(_left(view, told, helping))[: effort["rounds"]]
-    rounds = {heard.asked.serial for heard in left}
-    alone = [one.heard for one in told if one.heard.party not in helping and one.heard.asked.serial in rounds]
+    rounds = {heard.round.serial for heard in left}
+    alone = [one.heard for one in told if one.heard.party not in helping and one.heard.round.serial in rounds]
     model, parties, profile = view.public.model, len(view.public.members), view.public.profile
     return CollusionGuess(
         tuple(invert_gradient(heard, model, parties) for heard in left),
@@ -61,24 +61,24 @@ def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
     )
 
 
-def _left(view: AdversaryView, told: Sequence[OpenedAnswer], helping: set[str]) -> Iterator[Heard]:
+def _left(view: AdversaryView, told: Sequence[OpenedAnswer], helping: set[str]) -> Iterator[ReadVector]:
     """Totals less what the helpers themselves put in, where all of them still know what that was."""
     for total in totals(view):
         if GRADIENT in total.blocks:
-            own = [one.heard for one in told if one.whole and one.heard.asked.serial == total.asked.serial]
+            own = [one.heard for one in told if one.whole and one.heard.round.serial == total.round.serial]
             mine = [heard for heard in own if heard.party in helping]
             if len(mine) == len(helping):
                 yield without(total, mine)
 
 
-def _promised(heard: Heard, profile: Profile) -> float:
+def _promised(heard: ReadVector, profile: Profile) -> float:
     """The deviation of the noise in every number of a sum, whoever is to add it, as an accountant takes it.
 
     Noise on single words is in the documents before anything is summed: its deviation says nothing of the numbers of a sum.
     """
-    terms = heard.asked.terms
+    terms = heard.round.terms
     by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms if isinstance(part, CentralNoise))
-    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.asked.step or 1.0)
+    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.round.step or 1.0)
 
 
 def judge(seen: CollusionGuess, truth: GroundTruth) -> Score:

@@ -12,10 +12,11 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.noised_shares import WordNoise, noise_of, table_behind
 from securetm.leakage.parts.reconstruction_scores import in_words
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, ReadVector, party_vectors
 
 TOPICS = "topics"
 _HUNDREDTH = 0.005  # sums of continuous noise come back to so much; whole numbers are as right as ever
@@ -37,15 +38,15 @@ class ReconstructedTable:
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...]:
     """Run by the adversary: every party's table, as long as there are no more documents' worth of answers than wanted."""
-    heard = [one for one in said_by_parties(view) if TOPICS in one.blocks]
+    heard = [one for one in party_vectors(view) if TOPICS in one.blocks]
     noise = noise_of(view.public.profile, len(view.vocabulary()))
     return tuple(_table(one, noise) for one in heard[: effort["tables"]])
 
 
-def _table(heard: Heard, noise: WordNoise) -> ReconstructedTable:
+def _table(heard: ReadVector, noise: WordNoise) -> ReconstructedTable:
     rows = np.asarray(heard.blocks[TOPICS], dtype=np.float64)
     slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
-    return ReconstructedTable(heard.asked.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))
+    return ReconstructedTable(heard.round.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))
 
 
 def judge(tables: tuple[ReconstructedTable, ...], truth: GroundTruth) -> Score:

@@ -14,22 +14,22 @@ from securetm.leakage.attack import Attack, Effort, Reconstruction
 from securetm.leakage.parts.closed_form import document_behind
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, ReadVector, party_vectors
 from securetm.models.neural.prodlda import ProdLDA
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the adversary: one document from each vector that holds one."""
-    heard = [one for one in said_by_parties(view) if GRADIENT in one.blocks]
+    heard = [one for one in party_vectors(view) if GRADIENT in one.blocks]
     alone = [one for one in heard if documents_said(one, effort["documents"]) == 1][: effort["documents"]]
     return tuple(_guess(one, view) for one in alone)
 
 
-def _guess(heard: Heard, view: AdversaryView) -> Reconstruction:
+def _guess(heard: ReadVector, view: AdversaryView) -> Reconstruction:
     model = cast(ProdLDA, view.public.model)
-    weights = shape_of(heard, model).views(np.asarray(heard.asked.state["weights"], dtype=np.float64))
+    weights = shape_of(heard, model).views(np.asarray(heard.round.state["weights"], dtype=np.float64))
     document = document_behind(layers_of(heard, model), weights["topics"], weights["background"], model.gain)
-    return Reconstruction(heard.asked.serial, heard.party, () if document is None else (document,))
+    return Reconstruction(heard.round.serial, heard.party, () if document is None else (document,))
 
 
 ATTACK = Attack(

@@ -21,7 +21,7 @@ from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged
 from securetm.leakage.parts.reconstruction_scores import WORDS as NAMED
-from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
+from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
 from securetm.models.model_errors import SketchTooSmall
 from securetm.models.word_sketch import words_in as words_of_sketch
 
@@ -48,17 +48,17 @@ def attack(view: AdversaryView, effort: Effort) -> Difference:
         raise NotOneApart(", ".join(between) or "none")
     (party,) = between
     here, there = list(totals(view)), list(totals(other))
-    trained = [one for one in here if one.asked.question == TRAIN and GRADIENT in one.blocks]
+    trained = [one for one in here if one.round.question == TRAIN and GRADIENT in one.blocks]
     pairs = [(one, rest) for one in trained for rest in there if _same(one, rest)][: effort["rounds"]]
     apart_by = [apart(one, rest, len(view.public.members), party) for one, rest in pairs]
     words = _words(_counted(here, view), _counted(there, other))
     return Difference(party, tuple(invert_gradient(one, view.public.model) for one in apart_by), len(trained), words)
 
 
-def _same(one: Heard, other: Heard) -> bool:
+def _same(one: ReadVector, other: ReadVector) -> bool:
     """Whether two answers are to the same question about the same state, over the same batches: all that is public."""
-    alike = (one.asked.question, one.asked.number) == (other.asked.question, other.asked.number)
-    return alike and one.blocks[GRADIENT].shape == other.blocks[GRADIENT].shape and _equal(one.asked.state, other.asked.state)
+    alike = (one.round.question, one.round.number) == (other.round.question, other.round.number)
+    return alike and one.blocks[GRADIENT].shape == other.blocks[GRADIENT].shape and _equal(one.round.state, other.round.state)
 
 
 def _equal(one: State, other: State) -> bool:
@@ -70,13 +70,13 @@ def _words(here: Counter[str] | None, there: Counter[str] | None) -> Counter[str
     return here - there if here is not None and there is not None else None
 
 
-def _counted(heard: list[Heard], view: AdversaryView) -> Counter[str] | None:
+def _counted(heard: list[ReadVector], view: AdversaryView) -> Counter[str] | None:
     """In how many documents of a cohort each word is: by the question about a list of words, or by the table of all words."""
     for one in heard:
-        if one.asked.question == FREQUENCIES:
+        if one.round.question == FREQUENCIES:
             numbers = one.blocks["frequencies"]
             return Counter(dict(zip(_candidates(view, len(numbers)), numbers.tolist(), strict=False)))
-        if one.asked.question == JOINT:
+        if one.round.question == JOINT:
             try:
                 words, _, held = words_of_sketch(Answer(one.blocks))
             except SketchTooSmall:  # it is no table, and tells nothing

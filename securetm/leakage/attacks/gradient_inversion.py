@@ -10,7 +10,7 @@ from securetm.leakage.attack import Attack, Effort, GroundTruth, Reconstruction,
 from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
 
 _MEASURES = {**DOCUMENTS, **WORDS}
 
@@ -18,7 +18,7 @@ _MEASURES = {**DOCUMENTS, **WORDS}
 def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the adversary: the documents in every party's vectors, until there are enough of them."""
     guesses, looked_at = list[Reconstruction](), 0
-    for heard in said_by_parties(view):
+    for heard in party_vectors(view):
         if GRADIENT in heard.blocks and looked_at < effort["documents"]:
             guesses.append(invert_gradient(heard, view.public.model))
             looked_at += documents_said(heard, effort["documents"])

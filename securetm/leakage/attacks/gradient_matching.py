@@ -14,7 +14,7 @@ from securetm.leakage.attack import Attack, Effort, Reconstruction
 from securetm.leakage.parts.matching_search import ObservedGradient, best_match
 from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said, layers_of, shape_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, ReadVector, party_vectors
 from securetm.models.neural.prodlda import ProdLDA
 
 _DECODER_ALONE, _ENCODER_TOO = 1, 2
@@ -23,17 +23,17 @@ _MOST = 64  # documents in one answer, as far as it is told apart; where noise s
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the adversary, on as many answers as wanted."""
-    heard = [one for one in said_by_parties(view) if GRADIENT in one.blocks][: effort["answers"]]
+    heard = [one for one in party_vectors(view) if GRADIENT in one.blocks][: effort["answers"]]
     return tuple(_guess(one, cast(ProdLDA, view.public.model), effort) for one in heard)
 
 
-def _guess(heard: Heard, model: ProdLDA, effort: Effort) -> Reconstruction:
-    weights = shape_of(heard, model).views(np.asarray(heard.asked.state["weights"], dtype=np.float64))
+def _guess(heard: ReadVector, model: ProdLDA, effort: Effort) -> Reconstruction:
+    weights = shape_of(heard, model).views(np.asarray(heard.round.state["weights"], dtype=np.float64))
     layers, held = layers_of(heard, model), documents_said(heard, _MOST) or 1
     with_encoder = effort["parts"] >= _ENCODER_TOO
     seen = ObservedGradient(layers, weights["topics"], weights["background"], model.gain, held, with_encoder)
     documents, _ = best_match(seen, effort["starts"])
-    return Reconstruction(heard.asked.serial, heard.party, tuple(documents))
+    return Reconstruction(heard.round.serial, heard.party, tuple(documents))
 
 
 ATTACK = Attack(

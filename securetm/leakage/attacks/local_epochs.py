@@ -17,7 +17,7 @@ from securetm.leakage.attack import Attack, Effort, Reconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import RecoveredGradient, groups_alike
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, Heard, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, ReadVector, party_vectors
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -32,30 +32,30 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     return tuple(_guess(heard, cast(ProdLDA, view.public.model)) for heard in _heard(view, effort["answers"]))
 
 
-def _heard(view: AdversaryView, most: int) -> Iterator[Heard]:
-    differences = (heard for heard in said_by_parties(view) if _DIFFERENCE in heard.blocks)
+def _heard(view: AdversaryView, most: int) -> Iterator[ReadVector]:
+    differences = (heard for heard in party_vectors(view) if _DIFFERENCE in heard.blocks)
     return (heard for _, heard in zip(range(most), differences, strict=False))
 
 
-def _guess(heard: Heard, model: ProdLDA) -> Reconstruction:
+def _guess(heard: ReadVector, model: ProdLDA) -> Reconstruction:
     said = float(heard.blocks[_DOCUMENTS][0])
     held = round(said) if 1 <= said <= 1e6 else model.hidden
     shape = Shape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
     sums = shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64))
-    layers = GradientLayers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], heard.asked.step)
+    layers = GradientLayers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], heard.round.step)
     occur = words_in(layers)
     if model.optimiser == ADAM:
-        return Reconstruction(heard.asked.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
+        return Reconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
     rounded = replace(layers, step=_rounding(heard, shape, held))
     return Reconstruction(
-        heard.asked.serial, heard.party, tuple(documents_in(rounded, held)), occur, tuple(linked_words(rounded, 1))
+        heard.round.serial, heard.party, tuple(documents_in(rounded, held)), occur, tuple(linked_words(rounded, 1))
     )
 
 
-def _rounding(heard: Heard, shape: Shape, held: int) -> float:
+def _rounding(heard: ReadVector, shape: Shape, held: int) -> float:
     """The grid on which a difference of weights stands, which are rounded themselves, in the units of the answer."""
-    words = shape.views(np.asarray(heard.asked.state["weights"]))["words"]
-    return max(heard.asked.step, held * float(np.median(np.spacing(np.abs(words)))))
+    words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
+    return max(heard.round.step, held * float(np.median(np.spacing(np.abs(words)))))
 
 
 def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:

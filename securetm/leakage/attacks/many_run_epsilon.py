@@ -12,7 +12,8 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Curve, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 from securetm.leakage.parts.canary_sums import CanarySums, CanarySumSource, SumClaim
 from securetm.leakage.parts.empirical_epsilon import (

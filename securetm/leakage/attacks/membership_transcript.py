@@ -18,7 +18,7 @@ from securetm.leakage.parts.likelihood_ratio import log_ratios
 from securetm.leakage.parts.membership_game import MembershipCandidates, allowed, judged, measures, pose
 from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
 from securetm.leakage.parts.word_equations import presence
-from securetm.leakage.reading import REQUEST, TOTAL, Heard, totals
+from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
 
 RATIO, LOSS, COUNTS = "likelihood ratio", "loss", "word counts"
 _TABLE = "counts"
@@ -38,7 +38,7 @@ def prepare(view: AdversaryView, effort: Effort) -> ShadowScores:
 def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Run by whoever sees totals."""
     wanted = rounds_read(view.public, effort["rounds"])
-    heard = [one for one in totals(view) if _TABLE in one.blocks and one.asked.number in wanted]
+    heard = [one for one in totals(view) if _TABLE in one.blocks and one.round.number in wanted]
     if len(heard) != len(wanted):
         raise EndedEarly("the coordinator")
     fits = fit_in_all(view.question, [one.blocks[_TABLE] for one in heard], view.public)
@@ -57,9 +57,9 @@ def fit_in_all(candidates: MembershipCandidates, tables: list[Array], public: Pu
     return found
 
 
-def _by_counts(heard: list[Heard], view: AdversaryView) -> Array:
+def _by_counts(heard: list[ReadVector], view: AdversaryView) -> Array:
     """Every round counts the same words of the same documents anew, so noise is averaged over the rounds."""
-    terms, counts = heard[-1].asked.terms, view.question.counts
+    terms, counts = heard[-1].round.terms, view.question.counts
     summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in heard], axis=0)
     topics = heard[-1].blocks[_TABLE].shape[0]
     deviation = terms.deviation * (terms.grid or 1) * float(np.sqrt(topics / len(heard))) / terms.sampling

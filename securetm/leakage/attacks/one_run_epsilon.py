@@ -17,11 +17,12 @@ from scipy import sparse
 from securetm.contracts import Array, ClippedSum, Memory
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Curve, Effort, Estimate, GroundTruth, Score
+from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Score
+from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run, never_wrong_one_run, one_run_epsilon, right_guesses
-from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, asked, said_by_parties, totals
+from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, party_vectors, questions_in, totals
 from securetm.profiles import cohort_of
 from securetm.route import Route
 
@@ -97,7 +98,7 @@ def _solved(rows: list[Any], left: list[Array]) -> Array:
 
 def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, Array]:
     """Canaries by the party whose own answers are heard, or all together in sums."""
-    speaking = {one.party for one in said_by_parties(view)} if ANSWER in view.seen else set()
+    speaking = {one.party for one in party_vectors(view)} if ANSWER in view.seen else set()
     if not speaking:
         return {"": np.arange(len(candidates.parties))}
     owners = np.array(candidates.parties)
@@ -106,11 +107,11 @@ def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, A
 
 def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
     """Tables of counts by round and party: answers in the clear, else opened sums, else what the next state is made of."""
-    if found := {(one.asked.serial, one.party): one.blocks[COUNTS].ravel() for one in said_by_parties(view)}:
+    if found := {(one.round.serial, one.party): one.blocks[COUNTS].ravel() for one in party_vectors(view)}:
         return found
     if TOTAL in view.seen:
-        return {(one.asked.serial, ""): one.blocks[COUNTS].ravel() for one in totals(view)}
-    questions = list(asked(view).values())
+        return {(one.round.serial, ""): one.blocks[COUNTS].ravel() for one in totals(view)}
+    questions = list(questions_in(view).values())
     after = [*(question.state for question in questions[1:]), view.model_state()]
     return {(question.serial, ""): state[COUNTS].ravel() for question, state in zip(questions, after, strict=True)}
 
@@ -120,7 +121,7 @@ def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, Any]]:
     questions, profile = Questions(view.public.plan, view.public.model), view.public.profile
     questions.adopt(view.vocabulary())
     memory: Memory = {}
-    for question in asked(view).values():
+    for question in questions_in(view).values():
         query, recorder = questions.make(TRAIN, question.state), _RowRecorder()
         query.answer(documents, cast(ClippedSum, recorder), memory, np.random.default_rng(0))  # a count's query only adds rows
         route = Route.through(query.terms, profile.mechanisms, cohort_of(profile, view.public.members))

@@ -9,7 +9,8 @@ import numpy as np
 
 from securetm.contracts import Array, Domain, Terms
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 
 COUNTS = "counts"
 STEERED = "words chosen by the lying party among the ten heaviest of a topic"

@@ -9,10 +9,11 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Challenge, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.noised_shares import noise_of
 from securetm.leakage.parts.party_tables import shares_of, tables_by_party
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
 
 HOLDER = "subjects whose main party is named rightly"
 SHARE = "shares of a subject that are told within a tenth"
@@ -44,7 +45,7 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
 def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - which subjects, the question says
     """Run by the adversary: each subject's share of all words that a party's own topics hold."""
     noise = noise_of(view.public.profile, len(view.vocabulary())).mean
-    return shares_of(view.question, tables_by_party(said_by_parties(view)), noise)
+    return shares_of(view.question, tables_by_party(party_vectors(view)), noise)
 
 
 def judge(told: Mapping[str, Array], truth: GroundTruth) -> Score:

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Estimate, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.co_movement import (
     BY_SENTENCE,
     BY_TOKEN,
@@ -29,7 +30,7 @@ from securetm.leakage.parts.co_movement import (
     together,
     ways,
 )
-from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, Heard, said_by_parties, totals
+from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, ReadVector, party_vectors, totals
 from securetm.wording import counted
 
 COUNTS = "counts"
@@ -72,8 +73,8 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
 
 def _tables(view: AdversaryView) -> Mapping[str, Array]:
     """Each party's table of each round where they are sent in the open, else the sums' own."""
-    heard: dict[str, list[Heard]] = {}
-    for one in said_by_parties(view) if view.seen.get(ANSWER) else totals(view):
+    heard: dict[str, list[ReadVector]] = {}
+    for one in party_vectors(view) if view.seen.get(ANSWER) else totals(view):
         if COUNTS in one.blocks:
             heard.setdefault(one.party, []).append(one)
     return {

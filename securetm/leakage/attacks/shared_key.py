@@ -13,7 +13,7 @@ from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.prodlda_layers import GRADIENT
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
 from securetm.leakage.parts.shared_keys import DecryptedAnswer, opened_by_key
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
 
 OPENED = "answers of single parties that are opened"
 _REBUILT = {**DOCUMENTS, **WORDS}
@@ -39,7 +39,7 @@ def attack(view: AdversaryView, effort: Effort) -> DecryptedAnswers:
 
 def _answers(view: AdversaryView) -> list[DecryptedAnswer]:
     if view.seen.get(ANSWER):  # nothing is locked
-        return [DecryptedAnswer(heard, True) for heard in said_by_parties(view)]
+        return [DecryptedAnswer(heard, True) for heard in party_vectors(view)]
     return list(opened_by_key(view))
 
 

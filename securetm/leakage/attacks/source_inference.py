@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Challenge, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.party_tables import fits, tables_by_party
 from securetm.leakage.parts.reconstruction_scores import in_words
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
 
 SOURCE = "documents whose party is named rightly"
 _MOST_EXAMPLES = 4
@@ -36,7 +37,7 @@ def _some(there: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
 def attack(view: AdversaryView, effort: Effort) -> tuple[str, ...]:  # noqa: ARG001 - how many documents, the question says
     """Run by the adversary: the party whose own topics explain a document best."""
     helping = {insider.name for insider in view.insiders}
-    tables = {name: t for name, t in tables_by_party(said_by_parties(view)).items() if name not in helping}
+    tables = {name: t for name, t in tables_by_party(party_vectors(view)).items() if name not in helping}
     documents = np.asarray(view.question.todense(), dtype=np.float64)
     names = sorted(tables)
     if not names:

@@ -13,11 +13,12 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.closed_form import counted, words_in
 from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
 from securetm.leakage.parts.word_owners import owners
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, Heard, totals
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, ReadVector, totals
 
 COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"
@@ -39,18 +40,18 @@ class SoleContributions:
 def attack(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
     """Run by whoever sees totals, the training's and the vocabulary's."""
     known = owners(view)
-    heard = [one for one in totals(view) if one.asked.question == TRAIN]
+    heard = [one for one in totals(view) if one.round.question == TRAIN]
     return tuple(_read(one, view, known) for one in heard[: effort["rounds"]])
 
 
-def _read(heard: Heard, view: AdversaryView, known: Mapping[str, str]) -> SoleContributions:
+def _read(heard: ReadVector, view: AdversaryView, known: Mapping[str, str]) -> SoleContributions:
     vocabulary = view.vocabulary()
     times = _times(heard, view)
     words = np.array([n for n, word in enumerate(vocabulary) if word in known and times[n] > 0], dtype=np.int64)
-    return SoleContributions(heard.asked.serial, words, times[words], tuple(known[vocabulary[n]] for n in words))
+    return SoleContributions(heard.round.serial, words, times[words], tuple(known[vocabulary[n]] for n in words))
 
 
-def _times(heard: Heard, view: AdversaryView) -> Array:
+def _times(heard: ReadVector, view: AdversaryView) -> Array:
     """How often each word was used: counts as they are, or what a gradient makes of them."""
     if COUNTS in heard.blocks:
         times: Array = np.rint(np.asarray(heard.blocks[COUNTS], dtype=np.float64).sum(axis=0)).astype(np.int64)

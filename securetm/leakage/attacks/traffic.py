@@ -12,7 +12,8 @@ import numpy as np
 
 from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import SIZES, AdversaryView, Message
-from securetm.leakage.attack import Attack, Effort, Estimate, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 
 FOUND = "share of the parties' different words that were counted rightly"
 ORDERED = "pairs of parties whose order by number of words is found"

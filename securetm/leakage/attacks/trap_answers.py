@@ -9,12 +9,12 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Reconstruction
 from securetm.leakage.parts.imprinted_weights import CITATION, EXPECTED, documents_behind, imprinted_state
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, said_by_parties
+from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     """Run by the same coordinator, on what every party said about its weights."""
-    guesses = (documents_behind(heard, view.public, effort) for heard in said_by_parties(view))
+    guesses = (documents_behind(heard, view.public, effort) for heard in party_vectors(view))
     return tuple(guess for guess in guesses if guess is not None)
 
 

@@ -19,7 +19,7 @@ from securetm.leakage.parts.closed_form import GradientLayers, counted, document
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import RecoveredGradient, edges, gradient_behind, groups_alike, inputs_along
 from securetm.leakage.parts.word_bags import readings, settled
-from securetm.leakage.reading import REQUEST, Asked, asked
+from securetm.leakage.reading import REQUEST, RoundQuestion, questions_in
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -35,17 +35,18 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
     return tuple(_guess(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
 
 
-def _steps(view: AdversaryView) -> Iterator[tuple[Asked, Asked]]:
+def _steps(view: AdversaryView) -> Iterator[tuple[RoundQuestion, RoundQuestion]]:
     """Rounds that follow each other: the weights of the second are those of the first after one step."""
-    found = sorted((one for one in asked(view).values() if one.question == TRAIN and "weights" in one.state), key=_number)
+    rounds = (one for one in questions_in(view).values() if one.question == TRAIN and "weights" in one.state)
+    found = sorted(rounds, key=_number)
     return ((one, two) for one, two in pairwise(found) if two.number == one.number + 1)
 
 
-def _number(one: Asked) -> int:
+def _number(one: RoundQuestion) -> int:
     return one.number
 
 
-def _guess(before: Asked, after: Asked, model: ProdLDA, parties: int) -> Reconstruction:
+def _guess(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> Reconstruction:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
     shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden

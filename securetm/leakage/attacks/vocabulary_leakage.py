@@ -15,7 +15,8 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, ClaimedEpsilon, Effort, Example, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, ClaimedEpsilon, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.word_owners import own_lists, summed, words_of
 from securetm.leakage.parts.word_tables import DecodedWords
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL

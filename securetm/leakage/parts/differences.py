@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.reading import Heard
+from securetm.leakage.reading import ReadVector
 
 _ROUNDINGS = 16.0  # of a floating-point sum of a few vectors, at most, each by half a last place
 
 
-def without(total: Heard, known: Sequence[Heard], party: str = "") -> Heard:
+def without(total: ReadVector, known: Sequence[ReadVector], party: str = "") -> ReadVector:
     """What is left of a total after these answers of the same round are taken off: exact on a grid, else but for roundings."""
-    left = {name: _left(block, [one.blocks[name] for one in known], total.asked.step) for name, block in total.blocks.items()}
-    return Heard(total.asked, party, left)
+    left = {name: _left(block, [one.blocks[name] for one in known], total.round.step) for name, block in total.blocks.items()}
+    return ReadVector(total.round, party, left)
 
 
 def _left(block: Array, known: Sequence[Array], grid: float) -> Array:
@@ -33,15 +33,15 @@ def _left(block: Array, known: Sequence[Array], grid: float) -> Array:
     return np.asarray(np.where(np.abs(left) > _ROUNDINGS * exact * size, left, 0.0))
 
 
-def apart(whole: Heard, rest: Heard, parties: int, party: str) -> Heard:
+def apart(whole: ReadVector, rest: ReadVector, parties: int, party: str) -> ReadVector:
     """The difference of two totals over the same question: `rest` has one party less than the `parties` of `whole`.
 
     Each sum may lie on a grid of its own, and each of its vectors was rounded to that by half a step at most.
     """
-    unsure = (parties * whole.asked.step + (parties - 1) * rest.asked.step) / 2.0
+    unsure = (parties * whole.round.step + (parties - 1) * rest.round.step) / 2.0
     left = {name: _beyond(_left(block, [rest.blocks[name]], 0.0), unsure) for name, block in whole.blocks.items()}
-    rough = replace(whole.asked.terms, grid=2.0 * unsure)
-    return Heard(replace(whole.asked, terms=rough), party, left)
+    rough = replace(whole.round.terms, grid=2.0 * unsure)
+    return ReadVector(replace(whole.round, terms=rough), party, left)
 
 
 def _beyond(values: Array, unsure: float) -> Array:

@@ -16,7 +16,7 @@ from securetm.leakage.attack import Effort, Reconstruction
 from securetm.leakage.parts.bin_contents import one_document, two_documents
 from securetm.leakage.parts.imprint_layer import ImprintLayer, between, imprint_for, in_bin, weights_of
 from securetm.leakage.parts.prodlda_layers import GRADIENT, shape_of
-from securetm.leakage.reading import Heard
+from securetm.leakage.reading import ReadVector
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Prior, Shape
 
@@ -38,9 +38,9 @@ def imprinted_state(state: State, model: TopicModel, effort: Effort) -> State:
     return {**state, "weights": weights_of(trap, shape, prior, network.dtype)}
 
 
-def documents_behind(heard: Heard, public: PublicFacts, effort: Effort) -> Reconstruction | None:
+def documents_behind(heard: ReadVector, public: PublicFacts, effort: Effort) -> Reconstruction | None:
     """What a vector about the coordinator's own weights shows, one party's or the sum of all; nothing of one about others."""
-    shown = heard.asked.state
+    shown = heard.round.state
     if GRADIENT not in heard.blocks or not shown:
         return None
     if not np.array_equal(imprinted_state(shown, public.model, effort)["weights"], shown["weights"]):
@@ -48,17 +48,17 @@ def documents_behind(heard: Heard, public: PublicFacts, effort: Effort) -> Recon
     return _guess(heard, public, effort)
 
 
-def _guess(heard: Heard, public: PublicFacts, effort: Effort) -> Reconstruction:
+def _guess(heard: ReadVector, public: PublicFacts, effort: Effort) -> Reconstruction:
     shape = shape_of(heard, public.model)
-    trap, parts = imprint_for(shape, effort[EXPECTED], int(heard.asked.state["step"][0])), shape.views(heard.blocks[GRADIENT])
+    trap, parts = imprint_for(shape, effort[EXPECTED], int(heard.round.state["step"][0])), shape.views(heard.blocks[GRADIENT])
     summands = 1 if heard.party else len(public.members)
-    error = heard.asked.step * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
+    error = heard.round.step * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
     error += _ROUNDING * float(np.abs(parts["words"]).max())
     found: list[Array] = []
     for document in _documents(between(parts["words"], trap), between(parts["words_bias"], trap), trap, error):
         if not any(np.array_equal(document, other) for other in found[-2:]):  # one that lies on a threshold is in two bins
             found.append(document)
-    return Reconstruction(heard.asked.serial, heard.party, tuple(found))
+    return Reconstruction(heard.round.serial, heard.party, tuple(found))
 
 
 def _documents(words: Array, biases: Array, trap: ImprintLayer, error: float) -> Iterator[Array]:

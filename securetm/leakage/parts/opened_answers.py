@@ -12,14 +12,14 @@ from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Terms
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.parts.mask_keys import MaskKeys, mask_keys
-from securetm.leakage.reading import ANSWER, SEALED, Heard, asked, first_parcel, said_by_parties, vector_at
+from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_part, party_vectors, questions_in, vector_at
 
 
 @dataclass(frozen=True)
 class OpenedAnswer:
     """One party's vector of one round, and whether it is its own whole, or still lies under a mask."""
 
-    heard: Heard
+    heard: ReadVector
     whole: bool
 
 
@@ -27,21 +27,21 @@ def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     """Every party's vector of each round: plain, or as far as the helpers' keys open it."""
     helpers = {insider.name for insider in view.insiders}
     if view.seen.get(ANSWER):
-        yield from (OpenedAnswer(heard, heard.party in helpers) for heard in said_by_parties(view))
+        yield from (OpenedAnswer(heard, heard.party in helpers) for heard in party_vectors(view))
         return
-    keys, known, members = _keys(view), asked(view), view.public.members
+    keys, known, members = _keys(view), questions_in(view), view.public.members
     for message in view.seen.get(SEALED, ()):
-        parcel = first_parcel(message) if message.serial in known else b""
+        parcel = first_part(message) if message.serial in known else b""
         if parcel and vector_at(parcel, known[message.serial].terms):
             ask, place = known[message.serial], members.index(message.sender)
             numbers = keys.off(parcel, ask.terms)
-            yield OpenedAnswer(Heard(ask, message.sender, _blocks(numbers, ask.terms)), keys.opens(place, parcel))
+            yield OpenedAnswer(ReadVector(ask, message.sender, _blocks(numbers, ask.terms)), keys.opens(place, parcel))
 
 
 def _keys(view: AdversaryView) -> MaskKeys:
     members = view.public.members
     secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
-    return mask_keys(secrets, [first_parcel(m) for m in view.seen.get(SEALED, ())], len(members))
+    return mask_keys(secrets, [first_part(m) for m in view.seen.get(SEALED, ())], len(members))
 
 
 def _blocks(numbers: Array, terms: Terms) -> dict[str, Array]:

@@ -11,19 +11,19 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.parts.rational_reconstruction import counts_behind
-from securetm.leakage.reading import Heard
+from securetm.leakage.reading import ReadVector
 
 TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of those whose answers add up
 _ROUNDS = 30  # of folding a document in
 _FLOOR = 1e-3  # of a count, for a word that a topic has not: less likely than any that stands there
 
 
-def tables_by_party(heard: Iterable[Heard]) -> dict[str, Array]:
+def tables_by_party(heard: Iterable[ReadVector]) -> dict[str, Array]:
     """Each party's last table, topics x words, in whole counts where these stand behind its shares."""
     return {one.party: _counts(one) for one in heard if TOPICS in one.blocks or COUNTS in one.blocks}
 
 
-def _counts(heard: Heard) -> Array:
+def _counts(heard: ReadVector) -> Array:
     if COUNTS in heard.blocks:
         return np.maximum(np.asarray(heard.blocks[COUNTS], dtype=np.float64), 0.0)
     rows = np.maximum(np.asarray(heard.blocks[TOPICS], dtype=np.float64), 0.0)

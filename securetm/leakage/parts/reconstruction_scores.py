@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Estimate, Example, GroundTruth, Proportion, Reconstruction, Score, held_in
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Reconstruction, Score, held_in
+from securetm.leakage.illustrations import Example
 from securetm.wording import counted
 
 EXACT, TRUE_GUESSES = "documents recovered exactly", "guessed documents that are real"

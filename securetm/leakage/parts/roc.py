@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Curve, Estimate, Proportion
+from securetm.leakage.attack import Estimate, Proportion
+from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 
 _POINTS = 400  # of a curve that is drawn

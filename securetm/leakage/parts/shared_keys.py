@@ -19,7 +19,7 @@ from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import Array, Terms
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.reading import SEALED, Asked, Heard, asked, first_parcel
+from securetm.leakage.reading import SEALED, ReadVector, RoundQuestion, first_part, questions_in
 from securetm.profiles import cohort_of
 
 _KEY = "sum key of "  # under this name, with the session, a party keeps the key (aggregation/homomorphic/key_setup.py)
@@ -31,16 +31,16 @@ _TAG = 32  # of the round, after the head
 class DecryptedAnswer:
     """One party's vector of one round, and whether a key opened it; else it is what the ciphertext shows."""
 
-    heard: Heard
+    heard: ReadVector
     with_key: bool
 
 
 def opened_by_key(view: AdversaryView) -> Iterator[DecryptedAnswer]:
     """Every party's ciphertexts of every round of training, one after the other."""
-    known = {serial: ask for serial, ask in asked(view).items() if ask.question == TRAIN}
+    known = {serial: ask for serial, ask in questions_in(view).items() if ask.question == TRAIN}
     held = {key_id(value): value for insider in view.insiders for value in _keys(insider.secrets)}
     for message in view.seen.get(SEALED, ()):
-        parcel = first_parcel(message) if message.serial in known else b""
+        parcel = first_part(message) if message.serial in known else b""
         if parcel.startswith(_FRESH):
             secret = held.get(parcel[HEAD + _TAG : HEAD + _TAG + KEY_ID])
             numbers = _numbers(parcel, view, known[message.serial].terms, secret)
@@ -88,5 +88,5 @@ def _fit(view: AdversaryView, terms: Terms) -> Fit:
     return _sum(view).fit(terms, cohort_of(view.public.profile, view.public.members))[1]
 
 
-def _heard(ask: Asked, party: str, numbers: Array) -> Heard:
-    return Heard(ask, party, real_or_whole(numbers, ask.terms.layout, ask.terms.grid))
+def _heard(ask: RoundQuestion, party: str, numbers: Array) -> ReadVector:
+    return ReadVector(ask, party, real_or_whole(numbers, ask.terms.layout, ask.terms.grid))

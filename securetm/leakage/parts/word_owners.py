@@ -14,7 +14,7 @@ import numpy as np
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.parts.word_tables import CELLS, LIST, DecodedWords, listed, tabled
-from securetm.leakage.reading import ANSWER, SEALED, TOTAL, Heard, said_by_parties, totals
+from securetm.leakage.reading import ANSWER, SEALED, TOTAL, ReadVector, party_vectors, totals
 
 SOMEBODY = ""  # a party, but which one is not known
 
@@ -23,17 +23,17 @@ def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
     """Every party's words, from what it sent itself: a list, or a table that nothing hides."""
     if not view.seen.get(ANSWER) and not view.seen.get(SEALED):
         return
-    for heard in said_by_parties(view):
-        if heard.asked.question == WORDS:
+    for heard in party_vectors(view):
+        if heard.round.question == WORDS:
             yield heard.party, listed({LIST: heard.blocks[LIST]})
-        elif heard.asked.question == JOINT:
+        elif heard.round.question == JOINT:
             found = _read(heard, view, parties=1)
             yield heard.party, frozenset(found.words if found is not None else ())
 
 
 def summed(view: AdversaryView) -> DecodedWords | None:
     """What the sum of all parties' tables names."""
-    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.asked.question == JOINT]
+    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.round.question == JOINT]
     return _read(opened[0], view, len(view.public.members)) if opened else None
 
 
@@ -59,7 +59,7 @@ def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
     return frozenset(vocabulary[word] for word in there)
 
 
-def _read(heard: Heard, view: AdversaryView, parties: int) -> DecodedWords | None:
+def _read(heard: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
     if CELLS not in heard.blocks:
         return None
     whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}

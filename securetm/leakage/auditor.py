@@ -25,6 +25,7 @@ from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called, attack_names
+from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.below_minimum import tried_below_minimum
 from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
@@ -35,7 +36,6 @@ from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingTo
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import MaliciousParties
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
-from securetm.leakage.plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
 from securetm.leakage.verdicts import NOT_TESTED
