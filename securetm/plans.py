@@ -15,29 +15,13 @@ from securetm.contracts import Profile, TopicModel, Unit
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, UnknownSetting
 from securetm.profile_errors import VocabularyNotAllowed
-from securetm.profiles import VOCABULARIES, formed, make_model, read_profile
+from securetm.profiles import VOCABULARIES, make_model, model_class, read_profile
 from securetm.toml_settings import digest, from_table, read_toml, require
 
 T = TypeVar("T")
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
 STOPS = ("rounds", "weights", "held_out")
 DEFAULT_MODEL = "lda"
-# A round's batch is all parties' batches together, so a federation steps further than one machine would.
-FEDERATED: Mapping[str, Mapping[str, Any]] = {
-    "lda": {"n_topics": 20, "sweeps": 5},
-    "lda-matched": {"n_topics": 20},
-    "lda-vi": {"n_topics": 20},
-    "prodlda": {"n_topics": 20, "learning_rate": 5e-3},
-    "sentence-lda": {"n_topics": 20, "sweeps": 5},
-    "sentence-lda-matched": {"n_topics": 20},
-}
-ROUNDS: Mapping[str, int] = {  # where a plan does not say; other models take what TrainingChoice has
-    "lda": 100,
-    "lda-matched": 10,
-    "lda-vi": 50,
-    "sentence-lda": 100,
-    "sentence-lda-matched": 10,
-}
 PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 
@@ -307,15 +291,16 @@ def _model_choice(table: Any) -> ModelChoice:
     given = table.get("name", "")
     require(isinstance(given, str), "[model]", "name", given, "must be a text")
     name = str(table.get("name", DEFAULT_MODEL))
-    return ModelChoice(name, {**FEDERATED.get(formed(name, {**nested, **flat}), {}), **nested, **flat})
+    kind = model_class(name, {**nested, **flat})
+    return ModelChoice(name, {**(kind.federated_defaults if kind else {}), **nested, **flat})
 
 
 def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
     """As many rounds as that model needs, where the plan does not say."""
-    chosen, rounds = _section(TrainingChoice, tables, "training"), ROUNDS.get(formed(model.name, model.settings))
-    if rounds is None or "rounds" in tables.get("training", {}):
+    chosen, kind = _section(TrainingChoice, tables, "training"), model_class(model.name, model.settings)
+    if kind is None or "rounds" in tables.get("training", {}):
         return chosen
-    return dataclasses.replace(chosen, rounds=rounds)
+    return dataclasses.replace(chosen, rounds=kind.federated_rounds)
 
 
 def _checked(plan: Plan, where: str) -> Plan:

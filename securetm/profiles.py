@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from importlib import import_module
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, cast
 
-from securetm.aggregation.homomorphic.bfv import BfvSum
-from securetm.aggregation.homomorphic.ckks import CkksSum
-from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.plain import PlainSum
+from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import (
     Aggregation,
     Budget,
@@ -26,51 +23,18 @@ from securetm.contracts import (
     TopicModel,
     Unit,
 )
-from securetm.errors import BadSetting, NotFound
-from securetm.mechanisms.central_noise import CentralNoise
-from securetm.mechanisms.clipping import BoundedCounts, Clip
-from securetm.mechanisms.gaussian_noise import GaussianNoise
+from securetm.errors import BadSetting
+from securetm.mechanisms import MECHANISMS
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
-from securetm.mechanisms.noise_shares import NoiseShares
-from securetm.mechanisms.normalising import TopicWise
-from securetm.mechanisms.quantising import Clamped, FixedPoint
-from securetm.mechanisms.rotating import Rotation
-from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
-from securetm.mechanisms.word_selection import WordSelection
+from securetm.models import MODELS
 from securetm.resources import named_toml, toml_names
 from securetm.threats import Gap, gaps, read_threat_model
 from securetm.toml_settings import digest, from_table, read_toml, require
 
-AGGREGATIONS: Mapping[str, type[Any]] = {"plain": PlainSum, "masked": MaskedSum, "bfv": BfvSum, "ckks": CkksSum}
-MECHANISMS: Mapping[str, type[Any]] = {
-    "shuffled_batches": ShuffledBatches,
-    "poisson": PoissonSample,
-    "clip": Clip,
-    "bounded_counts": BoundedCounts,
-    "word_selection": WordSelection,
-    "rotation": Rotation,
-    "clamped": Clamped,
-    "fixed_point": FixedPoint,
-    "gaussian": GaussianNoise,
-    "noise_shares": NoiseShares,
-    "central_gaussian": CentralNoise,
-    "discrete_laplace": DiscreteLaplaceNoise,
-    "laplace_counts": LaplaceCounts,
-    "topic_wise": TopicWise,
-}
 _BUDGETED = ("epsilon", "delta")
 _WORDS = "word_selection"  # has noise of its own, which is no setting of the training
 _BY_WORD = "laplace_counts"  # whose noise is as large as its epsilon says: a setting of the budget
 _NOISY = (_WORDS, _BY_WORD, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
-MODELS: Mapping[str, str] = {  # named, so that torch is imported when needed
-    "lda": "securetm.models.gibbs.lda:LDA",
-    "lda-matched": "securetm.models.matching.matched:MatchedLDA",
-    "lda-vi": "securetm.models.variational.lda_vi:VariationalLDA",
-    "prodlda": "securetm.models.neural.prodlda:ProdLDA",
-    "sentence-lda": "securetm.models.sentence.sentence_lda:SentenceLDA",
-    "sentence-lda-matched": "securetm.models.matching.matched:MatchedSentenceLDA",
-}
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
 MATCHED = "matched"
 VOCABULARIES = ("union", "joint", "file")
@@ -143,15 +107,14 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
 def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
     """The topic model of that name, in the form that the settings name, with these settings."""
     _check_form(name, settings)
-    module, kind = _chosen("model", MODELS, formed(name, settings)).split(":")
     own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
-    return cast(TopicModel, from_table(getattr(import_module(module), kind), own, f"[model] {name}"))
+    return cast(TopicModel, from_table(MODELS.load(formed(name, settings)), own, f"[model] {name}"))
 
 
-def model_class(name: str) -> type[Any] | None:
-    """The class of the model of that full name, or nothing where no model is called so."""
-    module, _, kind = MODELS.get(name, "").partition(":")
-    return getattr(import_module(module), kind) if kind else None
+def model_class(name: str, settings: Mapping[str, Any] = MappingProxyType({})) -> type[TopicModel] | None:
+    """The class of the model of that name in the form that the settings name, or nothing where no model is called so."""
+    form = formed(name, settings)
+    return cast(type[TopicModel], MODELS.load(form)) if form in MODELS else None
 
 
 def _check_form(name: str, settings: Mapping[str, Any]) -> None:
@@ -227,22 +190,16 @@ def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], whe
 
 def _aggregation(text: ProfileText, where: str) -> Aggregation:
     """What the profile says of all its parts (how many may collude) reaches the aggregation from there, not typed twice."""
-    kind = _chosen("aggregation", AGGREGATIONS, text.aggregation)
-    shared = {"colluding": text.colluding} if "colluding" in {part.name for part in fields(kind)} else {}
-    return cast(Aggregation, from_table(kind, {**text.aggregation_settings, **shared}, f"{where} [aggregation_settings]"))
+    kind = AGGREGATIONS.load(text.aggregation)
+    taken = {name: getattr(text, name) for name in kind.from_profile}
+    return cast(Aggregation, from_table(kind, {**text.aggregation_settings, **taken}, f"{where} [aggregation_settings]"))
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
     require("kind" in part, where, "kind", "(nothing)", "is missing in a [[mechanism]]")
     settings = {name: value for name, value in part.items() if name != "kind"}
-    kind = _chosen("mechanism", MECHANISMS, str(part["kind"]))
+    kind = MECHANISMS.load(str(part["kind"]))
     return cast(Mechanism, from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
-
-
-def _chosen(kind: str, parts: Mapping[str, Any], name: str) -> Any:
-    if name not in parts:
-        raise NotFound(kind, name, tuple(sorted(parts)))
-    return parts[name]
 
 
 def _check(text: ProfileText, where: str) -> None:

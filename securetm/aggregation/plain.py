@@ -8,11 +8,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
-from securetm.contracts import Answer, Array, Claim, Cohort, Domain, Entropy, Exchange, Needs, Parcel, Roster, Store, Terms
+from securetm.contracts import (
+    Aggregation,
+    Answer,
+    Array,
+    Claim,
+    Cohort,
+    Domain,
+    Entropy,
+    Exchange,
+    Needs,
+    Parcel,
+    Roster,
+    Store,
+    Terms,
+)
 from securetm.errors import Duplicate, NotInCohort, TooFewParties, UnknownRound
 
 COORDINATOR = "coordinator"
@@ -20,11 +35,10 @@ WITHOUT_END = sys.maxsize
 
 
 @dataclass(frozen=True)
-class PlainSum:
+class PlainSum(Aggregation):
     """Danger: the coordinator reads every party's own vector."""
 
-    opened_by: str = "coordinator"
-    channel: str = "answer"
+    channel: ClassVar[str] = "answer"
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Nothing is claimed."""

@@ -6,7 +6,7 @@ changes who sees it.
 
 from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
 from securetm.contracts.mechanism import Entropy, Mechanism, RoundContext, Store
-from securetm.contracts.model import ClippedSum, Documents, Losses, Perturbed, Query, TopicModel
+from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses, Perturbed, Query, Reads, TopicModel
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
     INF,
@@ -28,6 +28,7 @@ from securetm.contracts.terms import (
 
 __all__ = [
     "INF",
+    "MOST_TOPICS",
     "Adversary",
     "Aggregation",
     "Answer",
@@ -50,6 +51,7 @@ __all__ = [
     "Perturbed",
     "Profile",
     "Query",
+    "Reads",
     "Requirement",
     "Roster",
     "RoundContext",

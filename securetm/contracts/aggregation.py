@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from securetm.contracts.mechanism import Entropy, Store
 from securetm.contracts.terms import Answer, Array, Claim, Cohort, Roster, Terms
@@ -34,12 +34,13 @@ class Session(Protocol):
 
 
 class Aggregation(Protocol):
-    """Changes WHO sees it; the sum stays, within a stated error."""
+    """Changes who sees a sum; the sum stays, within a stated error. It is a frozen dataclass, whose fields are its settings."""
 
-    @property
-    def opened_by(self) -> str: ...  # "coordinator" or "parties"
-    @property
-    def channel(self) -> str: ...  # what the transcript calls a party's messages: "answer" in the clear, else "sealed"
+    opened_by: ClassVar[str] = "coordinator"  # or "parties"
+    channel: ClassVar[str] = "sealed"  # what the transcript calls a party's messages: "answer" where anybody can read them
+    most_parties: ClassVar[int] = 100_000
+    from_profile: ClassVar[tuple[str, ...]] = ()  # settings that it takes from the profile, such as "colluding"
+
     def claims(self, cohort: Cohort) -> frozenset[Claim]: ...
     def admit(self, terms: Terms, cohort: Cohort) -> Terms: ...
     def error(self, terms: Terms, cohort: Cohort) -> float:

@@ -5,12 +5,15 @@ A model knows neither mechanisms nor aggregations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from securetm.contracts.terms import Answer, Array, Memory, Rows, State, Terms
+
+MOST_TOPICS = 1000  # where a model does not say how many it has
 
 
 class Perturbed(Protocol):
@@ -76,11 +79,37 @@ class Query(Protocol):
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None: ...
 
 
+class Reads(Enum):
+    """What documents must have for a model to learn from them."""
+
+    COUNTS = "counts"
+    SENTENCES = "sentences"  # where each sentence ends
+    EMBEDDINGS = "embeddings"
+
+
 class TopicModel(Protocol):
-    """A model as the federation sees it. It knows neither privacy nor network; all it knows is in the state."""
+    """A model as the federation sees it. It knows neither privacy nor network; all it knows is in the state.
+
+    A model derives from this class and is a frozen dataclass, whose fields are its public settings. What it does not declare
+    has the default given here.
+    """
+
+    name: ClassVar[str]  # under which it is declared, and kept in files
+    reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS})
+    federated_defaults: ClassVar[Mapping[str, Any]] = {}  # settings of a federation that differ from those of one machine
+    federated_rounds: ClassVar[int] = 1000  # of training, where a plan does not say
+    party_models: ClassVar[bool] = False  # whether each party trains a model of its own, and is asked about another state
 
     @property
-    def name(self) -> str: ...
+    def in_fixed_order(self) -> bool:
+        """Whether it adds numbers in a fixed order, so that what one document gives depends on no other."""
+        return True
+
+    @property
+    def most_shown_topics(self) -> int:
+        """The most topics that `topics` may ever have."""
+        return MOST_TOPICS
+
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State: ...
     def query(self, state: State) -> Query: ...
     def update(self, state: State, answer: Answer) -> State: ...
@@ -88,3 +117,16 @@ class TopicModel(Protocol):
     def topics(self, state: State) -> Array: ...  # topics x vocabulary, rows sum to one
     def infer(self, state: State, documents: Any) -> Array: ...  # documents x topics, rows sum to one
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array: ...  # of unseen words given the seen
+
+    def shared(self, state: State) -> State:
+        """The part of a state that every party may see."""
+        return self.for_party(state, "")
+
+    def fits(self, state: State, words: int) -> bool:
+        """Whether a state, perhaps out of a file, has the names, shapes and types of one over so many words."""
+        fresh = self.start([f"word{number}" for number in range(words)], np.random.default_rng(0))
+        return {n: (a.shape, a.dtype) for n, a in fresh.items()} == {n: (a.shape, a.dtype) for n, a in state.items()}
+
+    def findings(self, state: State) -> Mapping[str, Any]:
+        """What the model says of its training beside its topics, by name, ready for JSON."""
+        return {}

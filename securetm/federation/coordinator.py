@@ -216,8 +216,7 @@ class Coordinator:
         number = self._numbers.get(question, 0)
         if (kept := self.store.kept_asked(question, number)) is not None:
             return {**state, **kept}
-        each = hasattr(self.model, "whole")  # where parties train models of their own, each is asked about another
-        self.store.keep_asked(question, number, state if each else self.model.for_party(state, ""))
+        self.store.keep_asked(question, number, state if self.model.party_models else self.model.for_party(state, ""))
         return state
 
     def _afforded(self, state: State, *, keep: bool) -> Answer | None:

@@ -15,12 +15,13 @@ from securetm.errors import NotFound
 from securetm.federation.folder import RUN, RunFolder, is_bound, reopen
 from securetm.federation.kept_files import check
 from securetm.federation.running_errors import ChangedFile, NotARun
+from securetm.models import MODELS
 from securetm.models.estimator import over, warn_of_unknown, words_of
 from securetm.models.model_errors import UnknownModel
 from securetm.models.quality import named_topics
 from securetm.models.stored_model import read_any, write_model
 from securetm.plans import Plan
-from securetm.profiles import MODELS, model_class
+from securetm.profiles import model_class
 
 
 def load(path: str | Path) -> LearnedModel:
@@ -40,7 +41,7 @@ def _read(path: Path) -> tuple[Any, State, tuple[str, ...]]:
     def kind_of(name: str) -> type[Any]:
         kind = model_class(name)
         if kind is None:
-            raise UnknownModel(str(path), name, tuple(sorted(MODELS)))
+            raise UnknownModel(str(path), name, MODELS.names())
         return kind
 
     return read_any(path, kind_of)

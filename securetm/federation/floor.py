@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.contracts import Cohort, Profile, Terms, TopicModel, Unit
+from securetm.contracts import Cohort, Profile, Reads, Terms, TopicModel, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge
@@ -41,7 +41,7 @@ def check_kind(documents: Corpus, plan: Plan, model: TopicModel) -> None:
     """Said to this party's own user before anything is spent: such documents would add nothing to any answer."""
     if plan.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
-    if getattr(model, "of_sentences", False) and documents.sentence_ends is None:
+    if Reads.SENTENCES in model.reads and documents.sentence_ends is None:
         raise NoSentences()
 
 

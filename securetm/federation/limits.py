@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from securetm.contracts import Profile, State, Terms, TopicModel
-from securetm.federation.questions import JOINT, MOST_TOPICS, MOST_WORD_BYTES, TOP_WORDS, Questions
+from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.word_sketch import LONGEST
 from securetm.plans import Plan
@@ -67,8 +67,8 @@ def state_bytes(model: TopicModel, words: int) -> int:
     """The most bytes of a state over so many words: of the model in training, of the whole one, or of a list of top words."""
     (few, small), (more, large) = ((n, _bytes(model, n)) for n in _TINY)
     training = small + (words - few) * max(0, large - small) // (more - few)
-    topics = int(getattr(model, "most_in_all", getattr(model, "n_topics", MOST_TOPICS)))
-    whole = topics * (words + 1) * 8 if hasattr(model, "fits") else 0
+    topics = model.most_shown_topics
+    whole = topics * (words + 1) * 8 if model.party_models else 0
     return max(training, small, whole, topics * TOP_WORDS * 8)
 
 

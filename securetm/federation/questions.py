@@ -24,7 +24,6 @@ WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequ
 MOST_WORD_BYTES = 1 << 22  # of one party under `union`, and of the candidates that are made of all of them
 MOST_CANDIDATES = 250_000  # words
 TOP_WORDS = 10
-MOST_TOPICS = 1000  # where a model does not say how many it has
 _UNION_ONLY = (WORDS, FREQUENCIES)
 _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES)  # but the corpus
 
@@ -66,10 +65,9 @@ class Questions:
 
     def shown(self, name: str, state: State, party: str) -> State:
         """What one party gets to see of a state: no optimiser memory, and in matched models its own, until all are judged."""
-        if name == HELD_OUT and hasattr(self.model, "whole"):
-            whole: State = self.model.whole(state)
-            return whole
-        return self.model.for_party(state, party) if name in (TRAIN, HELD_OUT) else state
+        if name == HELD_OUT:
+            return self.model.shared(state)
+        return self.model.for_party(state, party) if name == TRAIN else state
 
     def numbers(self, name: str) -> float:
         """How often a run asks a question about the model, each time under the next number."""
@@ -95,8 +93,7 @@ class Questions:
         if name == FREQUENCIES:
             return DocumentFrequencies(len(self.vocabulary))
         if name == COHERENCE:
-            topics = getattr(self.model, "most_in_all", self.plan.model.settings.get("n_topics", MOST_TOPICS))
-            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), topics))
+            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), self.model.most_shown_topics))
         if name == TRAIN:
             return self.model.query(self._checked_weights(state))
         return HeldOut(self.model, self._checked_whole(state))
@@ -112,7 +109,7 @@ class Questions:
 
     def _checked_whole(self, state: State) -> State:
         """What is judged: the shared model, whose size only a model knows where each party trains one of its own."""
-        if not hasattr(self.model, "fits"):
+        if not self.model.party_models:
             return self._checked_weights(state)
         if not self.model.fits(state, len(self.vocabulary)) or not all(np.isfinite(array).all() for array in state.values()):
             raise BadState("it is no state of the model")

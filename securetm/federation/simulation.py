@@ -254,7 +254,7 @@ def _result(folder: RunFolder, trained: Trained, compared: Compared, worked: Wor
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
         **compared.useful,
-        **({"matched": model.matching(trained.state)} if hasattr(model, "matching") else {}),
+        **model.findings(trained.state),
         "quality": {**everywhere, **_known(trained.quality)},
         "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
         "stopped": trained.stopped,

@@ -322,8 +322,8 @@ def _check_measures(attack: Attack, judged: Score) -> None:
 
 def _setting(folder: RunFolder) -> str:
     """The run in words."""
-    model, plan = folder.plan.make_model(), folder.plan
-    batch = getattr(model, "batch", 0)
+    plan = folder.plan
+    batch = plan.model.settings.get("batch", 0)
     each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
     own = "".join(f", {name} = {value}" for name, value in plan.unusual().items() if name not in ("batch", "device"))
     return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"

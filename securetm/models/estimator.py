@@ -10,19 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Memory, Perturbed, State
+from securetm.contracts import Answer, Array, Memory, Perturbed, State, TopicModel
 from securetm.errors import BadSetting
 from securetm.models.model_errors import NoKnownWords, NoMatrix, NotFitted, OtherVocabulary
 from securetm.models.stored_model import read_model, write_model
-
-if TYPE_CHECKING:
-    from securetm.contracts import TopicModel
 
 _KINDS = {"int": (Integral, int, "a whole number"), "float": (Real, float, "a number")}  # by their annotation
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -69,8 +66,16 @@ class Learned:
     history: tuple[Progress, ...] = field(default=())
 
 
-class Estimator:
-    """Gives a model (contracts.TopicModel) scikit-learn's methods. Settings stay frozen; only what was learned is set."""
+class Estimator(TopicModel):
+    """A topic model with scikit-learn's methods. Settings stay frozen; only what was learned is set."""
+
+    n_topics: int
+    _learned: ClassVar[Learned | None] = None  # of the class: nothing; `fit` and `load` set it on the instance
+
+    @property
+    def most_shown_topics(self) -> int:
+        """As many as were asked for."""
+        return self.n_topics
 
     def fit(
         self,
@@ -109,7 +114,7 @@ class Estimator:
         """
         known = self._known(documents)
         warn_of_unknown(known)
-        return self._model.infer(self.learned.state, known)
+        return self.infer(self.learned.state, known)
 
     def known_words(self, documents: Any) -> Array:
         """How many words of each document the model knows, repeated ones each time; of one with 0 it says nothing."""
@@ -122,20 +127,19 @@ class Estimator:
     def score(self, documents: Any) -> float:
         """Log-likelihood per word of documents, given their own topic shares: higher is better."""
         known = self._known(documents)
-        return _per_word(self._model, self.learned.state, known)
+        return _per_word(self, self.learned.state, known)
 
     @property
     def learned(self) -> Learned:
         """State and vocabulary after `fit` or `load`."""
-        learned: Learned | None = getattr(self, "_learned", None)
-        if learned is None:
+        if self._learned is None:
             raise NotFitted(type(self).__name__)
-        return learned
+        return self._learned
 
     @property
     def components_(self) -> Array:
         """Topics x vocabulary, rows sum to one."""
-        return self._model.topics(self.learned.state)
+        return self.topics(self.learned.state)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n heaviest words of each topic, heaviest first."""
@@ -157,22 +161,18 @@ class Estimator:
 
     def advance(self, state: State, total: Any, in_place: bool) -> State:  # noqa: ARG002 - some models can, most need not
         """The state after one total; a model that can reuse the state's arrays says so by overriding this."""
-        return self._model.update(state, Answer(total))
-
-    @property
-    def _model(self) -> TopicModel:
-        return cast("TopicModel", self)
+        return self.update(state, Answer(total))
 
     def _known(self, documents: Any) -> Any:
         return over(documents, self.learned.vocabulary)
 
     def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[Learned]:
         vocabulary = tuple(train.vocabulary)
-        state, memory = self._model.start(vocabulary, rng), Memory()
+        state, memory = self.start(vocabulary, rng), Memory()
         history: tuple[Progress, ...] = ()
         for epoch in range(1, epochs + 1):
             state, loss = self._epoch(state, train, memory, rng)
-            score = None if held is None else _per_word(self._model, state, held)
+            score = None if held is None else _per_word(self, state, held)
             history = (*history, Progress(epoch, epochs, loss, score))
             # Later epochs reuse the arrays in place, so a state that may turn out the best is copied out.
             kept = state if held is None else {name: values.copy() for name, values in state.items()}
@@ -180,8 +180,8 @@ class Estimator:
 
     def _epoch(self, state: State, train: Any, memory: Memory, rng: np.random.Generator) -> tuple[State, float]:
         loss = 0.0
-        for rows in _batches(len(train), self._model.query(state).terms.batch, rng):
-            query = self._model.query(state)
+        for rows in _batches(len(train), self.query(state).terms.batch, rng):
+            query = self.query(state)
             clipped_sum = ClippedRowSum(query.terms)
             query.answer(train if rows is None else train.select(rows), clipped_sum, memory, rng)
             state = self.advance(state, clipped_sum.blocks(), in_place=True)

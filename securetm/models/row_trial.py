@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from securetm.clipped_sum import clipped, joined
 from securetm.contracts import Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
@@ -30,9 +32,9 @@ def check_rows(model: TopicModel, protected: Unit = Unit.DOCUMENT) -> None:
     """
     if protected is Unit.WORD:
         return
-    if not getattr(model, "in_fixed_order", True):
+    if not model.in_fixed_order:
         raise RowsDepend(type(model).__name__, "a GPU adds in an order that nobody fixes")
-    if (failed := _failed(type(model), repr(model), _threads(), _Unhashed(model))) is not None:
+    if (failed := _failed(_Trial(type(model), repr(model), _threads(), model))) is not None:
         raise RowsDepend(type(model).__name__, failed)
 
 
@@ -43,31 +45,28 @@ def _threads() -> int:
     return int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else 1
 
 
-class _Unhashed:
-    """A model beside what it is known by: settings say all of it."""
+@dataclass(frozen=True)
+class _Trial:
+    """A model by its settings, which say all of it, and the number of threads."""
 
-    def __init__(self, model: TopicModel) -> None:
-        self.model = model
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Unhashed)
-
-    def __hash__(self) -> int:
-        return 0
+    kind: type
+    settings: str
+    threads: int
+    model: TopicModel = field(compare=False)
 
 
 @functools.lru_cache(maxsize=16)
-def _failed(kind: type, settings: str, threads: int, held: _Unhashed) -> str | None:  # noqa: ARG001 - these name the trial
+def _failed(trial: _Trial) -> str | None:
     documents = made_up(copies=2)
     pairs = np.arange(len(documents)) // 2
-    start = held.model.start(documents.vocabulary, np.random.default_rng(0))
+    start = trial.model.start(documents.vocabulary, np.random.default_rng(0))
     for state in _prepared(start):
-        query = held.model.query(state)
+        query = trial.model.query(state)
         if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
             return None
         for unit, owners in (("document", np.arange(len(documents))), ("person", pairs)):
             if _differ(query, documents, owners):
-                return f"on this processor, with {threads} threads, a {unit}'s row changes with the others beside it"
+                return f"on this processor, with {trial.threads} threads, a {unit}'s row changes with the others beside it"
     return None
 
 
@@ -110,7 +109,7 @@ class _Kept:
         names = self._owners[owners]
         bounded = clipped(joined(rows, names), _RADIUS)
         for name, row in zip(np.unique(names), bounded, strict=True):
-            self._keep(name, np.asarray(row.todense() if hasattr(row, "todense") else row))
+            self._keep(name, np.asarray(row.todense() if sparse.issparse(row) else row))
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:  # noqa: ARG002 - public numbers
         """Each owner's length, and the row that it is the length of."""

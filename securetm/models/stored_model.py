@@ -11,10 +11,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from safetensors import SafetensorError
 
-from securetm.contracts import State
+from securetm.contracts import State, TopicModel
 from securetm.errors import BadSetting, CannotWrite, NotFound
 from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel
 from securetm.models.tensor_file import packed, unpacked
@@ -22,7 +21,7 @@ from securetm.private_files import writing
 
 VERSION = 1
 _KIND = "securetm topic model"
-M = TypeVar("M")
+M = TypeVar("M", bound=TopicModel)
 
 
 def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
@@ -42,7 +41,7 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
     """The model of that class from a file that `write_model` wrote, its state and its vocabulary."""
 
     def only(name: str) -> type[M]:
-        if name != getattr(kind, "name", ""):
+        if name != kind.name:
             raise OtherModel(str(path), name, kind.__name__)
         return kind
 
@@ -67,16 +66,12 @@ def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ..
     """A state must look like the one this model starts with over that vocabulary, or as a model says whose state grows."""
     if len(set(vocabulary)) < len(vocabulary):
         raise DamagedModel(str(path), "a word stands twice in its vocabulary")
-    if hasattr(model, "fits"):
-        if not model.fits(state, len(vocabulary)):
-            raise DamagedModel(str(path), "its arrays are not those of such a model")
-        return
     try:
-        expected = model.start(vocabulary, np.random.default_rng(0))
+        fits = model.fits(state, len(vocabulary))
     except (MemoryError, ValueError) as problem:
         raise DamagedModel(str(path), "its settings ask for more memory than there is") from problem
-    if {n: (a.shape, a.dtype) for n, a in expected.items()} != {n: (a.shape, a.dtype) for n, a in state.items()}:
-        raise DamagedModel(str(path), "its arrays are not those of a model of that size")
+    if not fits:
+        raise DamagedModel(str(path), "its arrays are not those of such a model of that size")
 
 
 def _contents(path: Path) -> tuple[dict[str, str], State]:

@@ -12,15 +12,16 @@ from glob import escape as escaped
 from pathlib import Path
 from typing import Any
 
-from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import MOST_PARTIES
+from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.leakage.audit_plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash
 from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.profiles import AGGREGATIONS, MECHANISMS, claims_of, cohort_of, read_profile
+from securetm.mechanisms import MECHANISMS
+from securetm.profiles import claims_of, cohort_of, read_profile
+from securetm.registries import Registry
 from securetm.reports.findings import share
 from securetm.reports.threat_refusals import (
     LIES,
@@ -32,7 +33,7 @@ from securetm.threats import gaps, read_threat_model, threat_model_names
 from securetm.toml_settings import require
 
 NEVER = "never tried"
-MOST_AT_ALL, _USUAL = 100_000, 5  # parties that are asked about
+_USUAL = 5  # parties that are asked about
 _NAMED = ("model.name", "model.batch", "corpus.parties", "training.rounds")  # settings that a result's own label holds
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
 
@@ -55,9 +56,9 @@ class _Known:
     @cached_property
     def made(self) -> tuple[tuple[str, Claim], ...]:
         """Each claim with the part of the profile that makes it; with thousands of parties that takes its time."""
-        parts: list[tuple[str, Any]] = [("aggregation", self.profile.aggregation)]
-        parts += [("mechanism", part) for part in self.profile.mechanisms]
-        return tuple((f"{kind} {_called(part)}", claim) for kind, part in parts for claim in part.claims(self.cohort))
+        parts: list[tuple[Registry, Any]] = [(AGGREGATIONS, self.profile.aggregation)]
+        parts += [(MECHANISMS, part) for part in self.profile.mechanisms]
+        return tuple((f"{of.kind} {of.name_of(part)}", claim) for of, part in parts for claim in part.claims(self.cohort))
 
 
 def threats_of(name: str, parties: int | None = None, *, every: bool = False, folder: Path | None = None) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def _parties(wanted: int | None, profile: Profile) -> int:
         return max(_USUAL, profile.minimum_parties)
     if wanted < profile.minimum_parties:
         raise TooFewForProfile(wanted, profile.minimum_parties, profile.name)
-    most = MOST_PARTIES if isinstance(profile.aggregation, MaskedSum) else MOST_AT_ALL
+    most = profile.aggregation.most_parties
     require(wanted <= most, f"profile {profile.name}", "parties", wanted, f"are more than the {most:,} that it bears")
     return wanted
 
@@ -153,11 +154,6 @@ def _claimed_by(wanted: Claim, known: _Known) -> list[dict[str, Any]]:
         if (claim.what, claim.against) == (wanted.what, wanted.against)
     ]
     return sorted(found, key=lambda one: (one["by"], one["unit"] or ""))
-
-
-def _called(part: object) -> str:
-    """What a profile calls this part."""
-    return next(name for name, kind in {**AGGREGATIONS, **MECHANISMS}.items() if type(part) is kind)
 
 
 # ---- what tried it -------------------------------------------------------------------------------------------------

@@ -6,14 +6,13 @@ import inspect
 
 from securetm.cli import budget_commands as budget
 from securetm.cli.budget_profile import billed
-from securetm.plans import DEFAULT_MODEL, ROUNDS, Plan, plan_from_tables, read_plan
+from securetm.plans import DEFAULT_MODEL, Plan, plan_from_tables, read_plan
 
 
 def test_a_plan_that_names_no_model_trains_lda_for_a_hundred_rounds() -> None:
     for plan in (read_plan(None, {}), plan_from_tables({"model": {"n_topics": 4}}, "a test")):
         assert (plan.model.name, plan.training.rounds) == ("lda", 100)
     assert Plan().model.name == DEFAULT_MODEL
-    assert ROUNDS[DEFAULT_MODEL] == 100
 
 
 def test_the_calculator_counts_the_model_that_a_run_would_train() -> None:

@@ -22,15 +22,15 @@ from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin
 from securetm.federation.running_errors import NotARun
 from securetm.federation.simulation import execute
+from securetm.models import MODELS
 from securetm.models.gibbs.lda import LDA
 from securetm.models.model_errors import DamagedModel, NewerModel, NoKnownWords, OtherVocabulary, UnknownModel
 from securetm.models.stored_model import write_model
-from securetm.profiles import MODELS
 
 from .conftest import small_plan
 from .private import public_words
 
-MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.items()}
+MODELS_NAMED = {place.partition(":")[2]: name for name, place in MODELS.own.items()}
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "lda": {"sweeps": 1},
     "lda-matched": {"sweeps": 2},
@@ -41,7 +41,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[*sorted(MODELS), "lda under bfv"])
+@pytest.fixture(scope="module", params=[*sorted(MODELS.own), "lda under bfv"])
 def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of every kind of model; under bfv it is the parties that end with the model."""
     name, _, profile = request.param.partition(" under ")
@@ -54,7 +54,7 @@ def run(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path_fac
 
 
 def test_every_kind_of_model_has_a_case() -> None:
-    assert set(SMALL) == set(MODELS)
+    assert set(SMALL) == set(MODELS.own)
 
 
 def test_a_run_and_its_model_file_are_the_same_model(run: Path, corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from securetm.federation.limits import state_bytes
 from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import FIRST_KEPT, LAST_KEPT, CoordinatorStore, PartyStore
-from securetm.profiles import MODELS, make_model
+from securetm.models import MODELS
+from securetm.profiles import make_model
 
 from .conftest import SUBJECTS, small_plan, texts
 from .played import SESSION, Played, make_party, refusals, settled
@@ -149,7 +150,7 @@ def test_before_there_are_words_no_question_may_bring_a_state(corpora: Mapping[s
     assert played.send(party, asked) == wire.Refusal("Malformed")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS.own)
 def test_the_bound_on_a_state_is_that_of_the_plans_model(name: str) -> None:
     """Exactly what is shown in training, or what a question about the whole model or its top words may bring."""
     model = make_model(name, {"n_topics": 30})

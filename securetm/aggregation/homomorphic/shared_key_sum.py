@@ -5,26 +5,25 @@ It knows neither BFV nor CKKS; each brings its code and the fit of its parameter
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 from securetm.aggregation.homomorphic.encrypted_sessions import LEAST, EncryptedCoordinatorSession, EncryptedPartySession
 from securetm.aggregation.homomorphic.key_messages import BOX, HEAD, HELLO_BYTES, KEY_ID
 from securetm.aggregation.homomorphic.parameters import DIGITS, MODULI, Fit
 from securetm.aggregation.homomorphic.seal_library import Code
-from securetm.contracts import Claim, Cohort, Entropy, Roster, Store, Terms
+from securetm.contracts import Aggregation, Claim, Cohort, Entropy, Roster, Store, Terms
 
 COORDINATOR = "coordinator"
 HOLDER = 2 + HELLO_BYTES  # who drew a key, and that party's hello
 
 
 @dataclass(frozen=True)
-class SharedKeySum(ABC):
+class SharedKeySum(Aggregation):
     """Parties encrypt and open, the coordinator adds what it cannot read."""
 
-    opened_by: str = field(default="parties", kw_only=True)
-    channel: str = field(default="sealed", kw_only=True)
+    opened_by: ClassVar[str] = "parties"
     code: ClassVar[Code]
 
     @abstractmethod

@@ -7,6 +7,7 @@ written down in protocols/masked_sum.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from securetm.aggregation.masked.graph import Geometry, Risk, disconnected, geometry, holds, stalled
 from securetm.aggregation.masked.masked_errors import (
@@ -28,7 +29,7 @@ from securetm.aggregation.masked.messages import (
     longest_in_set_up,
 )
 from securetm.aggregation.masked.stored_setups import Policy
-from securetm.contracts import INF, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
+from securetm.contracts import INF, Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
 from securetm.errors import BadSetting
 from securetm.sessions.identities import PinnedRoster, identity_of
 from securetm.sessions.waves import COORDINATOR
@@ -45,7 +46,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class MaskedSum:
+class MaskedSum(Aggregation):
     """Sums of whole numbers that nobody can look into. `threshold` and `colluding` are the profile's."""
 
     consistency: bool = False  # a third message a round, in which parties sign who survived: for an active coordinator
@@ -56,8 +57,8 @@ class MaskedSum:
     degree: int = 0  # neighbours of each party beyond that; 0: computed from `failure` and `stall`
     failure: float = 2.0**-40
     stall: float = 2.0**-20
-    opened_by: str = COORDINATOR
-    channel: str = "sealed"
+    most_parties: ClassVar[int] = MOST_PARTIES
+    from_profile: ClassVar[tuple[str, ...]] = ("colluding",)
 
     def __post_init__(self) -> None:
         sound = {

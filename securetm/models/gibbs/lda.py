@@ -5,6 +5,7 @@ It is not a federation and knows no privacy; what it asks of documents it asks t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -36,6 +37,8 @@ class LDA(Counting):
     """
 
     name: ClassVar[str] = "lda"
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "sweeps": 5}
+    federated_rounds: ClassVar[int] = 100
 
     sampler: str = "auto"  # gibbs, or mh: both draw from the same law; auto: what learns faster for so many topics
     cycles: int = 1  # of mh: pairs of proposals for a token in a sweep

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, Unit
-from securetm.models.gibbs.counting import Counting, bounded
+from securetm.models.gibbs.counting import bounded
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
 from securetm.models.gibbs.lda import LDA
 from securetm.models.matching.matching import NOWHERE, composed, integrated, shares
@@ -26,7 +26,7 @@ _FIRM = 1e12  # tokens behind each topic at a restart: nor has what was drawn a 
 
 
 @dataclass(frozen=True)
-class Matched(Counting):
+class Matched(LDA):
     """A model that counts, in iFTM's matched form.
 
     In a round each party restarts from the topics that were composed for it, draws its documents' topics anew `sweeps` times,
@@ -34,6 +34,10 @@ class Matched(Counting):
     party the global topics that its own resemble. There may be many more global topics than a party has (all that no other's
     resemble, of every party), or fewer. `merged` says what the shared model shows of them: the paper's model keeps all.
     """
+
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
+    federated_rounds: ClassVar[int] = 10
+    party_models: ClassVar[bool] = True
 
     form: str = "matched"
     sweeps: int = 20
@@ -48,8 +52,7 @@ class Matched(Counting):
         self._check("xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
         self._check("top", self.top >= 1, "must be at least 1")
         self._check("merged", self.merged in (N_TOPICS, ALL), f"is neither {N_TOPICS} nor {ALL}")
-        fixed = getattr(self, "priors", "fixed") == "fixed"  # of a model that can learn them
-        self._check("priors", fixed, "must be fixed in the matched form: nothing is asked to learn them from")
+        self._check("priors", self.priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from")
         fine = all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in self.topics_at.values())
         self._check("topics_at", fine, f"must name parties with 1 to {MOST_TOPICS} topics")
 
@@ -59,7 +62,7 @@ class Matched(Counting):
         return max(self.n_topics, *self.topics_at.values(), 1)
 
     @property
-    def most_in_all(self) -> int:
+    def most_shown_topics(self) -> int:
         """Of the topics that are shown: all of all parties, however many these are, unless they are merged."""
         return MOST_TOPICS if self.merged == ALL else self.n_topics
 
@@ -126,9 +129,9 @@ class Matched(Counting):
         member = merged(counts, self.n_topics)
         return summed(counts, member), summed(weights, member)
 
-    def matching(self, state: State) -> dict[str, Any]:
+    def findings(self, state: State) -> Mapping[str, Any]:
         """What became of all parties' topics: how many different ones they are, and how many were asked for of the model."""
-        return {"found": int(state["found"][0]), "asked": self.n_topics, "merged": self.merged}
+        return {"matched": {"found": int(state["found"][0]), "asked": self.n_topics, "merged": self.merged}}
 
     def for_party(self, state: State, party: str) -> State:
         """The local model composed for that party; who has sent none yet gets the global topics with most data behind them."""
@@ -143,7 +146,7 @@ class Matched(Counting):
         kept = {name: state[name] for name in ("step", "seed")}
         return {"counts": counts, "held": np.full(1, max(held, len(own)), dtype=np.int64), **kept}
 
-    def whole(self, state: State) -> State:
+    def shared(self, state: State) -> State:
         """The global topics, as they may be shown to everybody: no party's own model is in it."""
         return {name: array for name, array in state.items() if not name.startswith(_OWN)}
 
@@ -217,7 +220,7 @@ def amount_of(documents: Any) -> int:
 
 
 @dataclass(frozen=True)
-class MatchedLDA(Matched, LDA):
+class MatchedLDA(Matched):
     """LDA in the matched form."""
 
     name: ClassVar[str] = "lda-matched"

@@ -55,6 +55,8 @@ class ProdLDA(Estimator):
     local_epochs: int = 0
     device: str = "auto"
     name: ClassVar[str] = "prodlda"
+    # A round's batch is all parties' batches together, so a federation steps further than one machine would.
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
 
     def __post_init__(self) -> None:
         self._check("n_topics", self.n_topics >= 2, "must be at least 2")

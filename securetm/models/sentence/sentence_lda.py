@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Array, State
+from securetm.contracts import Array, Reads, State
 from securetm.models.gibbs.draws import Held, on_ranges
 from securetm.models.gibbs.lda import LDA
 from securetm.models.sentence.sentence_judging import fold_in_sentences, said_by_sentences
@@ -30,7 +30,7 @@ class SentenceLDA(LDA):
     """
 
     name: ClassVar[str] = "sentence-lda"
-    of_sentences: ClassVar[bool] = True  # a party whose documents do not say where sentences end cannot take part
+    reads: ClassVar[frozenset[Reads]] = frozenset({Reads.COUNTS, Reads.SENTENCES})
 
     alpha: float = 0.02  # of the symmetric Dirichlet prior of a document's topics, sentence by sentence
     eta: float = 0.1

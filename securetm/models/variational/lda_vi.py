@@ -7,7 +7,7 @@ Hoffman, Blei and Bach 2010).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -48,6 +48,8 @@ class VariationalLDA(Estimator):
     deviations: float = 2.0  # of noise, if a total has any: counts below stand for no more than their mean
     threads: int = 1  # changes nothing but the time it takes
     name: ClassVar[str] = "lda-vi"
+    federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
+    federated_rounds: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         check_kinds(self)

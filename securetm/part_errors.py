@@ -1,0 +1,29 @@
+"""Parts of installed packages that cannot be used. It finds none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from securetm.errors import Misuse, SecuretmError
+
+
+@dataclass(eq=False)
+class ClaimedTwice(Misuse):
+    """the {kind} {name!r} is declared by several installed packages"""
+
+    kind: str
+    name: str
+    packages: tuple[str, ...]
+    hint = "they are {packages}: uninstall all but one, or all but securetm itself"
+
+
+@dataclass(eq=False)
+class BrokenPart(SecuretmError):
+    """the {kind} {name!r} of the installed package {package} cannot be used: {place} {problem}"""
+
+    kind: str
+    name: str
+    package: str
+    place: str
+    problem: str
+    hint = "update or uninstall the package {package}, or choose another {kind}"

@@ -1,0 +1,123 @@
+"""Finds the parts of one kind by name: our own, and those that installed packages declare as entry points.
+
+Listing names imports no part. A part is imported when it is asked for, and checked against its contract then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from securetm.errors import NotFound, SecuretmError
+from securetm.part_errors import BrokenPart, ClaimedTwice
+
+OURS = "securetm"
+
+
+@dataclass(frozen=True, order=True)
+class ListedPart:
+    """A part as it is declared: its name, the package that brings it, and its place as `module:object`."""
+
+    name: str
+    package: str
+    place: str
+
+    @property
+    def module(self) -> str:
+        """The module that the part is in."""
+        return self.place.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All parts of one kind. `own` has the places of our own parts; `group` is the entry-point group of all others."""
+
+    kind: str  # as error messages call it
+    group: str
+    contract: str  # the place of the class that a part is a subclass or an instance of
+    own: Mapping[str, str]
+    named: bool = False  # whether the contract has a `name`, which must then be the name that the part is declared under
+
+    def listed(self) -> tuple[ListedPart, ...]:
+        """Every declared part, sorted by name; a name that several packages declare stands there several times."""
+        ours = (ListedPart(name, OURS, place) for name, place in self.own.items())
+        others = (ListedPart(name, package, place) for group, name, place, package in _declared() if group == self.group)
+        return tuple(sorted((*ours, *others)))
+
+    def names(self) -> tuple[str, ...]:
+        """Every name that can be asked for, sorted."""
+        return tuple(dict.fromkeys(part.name for part in self.listed()))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names()
+
+    def find(self, name: str) -> ListedPart:
+        """Where the part of that name is; refused if there is none, or if several packages declare it."""
+        found = [part for part in self.listed() if part.name == name]
+        if not found:
+            raise NotFound(self.kind, name, self.names())
+        if len(found) > 1:
+            raise ClaimedTwice(self.kind, name, tuple(sorted(part.package for part in found)))
+        return found[0]
+
+    def load(self, name: str) -> Any:
+        """The part of that name, imported and checked."""
+        part = self.find(name)
+        found = self._imported(part)
+        if problem := self._problem(found, name):
+            raise BrokenPart(self.kind, name, part.package, part.place, problem)
+        return found
+
+    def name_of(self, part: object) -> str:
+        """The name under which the class of this part is declared."""
+        place = f"{type(part).__module__}:{type(part).__qualname__}"
+        return next((one.name for one in self.listed() if one.place == place), type(part).__name__)
+
+    def _imported(self, part: ListedPart) -> Any:
+        module, _, path = part.place.partition(":")
+        try:
+            found = import_module(module)
+            for attribute in path.split("."):
+                found = getattr(found, attribute)
+        except SecuretmError:
+            raise
+        except Exception as problem:  # whatever a stranger's module raises when it is imported
+            said = f"cannot be imported ({type(problem).__name__}: {problem})"
+            raise BrokenPart(self.kind, part.name, part.package, part.place, said) from problem
+        return found
+
+    def _problem(self, found: Any, name: str) -> str:
+        """What is wrong with the part, or nothing."""
+        module, _, attribute = self.contract.partition(":")
+        contract = getattr(import_module(module), attribute)
+        if isinstance(found, type):
+            fits = contract in found.__mro__ and is_dataclass(found)
+            problem = f"is no dataclass that derives from {self.contract}"
+        else:
+            fits, problem = isinstance(found, contract), f"is no {self.contract}"
+        if fits and self.named and found.name != name:
+            return f"calls itself {found.name!r}"
+        return "" if fits else problem
+
+
+@cache
+def _declared() -> tuple[tuple[str, str, str, str], ...]:
+    """Group, name, place and package of every entry point of ours, read once in a process."""
+    return tuple(sorted(set(_read())))
+
+
+def _read() -> Iterator[tuple[str, str, str, str]]:
+    """Of two installed versions of one package, the first on the path counts, as for imports."""
+    from importlib.metadata import distributions  # slow to import, and most commands need no part of another package
+
+    seen = set[str]()
+    for package in distributions():
+        if f"[{OURS}." not in (package.read_text("entry_points.txt") or "") or package.name in seen:
+            continue
+        seen.add(package.name)
+        for one in package.entry_points:
+            if one.group.startswith(f"{OURS}."):
+                yield one.group, one.name, one.value.partition("[")[0].strip(), package.name
