@@ -1,4 +1,4 @@
-"""Parts of installed packages that cannot be used. It finds none."""
+"""Parts of installed packages that cannot be used, and what trying a part needs. It finds none."""
 
 from __future__ import annotations
 
@@ -27,3 +27,9 @@ class BrokenPart(SecuretmError):
     place: str
     problem: str
     hint = "update or uninstall the package {package}, or choose another {kind}"
+
+
+class PytestMissing(Misuse):
+    """securetm.testing needs pytest, which is not installed"""
+
+    hint = "pip install pytest"

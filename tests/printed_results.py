@@ -18,8 +18,8 @@ from securetm.mechanisms.samplers import discrete_gaussian, discrete_laplace, ro
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.estimator import Estimator
 from securetm.profiles import make_model
-from tests.laws.model_laws import split, trained
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
+from securetm.testing.model_laws import split, trained
 
 SEED = bytes(range(32))
 MODELS: dict[str, dict[str, Any]] = {

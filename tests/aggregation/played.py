@@ -17,7 +17,7 @@ from securetm.aggregation.masked.messages import Kind
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
-from tests.laws.mechanism_laws import EmptyStore
+from securetm.testing.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"
 STAGES = (Kind.COMMIT, Kind.REVEAL, Kind.SHARES, Kind.STORED, Kind.MASKED, Kind.CONSENT, Kind.UNMASKED)

@@ -21,8 +21,8 @@ from securetm.aggregation.masked.shares import shared_secret
 from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.contracts import Array
 from securetm.entropy import Seeded
+from securetm.testing.aggregation_laws import LUCK, RUNS, told_apart
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
-from tests.laws.aggregation_laws import LUCK, RUNS, told_apart
 
 N, ROUNDS, LENGTH = 4, 2, TERMS.size
 ENTROPY = "the same for every vector"

@@ -15,8 +15,8 @@ from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, head
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import TooFewParties, UnknownRound
+from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
-from tests.laws.mechanism_laws import EmptyStore
 
 ASKED = MaskedSum().admit(TERMS, Played(MaskedSum(), names(4)).cohort())
 

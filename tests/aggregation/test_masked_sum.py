@@ -25,9 +25,9 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind
 from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, SecuretmError, TooFewParties
+from securetm.testing.aggregation_laws import AggregationLaws, cohort
+from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.played import STAGES, TERMS, Played, flat, identity_key, names, plain_sum, roster_of, vectors_of
-from tests.laws.aggregation_laws import AggregationLaws, cohort
-from tests.laws.mechanism_laws import EmptyStore
 
 # ---- the laws of every aggregation -----------------------------------------------------------------------------------
 

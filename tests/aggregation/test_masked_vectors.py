@@ -16,9 +16,9 @@ from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused
 from securetm.resources import data_folder
+from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.make_vectors import FILES, text
 from tests.aggregation.played import COORDINATOR, flat, public_identity
-from tests.laws.mechanism_laws import EmptyStore
 
 
 def vectors(name: str) -> dict[str, Any]:

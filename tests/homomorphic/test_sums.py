@@ -15,9 +15,9 @@ from securetm.aggregation.homomorphic.seal_library import RunningSum, context_of
 from securetm.contracts import INF, Aggregation, Block, Domain, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties, UnknownRound
+from securetm.testing import aggregation_laws
+from securetm.testing.aggregation_laws import AggregationLaws
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
-from tests.laws import aggregation_laws
-from tests.laws.aggregation_laws import AggregationLaws
 
 WHOLE = Terms((Block("a", (2, 2)), Block("b", (3,))), domain=Domain.INTEGER, bits=32, reach=1000.0)
 REAL = Terms((Block("a", (2, 2)), Block("b", (3,))), reach=1.0)

@@ -1,7 +1,1 @@
-"""The contracts as test suites: whoever writes a new part subclasses the suite of its kind, and passes it."""
-
-import pytest
-
-pytest.register_assert_rewrite(
-    "tests.laws.query_laws", "tests.laws.mechanism_laws", "tests.laws.aggregation_laws", "tests.laws.model_laws"
-)
+"""Toy parts, mutants with one deliberate fault each, and what `securetm.testing` makes of them."""

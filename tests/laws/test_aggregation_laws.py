@@ -12,7 +12,7 @@ import pytest
 from securetm.aggregation.plain import PlainSum
 from securetm.contracts import Aggregation, Array, Block, Claim, Cohort, Domain, Entropy, Needs, Parcel, Roster, Store, Terms
 from securetm.errors import BadSetting, Refused
-from tests.laws.aggregation_laws import LUCK, MEMBERS, RUNS, AggregationLaws, Table, cohort, told_apart
+from securetm.testing.aggregation_laws import LUCK, MEMBERS, RUNS, AggregationLaws, Table, cohort, told_apart
 from tests.laws.toy_masks import AddingSeat, Gathering, MaskingSeat, ToyMasks
 
 INTEGERS = Terms((Block("a", (2, 2)), Block("b", (3,))), domain=Domain.INTEGER, bits=64)

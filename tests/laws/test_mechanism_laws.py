@@ -22,9 +22,18 @@ from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, rounded_gaussian, skellam
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
-from tests.laws import mechanism_laws
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, discrete_laplace, each_terms, integer_terms
-from tests.laws.toy_mechanisms import ToyClip, ToyIntegerNoise, cumulative, deviation, scale_of, two_sided_geometric
+from securetm.testing import mechanism_laws
+from securetm.testing.mechanism_laws import (
+    COHORT,
+    InTurn,
+    MechanismLaws,
+    deviation,
+    discrete_laplace,
+    each_terms,
+    integer_terms,
+    scale_of,
+)
+from tests.laws.toy_mechanisms import ToyClip, ToyIntegerNoise, cumulative, two_sided_geometric
 
 REAL = replace(integer_terms(), domain=each_terms().domain)
 BOUNDED = integer_terms(l1=11.0, l2=11**0.5, linf=1.0)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Answer, Array, ClippedSum, Memory, Query, State, TopicModel
+from securetm.testing.few_documents import WORDS, some_documents
+from securetm.testing.model_laws import ModelLaws, split, trained
 from tests.laws import toys
-from tests.laws.model_laws import ModelLaws, split, trained
-from tests.laws.toys import Mixture, some_documents
+from tests.laws.toys import Mixture
 
 
 class TestMixture(ModelLaws):
@@ -67,7 +68,7 @@ class JudgesTogether(Mixture):
 
 class Dice(Mixture):
     def update(self, state: State, answer: Answer) -> State:
-        return {"topics": np.random.default_rng().dirichlet(np.ones(toys.WORDS), self.topic_count)}
+        return {"topics": np.random.default_rng().dirichlet(np.ones(WORDS), self.topic_count)}
 
 
 class InPlace(Mixture):

@@ -11,9 +11,10 @@ import pytest
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
 from securetm.errors import SplitOwner
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
+from securetm.testing.few_documents import WORDS, some_documents
+from securetm.testing.query_laws import QueryLaws, poured
 from tests.laws import toys
-from tests.laws.query_laws import QueryLaws, poured
-from tests.laws.toys import TOPICS, WORDS, some_documents
+from tests.laws.toys import TOPICS
 
 RNG = np.random.default_rng(0)
 TOPIC_WORDS = RNG.dirichlet(np.ones(WORDS), TOPICS)

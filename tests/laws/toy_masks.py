@@ -13,7 +13,21 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from securetm.clipped_sum import blocks_of
-from securetm.contracts import Answer, Array, Claim, Cohort, Domain, Entropy, Exchange, Needs, Parcel, Roster, Store, Terms
+from securetm.contracts import (
+    Aggregation,
+    Answer,
+    Array,
+    Claim,
+    Cohort,
+    Domain,
+    Entropy,
+    Exchange,
+    Needs,
+    Parcel,
+    Roster,
+    Store,
+    Terms,
+)
 from securetm.errors import BadSetting, BadVector, Duplicate, Malformed, NotInCohort, TooFewParties, UnknownRound
 
 COORDINATOR = "coordinator"
@@ -21,11 +35,8 @@ KEY = 32
 
 
 @dataclass(frozen=True)
-class ToyMasks:
+class ToyMasks(Aggregation):
     """Every two parties agree on a mask; one adds it, the other subtracts it."""
-
-    opened_by: str = COORDINATOR
-    channel: str = "sealed"
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         return frozenset({Claim("sees only sums", COORDINATOR, cohort.colluding)})

@@ -15,6 +15,7 @@ import numpy as np
 from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Mechanism, Needs, Noised, RoundContext, Terms
 from securetm.entropy import words
 from securetm.errors import BadSetting
+from securetm.testing.mechanism_laws import deviation
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -68,19 +69,6 @@ class ToyIntegerNoise(Mechanism):
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         return replace(answer, deviation=terms.deviation * len(context.cohort.members) ** 0.5)
-
-
-def deviation(scale: float) -> float:
-    """Standard deviation of the two-sided geometric distribution."""
-    kept = np.exp(-1 / scale)
-    return float(np.sqrt(2 * kept) / (1 - kept))
-
-
-def scale_of(deviation: float) -> float:
-    """The scale whose standard deviation is this: the inverse of `deviation`, from 2 a = d^2 (1 - a)^2."""
-    d2 = deviation**2
-    kept = 1 + 1 / d2 - np.sqrt(1 + 2 * d2) / d2
-    return float(-1 / np.log(kept))
 
 
 def two_sided_geometric(entropy: Entropy, n: int, scale: float) -> Array:

@@ -1,4 +1,4 @@
-"""A handful of documents, and the smallest honest query of each of the six kinds that the contracts must carry.
+"""The smallest honest query of each of the six kinds that the contracts must carry.
 
 They learn nothing worth knowing: they show that the types fit, and give the laws something to pass and to catch.
 """
@@ -6,8 +6,8 @@ They learn nothing worth knowing: they show that the types fit, and give the law
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -24,79 +24,12 @@ from securetm.contracts import (
     Query,
     State,
     Terms,
+    TopicModel,
     Unit,
 )
+from securetm.testing.few_documents import WORDS
 
 TOPICS = 3
-WORDS = 12
-
-
-# ---- documents -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class FewDocuments:
-    """Counts with made-up keys; a document's tokens are its words in the order of the vocabulary."""
-
-    table: Any
-    vocabulary: tuple[str, ...]
-    numbers: Array | None = None
-    persons: Array | None = None
-    perturbed: ClassVar[None] = None
-
-    @property
-    def counts(self) -> Any:
-        return sparse.csr_array(self.table)
-
-    @property
-    def keys(self) -> Array:
-        return np.arange(len(self), dtype=np.uint64) if self.numbers is None else self.numbers
-
-    @property
-    def tokens(self) -> Array:
-        dense = self.counts.toarray()
-        return np.concatenate([np.repeat(np.arange(dense.shape[1], dtype=np.int32), row) for row in dense])
-
-    @property
-    def token_ends(self) -> Array:
-        ends: Array = np.cumsum(np.asarray(self.counts.sum(axis=1)).ravel())
-        return ends
-
-    @property
-    def sentence_ends(self) -> Array:
-        return self.token_ends
-
-    @property
-    def embeddings(self) -> Array | None:
-        return None
-
-    def __len__(self) -> int:
-        return int(self.table.shape[0])
-
-    def select(self, rows: Array) -> Self:
-        persons = None if self.persons is None else self.persons[rows]
-        return replace(self, table=self.counts[rows], numbers=self.keys[rows], persons=persons)
-
-    def halves(self, seed: int) -> tuple[Self, Self]:
-        documents = zip(self.keys, self._dense(), strict=True)
-        seen = np.array([np.random.default_rng((seed, int(key))).binomial(row, 0.5) for key, row in documents])
-        return replace(self, table=seen, numbers=self.keys), replace(self, table=self._dense() - seen, numbers=self.keys)
-
-    def belonging_to(self, persons: Array) -> Self:
-        return replace(self, persons=persons)
-
-    def _dense(self) -> Array:
-        dense: Array = self.counts.toarray()
-        return dense
-
-
-def some_documents(n: int = 10, words: int = WORDS, seed: int = 0) -> FewDocuments:
-    """n documents of a few words each, every document with another key."""
-    rng = np.random.default_rng((seed, 1))
-    counts = rng.poisson(rng.gamma(0.3, 3.0, (n, words)))
-    counts[:, 0] += 1  # no document is empty
-    keys = np.arange(n, dtype=np.uint64) + np.uint64(1000 * seed)
-    return FewDocuments(counts, tuple(f"word{w}" for w in range(words)), keys)
 
 
 # ---- 1: one row per document -----------------------------------------------------------------------------------------
@@ -242,10 +175,10 @@ class OwnTopics:
 
 
 @dataclass(frozen=True)
-class Matching:
+class Matching(TopicModel):
     """A model that asks every party for other topics: what it keeps of one party travels to that party only."""
 
-    name: str = "matching"
+    name: ClassVar[str] = "matching"
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         return {"topics": np.full((TOPICS, len(vocabulary)), 1 / len(vocabulary)), "asked": np.arange(TOPICS)}
@@ -294,10 +227,10 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(TopicModel):
     """A mixture of unigrams by expectation maximisation: every document has one topic."""
 
-    name: str = "mixture"
+    name: ClassVar[str] = "mixture"
     topic_count: int = TOPICS
     smoothing: float = 0.01
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from securetm.contracts import Block, Domain, Terms
-from tests.laws.mechanism_laws import each_terms, integer_terms
+from securetm.testing.mechanism_laws import each_terms, integer_terms
 
 BOUNDED = integer_terms(l1=11.0, l2=11**0.5, linf=1.0)
 COUNTS = integer_terms()

@@ -12,8 +12,8 @@ from scipy import sparse
 from securetm.contracts import INF, Block, Mechanism, Noised, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import BoundedCounts, Clip, at_most
+from securetm.testing.mechanism_laws import COHORT, MechanismLaws, integer_terms
 from tests.effort import worked
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, integer_terms
 
 REAL = Terms((Block("a", (3, 2)), Block("b", (5,))))
 COUNTS = integer_terms()

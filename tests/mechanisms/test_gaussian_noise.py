@@ -17,7 +17,7 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.sampling import PoissonSample
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
 from tests.mechanisms.noisy import BOUNDED, COUNTS, GRADIENT, REAL
 
 

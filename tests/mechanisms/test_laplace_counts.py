@@ -26,8 +26,8 @@ from securetm.mechanisms.mechanism_errors import (
 )
 from securetm.mechanisms.noising import PRIVATE
 from securetm.mechanisms.slot_noise import MOST_WORDS, SlotNoise
-from tests.laws.mechanism_laws import COHORT, EmptyStore, MechanismLaws, context, each_terms
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
+from securetm.testing.mechanism_laws import COHORT, EmptyStore, MechanismLaws, context, each_terms
 from tests.mechanisms.noisy import REAL
 from tests.mechanisms.word_noise import ASKED, SECRET, documents, lasting, shelf
 

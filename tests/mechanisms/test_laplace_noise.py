@@ -14,7 +14,7 @@ from securetm.contracts import Array, Mechanism, Noised, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, context, discrete_laplace
+from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context, discrete_laplace
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 
 

@@ -22,8 +22,8 @@ from securetm.mechanisms.mechanism_errors import (
 )
 from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
 from securetm.mechanisms.quantising import FixedPoint
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, discrete_gaussian, skellam
 from securetm.zcdp_event import SymmetricZCDpEvent
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context, discrete_gaussian, skellam
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
 
 ORDERS = (2, 3, 7)

@@ -11,7 +11,7 @@ import pytest
 
 from securetm.contracts import Array, Block, Domain, Mechanism, Needs, Noised, Terms, Unit
 from securetm.mechanisms.normalising import TopicWise
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, context, integer_terms
+from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context, integer_terms
 
 OWN = Terms((Block("topics", (4, 6)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
 

@@ -17,7 +17,7 @@ from securetm.mechanisms.mechanism_errors import WordsUnknown
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots, StoredSlots
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.mechanisms.slot_noise import SlotNoise
-from tests.laws.mechanism_laws import COHORT, context
+from securetm.testing.mechanism_laws import COHORT, context
 from tests.mechanisms.word_noise import ASKED, SECRET, documents, lasting, shelf
 
 KINDS = pytest.mark.parametrize("distribution", ["discrete", "continuous"])

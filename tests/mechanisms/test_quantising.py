@@ -14,7 +14,7 @@ from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
 from securetm.mechanisms.quantising import CLAMPED, NO_NUMBERS, Clamped, FixedPoint
-from tests.laws.mechanism_laws import EmptyStore, InTurn, MechanismLaws, integer_terms
+from securetm.testing.mechanism_laws import EmptyStore, InTurn, MechanismLaws, integer_terms
 
 COHORT = Cohort(b"r" * 32, 0, ("a", "b", "c", "d", "e"))
 REAL = Terms((Block("values", (1000,)),))

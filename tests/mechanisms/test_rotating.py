@@ -14,8 +14,8 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
 from tests.effort import worked
-from tests.laws.mechanism_laws import COHORT, InTurn, MechanismLaws, context
 from tests.mechanisms.noisy import COUNTS
 
 REAL = Terms((Block("a", (3, 2)), Block("b", (5,))), bits=64)

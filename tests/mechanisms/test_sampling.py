@@ -11,8 +11,8 @@ from securetm.contracts import Block, RoundContext, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
 from securetm.mechanisms.sampling import PoissonSample
-from tests.laws.mechanism_laws import COHORT, MechanismLaws, context
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
+from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context
 
 ASKS = Terms((Block("gradient", (5,)),), batch=3)
 DOCUMENTS = some_documents(4000, seed=1)

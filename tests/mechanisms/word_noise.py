@@ -9,7 +9,7 @@ import numpy as np
 
 from securetm.contracts import RoundContext
 from securetm.corpus.corpus import Corpus
-from tests.laws.mechanism_laws import EmptyStore, context, integer_terms
+from securetm.testing.mechanism_laws import EmptyStore, context, integer_terms
 
 ASKED = integer_terms()
 SECRET = bytes(range(32))

@@ -25,7 +25,7 @@ from securetm.models.questions import (
     npmi_from_answer,
     perplexity_from_answer,
 )
-from tests.laws.toys import FewDocuments, some_documents
+from securetm.testing.few_documents import FewDocuments, some_documents
 
 
 def ask(query: Query, *parties: Documents) -> Answer:

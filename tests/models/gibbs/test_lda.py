@@ -14,7 +14,7 @@ from securetm.models.gibbs import lda_documents
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import Bags
-from tests.laws.query_laws import SumOfRows
+from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------

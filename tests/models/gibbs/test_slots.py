@@ -15,7 +15,7 @@ from securetm.models.gibbs.alias_tables import tables_of
 from securetm.models.gibbs.draws import Assignments, Table
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.slots import Slots
-from tests.laws.query_laws import SumOfRows
+from securetm.testing.query_laws import SumOfRows
 
 
 @dataclass(frozen=True)

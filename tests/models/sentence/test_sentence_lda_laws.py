@@ -11,9 +11,9 @@ from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.models.questions import HeldOut
 from securetm.models.sentence.sentence_lda import SentenceLDA
-from tests.laws.model_laws import VOCABULARY, ModelLaws, split, trained
-from tests.laws.query_laws import QueryLaws
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
+from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
+from securetm.testing.query_laws import QueryLaws
 
 
 def small(**settings: Any) -> SentenceLDA:

@@ -13,9 +13,9 @@ from securetm.federation.questions import PerPerson
 from securetm.models.neural.isolation import check_additive
 from securetm.models.questions import HeldOut
 from securetm.models.variational.lda_vi import VariationalLDA
-from tests.laws.model_laws import VOCABULARY, ModelLaws, split, trained
-from tests.laws.query_laws import QueryLaws
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
+from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
+from securetm.testing.query_laws import QueryLaws
 
 
 def small(**settings: Any) -> VariationalLDA:

@@ -13,7 +13,7 @@ import pytest
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Needs, State, TopicModel
-from tests.laws.toys import WORDS, FewDocuments, some_documents
+from securetm.testing.few_documents import WORDS, FewDocuments, some_documents
 
 VOCABULARY = tuple(f"word{w}" for w in range(WORDS))
 

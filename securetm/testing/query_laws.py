@@ -14,7 +14,7 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Domain, Losses, Memory, Needs, Query, Rows, Unit
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
 
 
 @dataclass

@@ -17,8 +17,7 @@ from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Rows, Terms, Unit
 from securetm.entropy import OperatingSystem
 from securetm.route import Route
-from tests.laws.toy_mechanisms import deviation, scale_of
-from tests.laws.toys import some_documents
+from securetm.testing.few_documents import some_documents
 
 MEMBERS = ("ant", "bee", "cat", "dog")
 COHORT = Cohort(b"round", 0, MEMBERS, threshold=len(MEMBERS))
@@ -114,6 +113,19 @@ def within(rows: Array, terms: Terms) -> Array:
     """The rows as the query may send them."""
     whole = np.trunc(rows) if terms.domain is Domain.INTEGER else rows
     return whole if terms.linf == np.inf else np.clip(whole, -terms.linf, terms.linf)
+
+
+def deviation(scale: float) -> float:
+    """Standard deviation of the two-sided geometric distribution."""
+    kept = np.exp(-1 / scale)
+    return float(np.sqrt(2 * kept) / (1 - kept))
+
+
+def scale_of(deviation: float) -> float:
+    """The scale whose standard deviation is this: the inverse of `deviation`, from 2 a = d^2 (1 - a)^2."""
+    d2 = deviation**2
+    kept = 1 + 1 / d2 - np.sqrt(1 + 2 * d2) / d2
+    return float(-1 / np.log(kept))
 
 
 def discrete_laplace(terms: Terms) -> Callable[[Array], Array]:

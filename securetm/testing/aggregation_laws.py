@@ -19,7 +19,7 @@ from securetm.clipped_sum import blocks_of
 from securetm.contracts import Aggregation, Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Needs, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.errors import SecuretmError
-from tests.laws.mechanism_laws import EmptyStore
+from securetm.testing.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"
 MEMBERS = ("ant", "bee", "cat", "dog")

@@ -1,0 +1,27 @@
+"""The laws that every part must keep, as test suites for pytest: subclass the suite of its kind and give the part.
+
+    class TestMyModel(ModelLaws):
+        @pytest.fixture
+        def model(self):
+            return MyModel(n_topics=3)
+
+pytest is needed here and nowhere else in securetm.
+"""
+
+from securetm.part_errors import PytestMissing
+
+try:
+    import pytest
+except ModuleNotFoundError as missing:
+    raise PytestMissing() from missing
+
+_SUITES = ("aggregation_laws", "mechanism_laws", "model_laws", "query_laws")
+pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))  # before they are imported
+
+from securetm.testing.aggregation_laws import AggregationLaws  # noqa: E402
+from securetm.testing.few_documents import FewDocuments, some_documents  # noqa: E402
+from securetm.testing.mechanism_laws import MechanismLaws  # noqa: E402
+from securetm.testing.model_laws import ModelLaws  # noqa: E402
+from securetm.testing.query_laws import QueryLaws  # noqa: E402
+
+__all__ = ["AggregationLaws", "FewDocuments", "MechanismLaws", "ModelLaws", "QueryLaws", "some_documents"]
