@@ -1,4 +1,4 @@
-"""One door for every format: which reader a path needs, and a corpus out of what it yields. It knows no format itself."""
+"""Reads a corpus from any path: chooses the reader by the name of the file. It knows no format itself."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from securetm.corpus.corpus_errors import UnknownFormat
 from securetm.corpus.csv_files import table_records
 from securetm.corpus.files import OnProgress
 from securetm.corpus.jsonl import jsonl_records
-from securetm.corpus.parquet import parquet_records
 from securetm.corpus.text_folder import folder_records
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import NoSuchPath
 
 Reader = Callable[[Path, Columns, OnProgress | None], Iterator[Record]]
+
+
+def _parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
+    from securetm.corpus.parquet import parquet_records  # pyarrow is imported for Parquet files only
+
+    return parquet_records(path, columns, on_progress)
+
+
 READERS: dict[str, Reader] = {
     ".jsonl": jsonl_records,
     ".ndjson": jsonl_records,
     ".csv": table_records,
     ".tsv": table_records,
-    ".parquet": parquet_records,
+    ".parquet": _parquet_records,
 }
 
 

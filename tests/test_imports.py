@@ -1,0 +1,89 @@
+"""Which large packages each command imports. Each command runs in a process of its own, as a user runs it.
+
+The sets are exact: an import that is no longer needed is found like one that is new. Packages of the standard library's size
+(typer, attrs, typing extensions) have no part in it.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LARGE = (
+    "cryptography",
+    "dp_accounting",
+    "flwr",
+    "google.protobuf",
+    "grpc",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "opacus",
+    "opendp",
+    "pandas",
+    "pyarrow",
+    "rich",
+    "safetensors",
+    "scipy",
+    "sentence_transformers",
+    "sklearn",
+    "tenseal",
+    "torch",
+)
+LISTED = f"\nimport sys\nprint('large', *(name for name in {LARGE} if name in sys.modules), file=sys.__stderr__)\n"
+COMMAND = "import atexit, sys\natexit.register(lambda: exec({listed!r}))\nfrom securetm.cli.main import main\nmain()\n"
+
+COUNTS = {"numpy", "scipy", "numba"}
+COSTS = {*COUNTS, "dp_accounting"}
+RUN = {*COSTS, "cryptography", "safetensors", "google.protobuf", "rich"}
+SHORT = "run --corpus documents.csv --rounds 1 --json --set vocabulary.min_documents=1 --set vocabulary.max_share=1 --out out"
+
+COMMANDS: dict[str, set[str]] = {
+    "--help": set(),
+    "budget --help": set(),
+    "budget laplace --epsilon-per-word 8 --words 60": {"numpy", "scipy", "dp_accounting", "rich"},
+    "explain masked": {*COSTS, "cryptography", "rich"},
+    "check masked": {*COUNTS, "cryptography", "rich"},
+    f"{SHORT} --profile open --model lda --topics 2": RUN,
+    f"{SHORT} --profile masked --model lda --topics 2": RUN,
+    f"{SHORT} --profile open --model prodlda --topics 2": {*RUN, "torch"},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the documents of four parties."""
+    words = "river lake water boat goal match team score law court judge trial".split()
+    draw = random.Random(0)
+    rows = [f"{' '.join(draw.choices(words, k=12))},{party}" for party in ("east", "north", "south", "west") for _ in range(60)]
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "documents.csv").write_text("text,party\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return folder
+
+
+def imported(code: str, *arguments: str, cwd: Path) -> set[str]:
+    """The large packages that a new process has imported when it ends."""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return set(done.stderr.rpartition("large")[2].split())
+
+
+def test_the_package_itself_imports_nothing_large(tmp_path: Path) -> None:
+    assert imported("import securetm, securetm.errors" + LISTED, cwd=tmp_path) == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_imports_what_it_needs_and_nothing_else(command: str, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "documents.csv").symlink_to(place / "documents.csv")
+    assert imported(COMMAND.format(listed=LISTED), *command.split(), cwd=tmp_path) == COMMANDS[command]
+
+
+def test_each_reader_imports_its_own_library(place: Path, tmp_path: Path) -> None:
+    assert "pyarrow" not in imported(f"import securetm; securetm.read_corpus('documents.csv'){LISTED}", cwd=place)
+    wrong = "try: securetm.read_corpus('x.parquet')\nexcept securetm.errors.SecuretmError: pass"
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    assert "pyarrow" in imported(f"import securetm, securetm.errors\n{wrong}{LISTED}", cwd=tmp_path)
