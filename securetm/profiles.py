@@ -18,6 +18,7 @@ from securetm.contracts import (
     Claim,
     Cohort,
     Mechanism,
+    NoiseBy,
     Profile,
     ThreatModel,
     TopicModel,
@@ -25,16 +26,12 @@ from securetm.contracts import (
 )
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
-from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.models import MODELS
 from securetm.resources import named_toml, toml_names
 from securetm.threats import Gap, gaps, read_threat_model
 from securetm.toml_settings import digest, from_table, read_toml, require
 
 _BUDGETED = ("epsilon", "delta")
-_WORDS = "word_selection"  # has noise of its own, which is no setting of the training
-_BY_WORD = "laplace_counts"  # whose noise is as large as its epsilon says: a setting of the budget
-_NOISY = (_WORDS, _BY_WORD, "gaussian", "noise_shares", "central_gaussian", "discrete_laplace")
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
 MATCHED = "matched"
 VOCABULARIES = ("union", "joint", "file")
@@ -85,6 +82,7 @@ def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Un
     text = from_table(ProfileText, table, str(path.name))
     _check(text, path.name)
     budget, mechanisms = _budget(text, unit, path.name), tuple(_mechanism(part, path.name) for part in text.mechanism)
+    _check_noise_is_counted(text, mechanisms, path.name)
     _check_affords(budget, mechanisms, path.name)
     return Profile(
         text.name,
@@ -156,17 +154,22 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
         return dict(table)
     parts = [dict(part) for part in table.get("mechanism", ())]
     budget = dict(table.get("budget", {}))
-    selecting = [part for part in parts if part.get("kind") == _WORDS]
+    by_word = budget.get("unit") == Unit.WORD.value  # then what one draw of noise spends is the whole budget
     for name, value in numbers.items():
-        among = [budget] if name in _BUDGETED else selecting if name == "words" else [p for p in parts if p not in selecting]
-        if name == "epsilon" and budget.get("unit") == Unit.WORD.value:  # one draw of noise is what this budget affords
-            among = [budget, *(part for part in parts if part.get("kind") == _BY_WORD)]
-        place = "noise_multiplier" if name == "words" else name
-        places = [part for part in among if place in part]
+        asked = parts if by_word or name not in _BUDGETED else []
+        places = [(budget, name)] if name in budget else []
+        places += [(part, own) for part in asked if (own := _plan_numbers(part).get(name, "")) in part]
         require(bool(places), where, name, value, "cannot be set: this profile has no such number")
-        for part in places:
-            part[place] = value
+        for part, own in places:
+            part[own] = value
     return {**table, "mechanism": parts, "budget": budget}
+
+
+def _plan_numbers(part: Mapping[str, Any]) -> Mapping[str, str]:
+    """Which numbers of a plan replace which settings of this part."""
+    kind = str(part.get("kind"))
+    found: Mapping[str, str] = MECHANISMS.load(kind).plan_numbers if kind in MECHANISMS else {}
+    return found
 
 
 def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
@@ -182,9 +185,10 @@ def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
 
 def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], where: str) -> None:
     """Noise of a stated epsilon that is drawn once, or what could never be drawn at all."""
-    drawn = sum(mechanism.epsilon for mechanism in mechanisms if isinstance(mechanism, LaplaceCounts))
+    drawn = sum(mechanism.drawn_epsilon for mechanism in mechanisms)
     if budget is not None and budget.unit is Unit.WORD:
-        problem = f"is less than the {drawn:g} that {_BY_WORD} draws at once: no answer could ever be paid"
+        named = " and ".join(MECHANISMS.name_of(mechanism) for mechanism in mechanisms if mechanism.drawn_epsilon)
+        problem = f"is less than the {drawn:g} that {named} draws at once: no answer could ever be paid"
         require(budget.epsilon >= drawn, f"{where} [budget]", "epsilon", budget.epsilon, problem)
 
 
@@ -222,6 +226,9 @@ def _check_counted(text: ProfileText, where: str) -> None:
     by_word, public = text.budget.get("unit") == Unit.WORD.value, text.vocabularies == ("file",)
     problem = "must be file alone: a list made of the parties' words is not covered by noise on their counts"
     require(not by_word or public, where, "vocabularies", ", ".join(text.vocabularies), problem)
-    noise = next((str(part.get("kind")) for part in text.mechanism if part.get("kind") in _NOISY), "")
+
+
+def _check_noise_is_counted(text: ProfileText, mechanisms: tuple[Mechanism, ...], where: str) -> None:
+    noise = next((MECHANISMS.name_of(part) for part in mechanisms if part.noise_by is not NoiseBy.NOBODY), "")
     problem = f"is missing: {noise} adds noise, and without [budget] nobody counts what its answers add up to"
     require(bool(text.budget) or not noise, where, "budget", "(nothing)", problem)

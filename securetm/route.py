@@ -22,6 +22,7 @@ from securetm.contracts import (
     Cohort,
     Mechanism,
     Memory,
+    NoiseBy,
     Noised,
     Profile,
     Query,
@@ -66,7 +67,7 @@ class Step:
     @property
     def by_opener(self) -> bool:
         """Whether the role that opens the sum adds the noise of this step."""
-        return bool(getattr(self.mechanism, "by_opener", False))
+        return self.mechanism.noise_by is NoiseBy.OPENER
 
 
 @dataclass(frozen=True)

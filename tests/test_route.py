@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from securetm.contracts import INF, Answer, Mechanism, RoundContext, Terms
+from securetm.contracts import INF, Answer, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.plans import ModelChoice, Plan, VocabularyChoice
@@ -77,7 +77,7 @@ class Halves(Mechanism):
 
 
 class OpenersNoise(Halves):
-    by_opener = True
+    noise_by = NoiseBy.OPENER
 
 
 def test_a_route_is_compiled_once_and_clips_to_the_smallest_radius() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from securetm.accounting.calculator.option_checks import MOST_DOCUMENTS, check_count
 from securetm.accounting.calculator.profile_run import ProfileRun
 from securetm.cli.command_errors import NothingSpent
+from securetm.contracts import NoiseBy
 from securetm.federation.paying import bill_of
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import needed_by
@@ -93,9 +94,10 @@ def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
 
 def _assumptions(profile: Profile, cohort: Cohort) -> tuple[str, ...]:
     """Who must be honest, by who adds the noise."""
-    if any(getattr(mechanism, "by_opener", False) for mechanism in profile.mechanisms):
+    added_by = {mechanism.noise_by for mechanism in profile.mechanisms}
+    if NoiseBy.OPENER in added_by:
         return ("whoever opens the sums adds the noise and keeps both to itself",)
-    if any(type(mechanism).__name__ == "NoiseShares" for mechanism in profile.mechanisms):
+    if NoiseBy.SHARES in added_by:
         return (
             f"nothing is opened but sums over at least {cohort.threshold} of the {len(cohort.members)} parties",
             f"all parties but {cohort.colluding} add their shares of the noise as agreed",

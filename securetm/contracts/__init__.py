@@ -5,7 +5,7 @@ changes who sees it.
 """
 
 from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
-from securetm.contracts.mechanism import Entropy, Mechanism, RoundContext, Store
+from securetm.contracts.mechanism import Entropy, Mechanism, NamingThreshold, NoiseBy, RoundContext, Sampling, Store
 from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses, Perturbed, Query, Reads, TopicModel
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
@@ -45,7 +45,9 @@ __all__ = [
     "Losses",
     "Mechanism",
     "Memory",
+    "NamingThreshold",
     "Needs",
+    "NoiseBy",
     "Noised",
     "Parcel",
     "Perturbed",
@@ -56,6 +58,7 @@ __all__ = [
     "Roster",
     "RoundContext",
     "Rows",
+    "Sampling",
     "Session",
     "State",
     "Store",

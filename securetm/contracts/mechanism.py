@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from securetm.contracts.terms import INF, Answer, Array, Claim, Cohort, Rows, Terms
 
@@ -32,15 +34,59 @@ class RoundContext:
     entropy: Entropy
     store: Store
     lasting: Store | None = None  # what outlives the run; kept beside the ledger
+    computed: dict[str, Any] = field(default_factory=dict)  # what a mechanism computed and may use again in this process
+
+
+class NoiseBy(Enum):
+    """Who adds the noise of a mechanism."""
+
+    NOBODY = "nobody"
+    PARTY = "party"  # each party adds noise that is enough by itself
+    SHARES = "shares"  # each party adds a share; only the sum over enough parties is private
+    OPENER = "opener"  # the role that opens the sum adds it, and sees the sum without it
+
+
+class Sampling(Enum):
+    """How a mechanism chooses the documents that take part in a round."""
+
+    NONE = "none"
+    PUBLIC = "public"  # in an order that everybody knows: it amplifies no privacy
+    COINS = "coins"  # by the party's own coins
+
+
+@dataclass(frozen=True)
+class NamingThreshold:
+    """In how many documents of one party a word must be to be named."""
+
+    threshold: int  # a word in no more documents than this is named by luck only
+    found_from: int  # a word in so many documents is named in 99 of 100 selections
 
 
 class Mechanism(Protocol):
-    """Changes WHAT is learned. A hook that a mechanism does not define changes nothing."""
+    """Changes what is learned from a sum. It is a frozen dataclass, whose fields are its settings in a profile.
+
+    Every member has a default: a mechanism declares what it does, and overrides the steps at which it does something.
+    """
+
+    noise_by: ClassVar[NoiseBy] = NoiseBy.NOBODY
+    sampling: ClassVar[Sampling] = Sampling.NONE
+    once: ClassVar[bool] = (
+        False  # whether its noise is drawn once per corpus and kept: its event is spent then, and never again
+    )
+    plan_numbers: ClassVar[Mapping[str, str]] = {}  # a plan's [privacy] numbers that replace settings, each with its setting
 
     @property
-    def once(self) -> bool:
-        """Whether its noise is drawn once per corpus and kept, so that its event is spent then and never again."""
-        return False
+    def drawn_epsilon(self) -> float:
+        """The epsilon that noise which is drawn once spends at that moment."""
+        return 0.0
+
+    def naming_threshold(self) -> NamingThreshold | None:
+        """The threshold of a mechanism that selects words; nothing of any other."""
+        return None
+
+    def total_deviation(self, terms: Terms) -> float:
+        """The standard deviation of noise that is added to the opened sum, in the units of the vector that parties send."""
+        return 0.0
 
     def remembers(self, documents: Any, terms: Terms, context: RoundContext) -> bool:
         """Whether its noise for these documents was drawn before; only of a mechanism that draws once."""

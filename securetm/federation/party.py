@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -109,6 +110,7 @@ class Party:
         self._limits = RequestLimits(self.plan, self.members, self.questions)
         self._guard: BudgetGuard | None = None
         self._drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
+        self._computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = self.profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.plan, self.questions.model, self.store) if opens else None
 
@@ -281,7 +283,7 @@ class Party:
             raise OutOfTurn(ask.serial, self._last)
         terms = route.terms
         documents = self.documents.for_question(ask.question)
-        context = RoundContext(cohort, self.entropy, self.store, self._drawn)
+        context = RoundContext(cohort, self.entropy, self.store, self._drawn, self._computed)
         asked = (ask.question, ask.number, digest(list(cohort.members)), self._meant(ask))
         if not terms.data_only:
             self.store.check_asked(*asked)  # before anything is paid for it, and what was not paid for binds nothing

@@ -10,23 +10,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from securetm.contracts import NamingThreshold
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
-from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans import Plan
 
 
-def needed_by(plan: Plan) -> WordSelection | None:
+def needed_by(plan: Plan) -> NamingThreshold | None:
     """The selection that a run of this plan makes, with the noise that its budget asks for; None where there is none."""
     if plan.vocabulary.source != JOINT or plan.make_profile().budget is None:
         return None
     mechanisms = with_words_noise(plan).make_profile().mechanisms
-    return next((part for part in mechanisms if isinstance(part, WordSelection)), None)
+    return next((found for part in mechanisms if (found := part.naming_threshold()) is not None), None)
 
 
-def check_words(plan: Plan, corpora: Mapping[str, Corpus]) -> WordSelection | None:
+def check_words(plan: Plan, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
     """Refuses corpora so small that a word of all documents of a party would be named by luck only."""
     needed = needed_by(plan)
     if needed is None:
@@ -37,7 +37,7 @@ def check_words(plan: Plan, corpora: Mapping[str, Corpus]) -> WordSelection | No
     return needed
 
 
-def told(needed: WordSelection) -> str:
+def told(needed: NamingThreshold) -> str:
     """Said before anything is spent."""
     return (
         f"words are chosen behind noise: one that is in {needed.found_from:,} documents of one party is found in 99 of 100 "

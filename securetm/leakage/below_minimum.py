@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Profile
+from securetm.contracts import Profile, Sampling
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.federation.floor import fewest_left
@@ -28,7 +28,6 @@ from securetm.federation.transcript import Transcript
 from securetm.leakage.findings import Refusal
 from securetm.leakage.reading import TOTAL
 from securetm.leakage.recorded import serials_of
-from securetm.mechanisms.sampling import PoissonSample
 from securetm.plans import read_plan
 from securetm.profiles import cohort_of, read_profile
 from securetm.wording import counted
@@ -57,7 +56,7 @@ def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, 
     some = {**_BY_BATCHES, **settings, **_listed(rules, corpora, place), "profile": profile, "training.rounds": 1}
     batches, documents = place / f"{profile}-small-batches", place / f"{profile}-few-documents"
     last = _tried({**some, "model.batch": rules.minimum_documents}, cut, _Attempt(few, least, "in all"), documents, stages)
-    if any(isinstance(part, PoissonSample) for part in rules.mechanisms):
+    if any(part.sampling is Sampling.COINS for part in rules.mechanisms):
         return (last,)
     return _tried({**some, "model.batch": each}, corpora, _Attempt(each, left, "in each answer"), batches, stages), last
 

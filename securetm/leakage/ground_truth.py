@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from securetm.contracts import Sampling
 from securetm.corpus.corpus import Corpus
 from securetm.federation.documents import Documents
 from securetm.federation.folder import RunFolder
@@ -21,7 +22,7 @@ from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.reading import RoundQuestion
 from securetm.leakage.recorded import public_facts, states_of, vocabulary_of
 from securetm.leakage.replay import replayed_tables
-from securetm.mechanisms.sampling import ShuffledBatches, batch_rows
+from securetm.mechanisms.sampling import batch_rows
 
 
 def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:
@@ -31,7 +32,7 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
     held = {name: sides[name].for_question(TRAIN).counts for name in folder.members}
     others = {name: sides[name].for_question(HELD_OUT).counts for name in folder.members}
     sentences = {name: one for name in folder.members if (one := _sentences(sides[name].for_question(TRAIN))) is not None}
-    in_batches = any(isinstance(mechanism, ShuffledBatches) for mechanism in folder.plan.make_profile().mechanisms)
+    in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in folder.plan.make_profile().mechanisms)
     batches = {
         (asked.serial, name): _batch(counts, asked, folder.plan.seed)
         for asked in rounds

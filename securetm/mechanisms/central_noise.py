@@ -6,12 +6,13 @@ through the last mechanism first, so it meets the total while that still consist
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Answer, Claim, Cohort, Mechanism, Needs, Noised, RoundContext, Terms
+from securetm.contracts import INF, Answer, Claim, Cohort, Mechanism, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.mechanisms.mechanism_errors import NoiseNeedsSum
 from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
@@ -29,8 +30,8 @@ class CentralNoise(Mechanism):
     """
 
     noise_multiplier: float
-    by_opener: ClassVar[bool] = True
-    noises_total: ClassVar[bool] = True
+    noise_by: ClassVar[NoiseBy] = NoiseBy.OPENER
+    plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
 
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier", self.noise_multiplier)

@@ -5,7 +5,9 @@ Where a vector is protected otherwise (it spells out words, or it is noised alre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -20,6 +22,7 @@ class Clip(Mechanism):
     """Real rows, and gradients of losses, shrunk to a length (l2 norm) of at most `radius`. Whole numbers stay as they are."""
 
     radius: float
+    plan_numbers: ClassVar[Mapping[str, str]] = {"radius": "radius"}
 
     def __post_init__(self) -> None:
         if not 0 < self.radius < INF:

@@ -6,10 +6,11 @@ view of the Gaussian mechanism's answer and nothing more, so its event is exactl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Mechanism, Noised, RoundContext, Terms
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Mechanism, NoiseBy, Noised, RoundContext, Terms
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_alone, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
@@ -22,6 +23,8 @@ class GaussianNoise(Mechanism):
     """Noise of `noise_multiplier` times the l2 bound in every coordinate of each party's vector; noised ones pass."""
 
     noise_multiplier: float
+    noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
+    plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
 
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier", self.noise_multiplier)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, Noised, RoundContext, Store, Terms, Unit
+from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, NoiseBy, Noised, RoundContext, Store, Terms, Unit
 from securetm.errors import BadSetting
 from securetm.mechanisms.mechanism_errors import (
     NoisedTwice,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DISTRIBUTIONS = ("discrete", "continuous")
 VERSION = 3  # of how noise is read from a keystream
-_DRAWN: dict[int, tuple[str, bytes, PerturbedDocuments]] = {}  # by the corpus they belong to, as long as that lives
+_COMPUTED = "laplace_counts"  # in a context: the noised documents, with the name and the secret of their noise
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,9 @@ class LaplaceCounts(Mechanism):
     threshold: float = 0.2
     distribution: str = "discrete"
     raw: bool = False
+    noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
+    once: ClassVar[bool] = True  # its noise is drawn once for a corpus, and spent then
+    plan_numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
 
     def __post_init__(self) -> None:
         sound = {
@@ -67,9 +70,9 @@ class LaplaceCounts(Mechanism):
             raise BadSetting(type(self).__name__, "threshold", str(self.threshold), most)
 
     @property
-    def once(self) -> bool:
-        """Its noise is drawn once for a corpus, and spent then."""
-        return True
+    def drawn_epsilon(self) -> float:
+        """All of its epsilon."""
+        return self.epsilon
 
     def law(self, words: int) -> SlotNoise:
         """The noise of one slot over so many words."""
@@ -135,18 +138,11 @@ class LaplaceCounts(Mechanism):
         if secret is None:
             secret = context.entropy.bytes(SECRET)
             _lasting_store(context).put(key, secret)
-        return self._drawn(documents, key, secret)
-
-    def _drawn(self, documents: Any, key: str, secret: bytes) -> PerturbedDocuments:
-        """Drawn once a process: all rounds read the same."""
-        name = id(documents)
-        if name in _DRAWN and _DRAWN[name][:2] == (key, secret):
-            return _DRAWN[name][2]
-        if name not in _DRAWN:
-            weakref.finalize(documents, _DRAWN.pop, name, None)
-        made = PerturbedDocuments.of(documents, self.law(len(documents.vocabulary)), secret)
-        _DRAWN[name] = (key, secret, made)
-        return made
+        kept = context.computed.get(_COMPUTED)
+        if kept is None or kept[0] != (key, secret):  # drawn once a process: all rounds read the same
+            law = self.law(len(documents.vocabulary))
+            context.computed[_COMPUTED] = kept = (key, secret), PerturbedDocuments.of(documents, law, secret)
+        return kept[1]
 
     def _key(self, documents: Any) -> str:
         """The secret's name: a hash of all that the noised counts are a function of.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import expm1, log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Mechanism, Noised, RoundContext, Terms
+from securetm.contracts import INF, Answer, Array, Claim, Cohort, Mechanism, NoiseBy, Noised, RoundContext, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_alone, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_laplace
@@ -26,6 +26,7 @@ class DiscreteLaplaceNoise(Mechanism):
     """Noise of scale l1 / `epsilon` in every coordinate of each party's vector; vectors that are noised already pass."""
 
     epsilon: float
+    noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
 
     def __post_init__(self) -> None:
         check_positive(self, "epsilon", self.epsilon)

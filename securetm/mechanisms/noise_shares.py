@@ -5,11 +5,12 @@ Shares are added after rounding and before masking (Kairouz, Liu and Steinke 202
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, pi, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from securetm.contracts import Answer, Array, Claim, Cohort, Mechanism, Needs, Noised, RoundContext, Terms
+from securetm.contracts import Answer, Array, Claim, Cohort, Mechanism, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.mechanism_errors import NoiseNeedsSum, TooFewShares
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_against, noised, sampled, with_noise
@@ -35,6 +36,8 @@ class NoiseShares(Mechanism):
 
     noise_multiplier: float
     distribution: str = "discrete_gaussian"
+    noise_by: ClassVar[NoiseBy] = NoiseBy.SHARES
+    plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
 
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier", self.noise_multiplier)

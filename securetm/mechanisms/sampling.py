@@ -6,14 +6,15 @@ keep a sampling rate of 1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import Array, Cohort, Entropy, Mechanism, RoundContext, Terms, Unit
+from securetm.contracts import Array, Cohort, Entropy, Mechanism, RoundContext, Sampling, Terms, Unit
 from securetm.entropy import words
 from securetm.errors import BadSetting, NoPersons
 
@@ -29,6 +30,8 @@ class PoissonSample(Mechanism):
     """
 
     rate: float
+    sampling: ClassVar[Sampling] = Sampling.COINS
+    plan_numbers: ClassVar[Mapping[str, str]] = {"rate": "rate"}
 
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
@@ -60,6 +63,8 @@ class PoissonSample(Mechanism):
 @dataclass(frozen=True)
 class ShuffledBatches(Mechanism):
     """The documents in epochs, in an order drawn anew for each; a batch may reach from one epoch into the next."""
+
+    sampling: ClassVar[Sampling] = Sampling.PUBLIC
 
     def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
         """The party's batch for this round, or all its documents if the question asks for no batch."""

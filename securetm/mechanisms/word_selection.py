@@ -5,14 +5,29 @@ A public list of words needs none of this; words that only parties know are them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, erfc, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, Noised, RoundContext, Rows, Terms, Unit
+from securetm.contracts import (
+    INF,
+    Array,
+    Claim,
+    Cohort,
+    Domain,
+    Mechanism,
+    NamingThreshold,
+    NoiseBy,
+    Noised,
+    RoundContext,
+    Rows,
+    Terms,
+    Unit,
+)
 from securetm.errors import BadSetting
 from securetm.mechanisms.clipping import at_most
 from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers
@@ -41,6 +56,8 @@ class WordSelection(Mechanism):
     words_per_document: int
     noise_multiplier: float
     miss: float
+    noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
+    plan_numbers: ClassVar[Mapping[str, str]] = {"words": "noise_multiplier"}
 
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier", self.noise_multiplier)
@@ -62,6 +79,10 @@ class WordSelection(Mechanism):
     def found_from(self) -> int:
         """In so many documents of one party a word must be, to be named in 99 of 100 selections."""
         return ceil(self.threshold + 0.5 + NormalDist().inv_cdf(_FOUND) * self._sigma)
+
+    def naming_threshold(self) -> NamingThreshold:
+        """What a word needs to be named."""
+        return NamingThreshold(self.threshold, self.found_from)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party selects by itself
         """What is named afterwards is public as far as this mechanism's event goes; other questions pass."""

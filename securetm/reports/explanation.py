@@ -7,12 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
-from securetm.contracts import Budget, Claim, Profile, Unit
+from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
-from securetm.mechanisms.sampling import PoissonSample
-from securetm.mechanisms.word_selection import WordSelection
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
 from securetm.wording import listed, upward
@@ -96,7 +94,7 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "vocabularies": list(profile.vocabularies),
         "minimum_parties": profile.minimum_parties,
         "minimum_documents": profile.minimum_documents,
-        "minimum_counts": _CHOSEN if any(isinstance(part, PoissonSample) for part in profile.mechanisms) else _SUMMED,
+        "minimum_counts": _CHOSEN if any(part.sampling is Sampling.COINS for part in profile.mechanisms) else _SUMMED,
         "gaps": [asdict(gap) for gap in profile_gaps(profile, threats, parties)],
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }
@@ -151,7 +149,7 @@ def _noised_at_parties(profile: Profile) -> bool:
     return (
         profile.budget is not None
         and not _unkept(profile)
-        and not any(getattr(part, "by_opener", False) for part in profile.mechanisms)
+        and not any(part.noise_by is NoiseBy.OPENER for part in profile.mechanisms)
     )
 
 
@@ -198,8 +196,8 @@ def _spent(profile: Profile) -> str:
 
 def _of_words(profile: Profile) -> str:
     """Where words are the parties' own: how many documents one needs."""
-    selections = (part for part in profile.mechanisms if isinstance(part, WordSelection))
-    needed = next(selections, None) if "joint" in profile.vocabularies else None
+    thresholds = (found for part in profile.mechanisms if (found := part.naming_threshold()) is not None)
+    needed = next(thresholds, None) if "joint" in profile.vocabularies else None
     return "" if needed is None else f". Without a public list, {told(needed)}; with --epsilon the run says its own figure"
 
 

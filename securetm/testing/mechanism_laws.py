@@ -6,7 +6,7 @@ Subclass `MechanismLaws` and give `mechanism` and `before` (terms of the kind it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,22 @@ import pytest
 from scipy import sparse, stats
 
 from securetm.clipped_sum import ClippedRowSum, blocks_of
-from securetm.contracts import Answer, Array, Block, Cohort, Domain, Mechanism, Needs, Noised, RoundContext, Rows, Terms, Unit
+from securetm.contracts import (
+    Answer,
+    Array,
+    Block,
+    Cohort,
+    Domain,
+    Mechanism,
+    Needs,
+    NoiseBy,
+    Noised,
+    RoundContext,
+    Rows,
+    Sampling,
+    Terms,
+    Unit,
+)
 from securetm.entropy import OperatingSystem
 from securetm.route import Route
 from securetm.testing.few_documents import some_documents
@@ -294,6 +309,15 @@ class MechanismLaws:
         added = 1 if noises_total(mechanism) else len(COHORT.members)
         assert opened.deviation == pytest.approx(stated_deviation(mechanism, admitted) * np.sqrt(added / honest))
 
+    def test_what_is_declared_is_what_is_done(self, mechanism: Mechanism, before: Terms) -> None:
+        admitted = mechanism.admit(replace(before, batch=5), COHORT)
+        if mechanism.event(admitted, COHORT) is not None:
+            assert mechanism.noise_by is not NoiseBy.NOBODY
+        if admitted.sampling != before.sampling and not isinstance(mechanism, InTurn):
+            assert mechanism.sampling is Sampling.COINS
+        own = {one.name for one in fields(mechanism)}  # type: ignore[arg-type]
+        assert set(mechanism.plan_numbers.values()) <= own
+
     def test_noise_is_fresh(self, mechanism: Mechanism, before: Terms) -> None:
         admitted = mechanism.admit(many(before), COHORT)
         if adds_noise(mechanism, admitted):
@@ -338,7 +362,7 @@ def _dense(rows: Rows) -> Array:
 
 def noises_total(mechanism: Mechanism) -> bool:
     """Whether it is the opener of the sum who adds the noise."""
-    return bool(getattr(mechanism, "noises_total", False))
+    return mechanism.noise_by is NoiseBy.OPENER
 
 
 def adds_noise(mechanism: Mechanism, admitted: Terms) -> bool:

@@ -8,11 +8,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Mechanism, Needs, Noised, RoundContext, Terms
+from securetm.contracts import (
+    INF,
+    Answer,
+    Array,
+    Claim,
+    Cohort,
+    Domain,
+    Entropy,
+    Mechanism,
+    Needs,
+    NoiseBy,
+    Noised,
+    RoundContext,
+    Terms,
+)
 from securetm.entropy import words
 from securetm.errors import BadSetting
 from securetm.testing.mechanism_laws import deviation
@@ -41,6 +55,7 @@ class ToyIntegerNoise(Mechanism):
     """Two-sided geometric noise (the discrete Laplace distribution), as wide as the terms' l1 bound asks for epsilon."""
 
     epsilon: float = 1.0
+    noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
 
     def scale(self, terms: Terms) -> float:
         return terms.l1 / self.epsilon

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.contracts import Answer, Mechanism, Needs, Noised, Terms
+from securetm.contracts import Answer, Mechanism, Needs, NoiseBy, Noised, Terms
 from securetm.errors import BadSetting
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import Clip
@@ -48,8 +48,7 @@ def test_what_it_cannot_protect_is_refused(terms: Terms, refusal: type[Exception
 
 def test_it_says_who_adds_it_and_claims_nothing_against_them() -> None:
     mechanism = CentralNoise(1.0)
-    assert mechanism.by_opener
-    assert mechanism.noises_total
+    assert mechanism.noise_by is NoiseBy.OPENER
     assert {claim.against for claim in mechanism.claims(COHORT)} == {"party", "model reader"}
 
 

@@ -179,7 +179,7 @@ def test_the_secret_lasts_and_is_drawn_once() -> None:
     assert key not in repr(first)
 
 
-def test_without_a_lasting_memory_the_cupboard_keeps_it() -> None:
+def test_without_a_lasting_store_the_role_s_own_store_keeps_it() -> None:
     here = context()
     LaplaceCounts(1.0).on_documents(documents(), ASKED, here)
     assert len(here.store.kept) == 1  # type: ignore[attr-defined]

@@ -21,7 +21,6 @@ from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
 from securetm.leakage.parts.remaining_noise import deviation_of
 from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, ReadVector, totals
-from securetm.mechanisms.central_noise import CentralNoise
 
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
@@ -77,7 +76,7 @@ def _promised(heard: ReadVector, profile: Profile) -> float:
     Noise on single words is in the documents before anything is summed: its deviation says nothing of the numbers of a sum.
     """
     terms = heard.round.terms
-    by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms if isinstance(part, CentralNoise))
+    by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms)
     return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.round.step or 1.0)
 
 

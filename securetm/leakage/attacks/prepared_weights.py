@@ -14,13 +14,12 @@ from typing import Self, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import INF, Array, Query, RoundContext, State, TopicModel, Unit
+from securetm.contracts import INF, Array, Query, RoundContext, Sampling, State, TopicModel, Unit
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score
 from securetm.leakage.reading import REQUEST
-from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -114,7 +113,7 @@ class PreparedQuery:
         query, cohort = questions.make(TRAIN, state), cohort_of(public.profile, public.members)
         whole = Route.through(query.terms, public.profile.mechanisms, cohort)
         before_noise = list(takewhile(lambda step: step.event is None, whole.steps))  # noise is sized by the terms so far
-        kept = [step.mechanism for step in before_noise if not isinstance(step.mechanism, PoissonSample | ShuffledBatches)]
+        kept = [step.mechanism for step in before_noise if step.mechanism.sampling is Sampling.NONE]
         terms = before_noise[-1].after if before_noise else query.terms
         route = replace(Route.through(query.terms, kept, cohort), terms=terms)
         return cls(query, route, RoundContext(cohort, OperatingSystem(), _MemoryStore()))
