@@ -1,11 +1,17 @@
-"""An installed securetm is whole: built as a source archive, from that as a wheel, and tried far from the checkout."""
+"""The package as users install it: a wheel, built from the source archive, in a new environment without the checkout."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import random
+import re
 import subprocess
 import sys
+import sysconfig
+import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -23,39 +29,104 @@ print(*profile_names(), *threat_model_names(), *audit_plan_names(), sep=";")
 """
 
 
+SETTINGS = "--topics 2 --rounds 1 --set vocabulary.min_documents=1 --set vocabulary.max_share=1"
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds nothing but the wheel, unpacked."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source archive, which is built from the checkout."""
     pytest.importorskip("build", reason="the package is built with `build` (pip install .[dev])")
     pytest.importorskip("hatchling", reason="the package is built with hatchling (pip install .[dev])")
-    made, target = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("installed")
+    made = tmp_path_factory.mktemp("dist")
     ran(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(made), str(ROOT), cwd=made)
-    (wheel,) = made.glob("*.whl")
+    (built,) = made.glob("*.whl")
     assert list(made.glob("*.tar.gz"))
+    return built
+
+
+@pytest.fixture(scope="module")
+def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of a new environment that holds the wheel, and sees the packages it depends on without a download."""
+    home = tmp_path_factory.mktemp("home")
+    ran(sys.executable, "-m", "venv", "--without-pip", str(home), cwd=home)
+    python = home / "bin" / "python"
     offline = ("--no-deps", "--no-index", "--no-compile", "--quiet", "--disable-pip-version-check")
-    ran(sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(wheel), cwd=made)
-    return target
+    ran(sys.executable, "-m", "pip", "--python", str(python), "install", *offline, str(wheel), cwd=home)
+    (packages,) = home.glob("lib/python*/site-packages")
+    ours = dict.fromkeys(sysconfig.get_paths()[where] for where in ("purelib", "platlib"))
+    (packages / "dependencies.pth").write_text("\n".join(ours) + "\n", encoding="utf-8")  # no .pth file in there is read
+    return home / "bin"
 
 
-def ran(*command: str, cwd: Path, **environment: str) -> str:
+@pytest.fixture(scope="module")
+def installed(scripts: Path) -> Path:
+    """The folder that the wheel was installed into."""
+    (packages,) = scripts.parent.glob("lib/python*/site-packages")
+    return packages
+
+
+def ran(*command: str, cwd: Path) -> str:
+    """What a command prints that knows nothing of the checkout."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(command, cwd=cwd, env=outside | environment, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, cwd=cwd, env=outside, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
 
-def test_the_wheel_finds_its_data_folders(installed: Path, tmp_path: Path) -> None:
-    where, shelves, names = ran(sys.executable, "-P", "-c", TRIAL, cwd=tmp_path, PYTHONPATH=str(installed)).splitlines()
+def test_the_wheel_finds_its_data_folders(scripts: Path, installed: Path, tmp_path: Path) -> None:
+    where, folders, names = ran(str(scripts / "python"), "-c", TRIAL, cwd=tmp_path).splitlines()
     assert Path(where).is_relative_to(installed)
-    assert [Path(folder).is_relative_to(installed / "securetm" / "_data") for folder in shelves.split(";")] == [True] * 3
+    assert [Path(folder).is_relative_to(installed / "securetm" / "_data") for folder in folders.split(";")] == [True] * 3
     assert {"open", "trusted_coordinator", "curious_coordinator", "gradient_inversion"} <= set(names.split(";"))
 
 
-def test_the_installed_command_explains_a_profile(installed: Path, tmp_path: Path) -> None:
-    command = (sys.executable, "-P", "-m", "securetm.cli.main", "explain", "open", "--json")
-    facts = json.loads(ran(*command, cwd=tmp_path, PYTHONPATH=str(installed)))
+def test_the_installed_script_explains_a_profile(scripts: Path, tmp_path: Path) -> None:
+    facts = json.loads(ran(str(scripts / "securetm"), "explain", "open", "--json", cwd=tmp_path))
     assert facts["profile"] == "open"
     assert facts["gaps"] == []
+
+
+def test_the_installed_script_trains_lda_under_masked(scripts: Path, tmp_path: Path) -> None:
+    words = "river lake water boat goal match team score law court judge trial".split()
+    draw = random.Random(0)
+    rows = [f"{' '.join(draw.choices(words, k=12))},{party}" for party in ("east", "north", "south", "west") for _ in range(50)]
+    (tmp_path / "documents.csv").write_text("text,party\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    command = f"run --corpus documents.csv --profile masked --model lda {SETTINGS} --out out --json"
+    facts = json.loads(ran(str(scripts / "securetm"), *command.split(), cwd=tmp_path))
+    assert (facts["profile"], facts["model"]) == ("masked", "lda")
+    topics = json.loads(ran(str(scripts / "securetm"), "topics", "out", "--json", cwd=tmp_path))
+    assert len(topics["topics"]) == 2
+    assert {word for topic in topics["topics"] for word in topic} <= set(words)
+
+
+def test_what_the_package_imports_is_what_it_depends_on(wheel: Path) -> None:
+    """Every module that is imported at all, in the main package, belongs to a declared dependency."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        declared = re.findall(r"^Requires-Dist: ([\w-]+)", archive.read(metadata).decode(), re.MULTILINE)
+    needed = {
+        name for path in (ROOT / "securetm").rglob("*.py") if "experiments" not in path.parts for name in imports_of(path)
+    }
+    others = needed - set(sys.stdlib_module_names) - {"securetm"}
+    distributions = packages_distributions()
+    missing = {name for name in others if not {normal(d) for d in distributions.get(name, [])} & set(map(normal, declared))}
+    assert missing == set()
+
+
+def imports_of(path: Path) -> set[str]:
+    """The top-level names of all modules that a file imports anywhere."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def normal(name: str) -> str:
+    """A distribution's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_the_wheel_holds_every_data_file_and_no_test(installed: Path) -> None:
