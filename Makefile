@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test suite test-slow lint fmt stubs bench-peers clean
+.PHONY: demo test docs suite test-slow lint fmt stubs bench-peers clean
 
 demo: $(READY)
 	$(BIN)/securetm run
@@ -30,6 +30,11 @@ fmt: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, into site/: the command reference is written anew, generated pages are made, and every link is checked.
+docs: $(READY)
+	$(BIN)/python -m docs.generate.command_page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 # Peers for `securetm bench`, in an environment of their own.
 bench-peers: .venv-peers/.ready
 
@@ -51,4 +56,4 @@ $(READY): requirements.txt pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-stubs .venv-peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-stubs .venv-peers dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

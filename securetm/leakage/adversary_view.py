@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from securetm.agreement import Agreement
 from securetm.contracts import Adversary, Profile, State, TopicModel
 from securetm.leakage.leakage_errors import NotGranted
 from securetm.plans import Plan
@@ -35,22 +34,9 @@ class PublicFacts:
     """What is secret from nobody: how the run was set up. Where documents lie is not in it."""
 
     members: tuple[str, ...]
-    agreement: Agreement
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the run."""
-        return self.agreement.plan
-
-    @property
-    def profile(self) -> Profile:
-        """The profile of the run."""
-        return self.agreement.profile
-
-    @property
-    def model(self) -> TopicModel:
-        """The model that is trained."""
-        return self.agreement.model
+    plan: Plan
+    profile: Profile
+    model: TopicModel
 
 
 @dataclass(frozen=True)

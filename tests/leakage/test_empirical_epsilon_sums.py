@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from securetm.agreement import agree
 from securetm.contracts import Cohort, Rows, Terms
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
@@ -47,7 +46,7 @@ def public(tmp_path: Path) -> Callable[..., PublicFacts]:
         named = {name.replace("_", ".", 1): value for name, value in settings.items()}
         whole = {"profile": profile, "model.name": model, "vocabulary.source": "file", "vocabulary.file": str(path), **named}
         plan = read_plan(None, whole)
-        return PublicFacts(PARTIES, agree(plan))
+        return PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
 
     return facts
 
@@ -215,8 +214,7 @@ def test_turned_sums_are_opened_one_by_one(public: Callable[..., PublicFacts], m
     facts = public("dp-local", "prodlda")
     clip = next(place for place, mechanism in enumerate(facts.profile.mechanisms) if isinstance(mechanism, Clip))
     parts = facts.profile.mechanisms
-    profile = replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :]))
-    turned = replace(facts, agreement=replace(facts.agreement, profile=profile))
+    turned = replace(facts, profile=replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :])))
     assert 0.2 < _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low < 1.0
     monkeypatch.setattr(GaussianNoise, "_noise", _half_central)
     assert _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low > 1.0

@@ -1,0 +1,56 @@
+"""The hook of mkdocs: it adds the generated pages, puts pictures into pages, and checks all links at the end."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from docs.generate.pages import generated_pages  # noqa: E402 - found from the root, which is not on the path before
+from docs.generate.site_links import faults  # noqa: E402
+
+_FOLDERS = {"Profiles": "profiles", "Protocols": "protocols", "Threat models": "threat-models", "Audits": "audits"}
+_PICTURE = re.compile(r"^<!-- picture: ([\w-]+)\.svg -->$", re.MULTILINE)
+
+
+def on_config(config: Any) -> Any:
+    """Names every generated page of a folder in the navigation, below the folder's index."""
+    for section in config["nav"]:
+        for title, folder in _FOLDERS.items():
+            if title in section:
+                inside = sorted(uri for uri in generated_pages() if uri.startswith(f"{folder}/") and Path(uri).stem != "index")
+                section[title] = [f"{folder}/index.md", *({Path(uri).stem: uri} for uri in inside)]
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds every generated page."""
+    for uri, text in generated_pages().items():
+        files.append(File.generated(config, uri, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """A picture stands in the page itself, so that it follows the page's light or dark scheme."""
+    return _PICTURE.sub(lambda found: _picture(found[1]), markdown)
+
+
+def on_post_build(config: Any) -> None:
+    """Refuses a site with a link that leads nowhere, or with anything that the network would have to bring."""
+    if found := faults(Path(config["site_dir"])):
+        raise PluginError("\n".join(["the built site has faults:", *found]))
+
+
+def _picture(name: str) -> str:
+    drawn = (ROOT / "docs" / "assets" / f"{name}.svg").read_text("utf-8")
+    drawn = re.sub(r"<\?xml.*?\?>|<!--.*?-->", "", drawn, flags=re.DOTALL)
+    drawn = " ".join(line.strip() for line in drawn.splitlines() if line.strip())  # a blank line would end the figure
+    return f'<figure class="picture">\n{drawn}\n</figure>'

@@ -1,0 +1,80 @@
+"""The page of a plan's settings: each with its type, its default and the comment beside it, read from the classes of a plan."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import Any, cast
+
+from docs.generate.markdown import code, page, table
+from securetm import plans
+from securetm.models import MODELS
+
+_HEADS = ("setting", "type", "default", "meaning")
+
+
+def settings_page() -> str:
+    """The tables of a plan, then the settings of each model."""
+    return page(
+        "# Settings of a plan",
+        "`securetm run plan.toml` reads these tables. `--set section.name=value` overrides one setting. "
+        "A wrong value ends in [`BadSetting`](errors/BadSetting.md), "
+        "an unknown name in [`UnknownSetting`](errors/UnknownSetting.md).",
+        *_section("Top level", plans.Plan, ("seed", "profile")),
+        *(part for field in dataclasses.fields(plans.Plan) for part in _table_of(field)),
+        "## [model], by model",
+        "`name` chooses the model. The other settings of `[model]` are those of the model. "
+        "Where a federation trains with another default than one machine, the table shows the model's own default.",
+        *(part for name in MODELS.own for part in _model(name)),
+    )
+
+
+def _table_of(field: dataclasses.Field[Any]) -> Iterator[str]:
+    kind = type(field.default)
+    if dataclasses.is_dataclass(kind) and field.name != "model":
+        yield from _section(f"[{field.name}]", kind)
+
+
+def _section(title: str, kind: type[Any], only: tuple[str, ...] = ()) -> Iterator[str]:
+    yield f"## {title}"
+    yield "" if only else inspect.getdoc(kind) or ""
+    yield table(_HEADS, _rows(kind, only))
+
+
+def _model(name: str) -> Iterator[str]:
+    kind = MODELS.load(name)
+    yield f"### {name}"
+    yield (inspect.getdoc(kind) or "").split("\n\n")[0]
+    yield table(_HEADS, _rows(kind)) or "It has no settings."
+
+
+def _rows(kind: Any, only: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    said = _comments(kind)
+    for field in dataclasses.fields(kind):
+        if field.init and not field.name.startswith("_") and (not only or field.name in only):
+            yield code(field.name), str(field.type), _default(field), said.get(field.name, "")
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is dataclasses.MISSING:
+        return ""
+    return code(repr(field.default)) if field.default != "" else "(nothing)"
+
+
+def _comments(kind: Any) -> dict[str, str]:
+    """The comment beside each field, in this class and those above it."""
+    found: dict[str, str] = {}
+    for base in kind.__mro__:
+        if base.__module__.startswith("securetm"):
+            found = {**_comments_in(inspect.getsource(base)), **found}
+    return found
+
+
+def _comments_in(source: str) -> dict[str, str]:
+    lines, (tree,) = source.splitlines(), ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    fields = [node for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    named = {cast(ast.Name, node.target).id: lines[(node.end_lineno or node.lineno) - 1] for node in fields}
+    return {name: line.partition("  # ")[2] for name, line in named.items() if "  # " in line}

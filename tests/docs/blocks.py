@@ -1,0 +1,95 @@
+"""The code blocks of a page, and how each is run: commands in this process, Python by exec, plans as files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..cli.conftest import securetm
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LANGUAGES = {"console", "python", "toml", "sh"}
+QUICK = "quick.toml"  # a plan that is over in seconds, in place of the shipped one, which the slow suite carries out
+_BLOCK = re.compile(r"(?:^<!-- (?P<note>[\w ]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block. `note` is the comment above it: `slow`, or `fails with N`, the exit code of its commands."""
+
+    language: str
+    text: str
+    note: str
+
+    @property
+    def exit_code(self) -> int:
+        """How its first command ends."""
+        return int(self.note.removeprefix("fails with ")) if self.note.startswith("fails with ") else 0
+
+
+def blocks(page: Path, *, slow: bool = False) -> list[Block]:
+    """The blocks of a page that are run with this suite, in their order."""
+    found = [Block(one["language"], one["text"], one["note"] or "") for one in _BLOCK.finditer(page.read_text("utf-8"))]
+    return [block for block in found if (block.note == "slow") == slow]
+
+
+def run_page(page: Path, *, slow: bool = False) -> None:
+    """Runs all blocks of a page in the current folder; each may build on those before it."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page, slow=slow):
+        if block.language == "console":
+            run_console(block)
+        elif block.language == "python":
+            exec(compile(block.text, str(page), "exec"), names)
+        elif block.language == "toml":
+            first, _, _ = block.text.partition("\n")
+            Path(first.removeprefix("# ").split(",")[0]).write_text(block.text, "utf-8")
+        else:
+            check_shell(block.text)
+
+
+def run_console(block: Block) -> None:
+    """Runs each command of the block; where it shows an output, that is what came out."""
+    exit_code = block.exit_code
+    for command, shown in commands(block.text):
+        program, *arguments = shlex.split(command)
+        assert program == "securetm", command
+        ended = securetm(*(QUICK if argument == "quick" else argument for argument in arguments))
+        assert ended.code == exit_code, (command, ended.code, ended.err)
+        assert not shown or matches(shown, ended.out), f"{command}\n{ended.out}"
+        exit_code = 0
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Each command with the output that is shown below it, which may be none."""
+    parts = re.split(r"^\$ ", text, flags=re.M)[1:]
+    return [(part.partition("\n")[0], part.partition("\n")[2].strip("\n")) for part in parts]
+
+
+def matches(shown: str, out: str) -> bool:
+    """Whether this came out; a line `...` stands for any lines, and `...` in a line for any letters."""
+    wanted, found = shown.splitlines(), [line.rstrip() for line in out.replace("\N{NO-BREAK SPACE}", " ").splitlines()]
+    return any(_begins(wanted, found[start:]) for start in range(len(found)))
+
+
+def _begins(wanted: list[str], found: list[str]) -> bool:
+    if not wanted or wanted[0] != "...":
+        return not wanted or (bool(found) and _is_line(wanted[0], found[0]) and _begins(wanted[1:], found[1:]))
+    return any(_begins(wanted[1:], found[start:]) for start in range(len(found) + 1))
+
+
+def _is_line(wanted: str, found: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, wanted.rstrip().split("..."))), found) is not None
+
+
+def check_shell(text: str) -> None:
+    """Commands of the shell are not run here: `make` has that target, and pip installs this project."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for line in text.splitlines():
+        command = line.partition("#")[0].strip()
+        target = command.removeprefix("make ").split(" ")[0]
+        known = command in ("", "pip install .") or re.search(rf"^{re.escape(target)}:", makefile, re.M)
+        assert known, line

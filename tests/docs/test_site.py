@@ -1,0 +1,84 @@
+"""The site is built without a warning, every link of it leads somewhere, and it loads nothing from the network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.generate.command_page import FILE, command_page
+from docs.generate.error_pages import error_pages
+from docs.generate.folder_pages import profiles
+from docs.generate.site_links import faults
+from securetm.errors.every_error import error_classes
+
+from .blocks import DOCS, ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; building it checks all links and fails on a warning."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return folder
+
+
+def test_the_site_is_built_and_its_links_lead_somewhere(site: Path) -> None:
+    assert faults(site) == []
+    for name in ("index", "quickstart", "reference/errors/BadSetting", "profiles/masked", "protocols/masked_sum"):
+        assert (site / f"{name}.html").is_file()
+
+
+def test_the_search_works_without_a_server(site: Path) -> None:
+    assert (site / "search" / "search_index.js").is_file()
+    assert "assets/iframe-worker.js" in (site / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ('<a href="gone.html">x</a>', "leads to no file"),
+        ('<a href="#gone">x</a>', "leads to no anchor"),
+        ('<a href="../outside.html">x</a>', "leads to no file"),
+        ('<a href="http://example.org/">x</a>', "no well-formed https address"),
+        ('<a href="https://example">x</a>', "no well-formed https address"),
+        ('<script src="https://example.org/a.js"></script>', "from the network"),
+        ('<link rel="stylesheet" href="//example.org/a.css">', "from the network"),
+        ('<img src="gone.png">', "leads to no file"),
+    ],
+)
+def test_a_fault_of_a_page_is_found(tmp_path: Path, written: str, fault: str) -> None:
+    (tmp_path / "page.html").write_text(f'<p id="here">{written}</p>', "utf-8")
+    (found,) = faults(tmp_path)
+    assert fault in found
+
+
+def test_what_is_right_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text('<p id="a"><a href="#a">a</a><a href="https://example.org/b">b</a></p>', "utf-8")
+    assert faults(tmp_path) == []
+
+
+def test_the_command_reference_is_what_the_commands_say() -> None:
+    assert FILE.read_text("utf-8") == command_page(), "run: python -m docs.generate.command_page"
+
+
+def test_every_error_has_a_page_of_its_own() -> None:
+    pages = error_pages()
+    for name in error_classes():
+        page = pages[f"reference/errors/{name}.md"]
+        assert page.startswith(f"# {name}\n")
+        for anchor in ("when", "what-to-do", "exit", "wire"):
+            assert f"{{#{anchor}}}" in page, (name, anchor)
+
+
+def test_the_decision_path_ends_in_every_profile() -> None:
+    text, drawing = (DOCS / "which-profile.md").read_text("utf-8"), (DOCS / "assets/which-profile.svg").read_text("utf-8")
+    for name in profiles():
+        assert text.count(f"[`{name}`](profiles/{name}.md)") == 2, name  # as an answer, and in the table of costs
+        assert f'href="profiles/{name}.html"' in drawing, name
