@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from securetm.contracts import Profile, TopicModel, Unit
+from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting, UnknownSetting
 from securetm.profile_errors import VocabularyNotAllowed
-from securetm.profiles import VOCABULARIES, make_model, model_class, read_profile
-from securetm.toml_settings import digest, from_table, read_toml, require
+from securetm.profiles import VOCABULARIES, ProfileFile, make_model, model_class
+from securetm.toml_settings import from_table, read_toml, require
 
 T = TypeVar("T")
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
@@ -67,12 +67,12 @@ class TokeniserChoice:
     ngrams: int = 1
     pattern: str = ""
 
-    def listed(self) -> str | list[str]:
+    def listed(self) -> str | tuple[str, ...]:
         """The stop words themselves where they are in a file, else which of the known lists it is."""
         if self.stop_words in ("english", "none"):
             return self.stop_words
         try:
-            return sorted(set(Path(self.stop_words).read_text("utf-8").split()))
+            return tuple(sorted(set(Path(self.stop_words).read_text("utf-8").split())))
         except (OSError, UnicodeDecodeError) as problem:
             raise BadSetting("[tokeniser]", "stop_words", self.stop_words, _unread(problem)) from problem
 
@@ -196,19 +196,9 @@ class Plan:
     training: TrainingChoice = TrainingChoice()
     privacy: PrivacyChoice = PrivacyChoice()
 
-    @property
-    def unit(self) -> Unit:
-        """Whom a privacy budget protects: a document or person as the plan says, a word where the profile says so."""
-        budget = self.make_profile().budget
-        return budget.unit if budget else Unit.DOCUMENT
-
-    def make_profile(self) -> Profile:
-        """The profile of this plan, with the numbers that the plan sets."""
-        return read_profile(self.profile, self.privacy.changed(), _UNITS[self.privacy.unit or "document"])
-
-    def make_model(self) -> TopicModel:
-        """The model of this plan."""
-        return make_model(self.model.name, self.model.settings)
+    def profile_in(self, file: ProfileFile) -> Profile:
+        """The profile in that file with the numbers that this plan sets."""
+        return file.profile(self.privacy.changed(), _UNITS[self.privacy.unit or "document"])
 
     def unusual(self) -> dict[str, Any]:
         """The settings of the model that differ from what a plan has that names only the model."""
@@ -219,14 +209,6 @@ class Plan:
     def tables(self) -> dict[str, Any]:
         """The plan as resolved: plain tables, ready for JSON."""
         return dataclasses.asdict(self)
-
-    def agreement(self) -> bytes:
-        """The hash of all that the parties agree on; where documents come from is each party's own affair."""
-        public = {name: value for name, value in self.tables().items() if name != "corpus"}
-        words = self.vocabulary.public_words()  # what is in a file counts, not where a party keeps it
-        public["vocabulary"]["file"] = list(words) if words else ""
-        public["tokeniser"]["stop_words"] = self.tokeniser.listed()
-        return digest(public)
 
 
 def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
@@ -308,24 +290,26 @@ def _checked(plan: Plan, where: str) -> Plan:
     plan.tokeniser.make()
     plan.tokeniser.listed()
     plan.vocabulary.public_words()
-    plan = dataclasses.replace(plan, privacy=_who_is_protected(plan))
-    _check_has_budget(plan)
-    profile = plan.make_profile()
+    file = ProfileFile.read(plan.profile)
+    budget = file.profile().budget
+    plan = dataclasses.replace(plan, privacy=_who_is_protected(plan, budget))
+    _check_has_budget(plan, budget)
+    profile = plan.profile_in(file)
     _check_budgeted(plan, profile, where)
     source = plan.vocabulary.source or profile.vocabularies[0]
     plan = dataclasses.replace(plan, vocabulary=dataclasses.replace(plan.vocabulary, source=source))
     if source not in profile.vocabularies:
         raise VocabularyNotAllowed(plan.vocabulary.source, profile.name, profile.vocabularies)
-    settings = plan.make_model()
+    settings = make_model(plan.model.name, plan.model.settings)
     resolved = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.init}  # type: ignore[arg-type]
     if profile.budget is not None and resolved.get("device") == "auto":
         resolved["device"] = "cpu"
     return dataclasses.replace(plan, model=ModelChoice(plan.model.name, resolved))
 
 
-def _who_is_protected(plan: Plan) -> PrivacyChoice:
+def _who_is_protected(plan: Plan, budget: Budget | None) -> PrivacyChoice:
     """The person where a column of persons is named and the profile has a budget, unless the plan says otherwise."""
-    asked, budget = plan.privacy.unit, Plan(profile=plan.profile).make_profile().budget
+    asked = plan.privacy.unit
     require(budget is not None or not asked, "[privacy]", "unit", asked, "means nothing: no budget protects it")
     by_word = budget is not None and budget.unit is Unit.WORD
     problem = f"cannot be had: profile {plan.profile} adds noise to single word occurrences, and hides no whole {asked}"
@@ -336,21 +320,20 @@ def _who_is_protected(plan: Plan) -> PrivacyChoice:
     return dataclasses.replace(plan.privacy, unit="word" if by_word else asked or named)
 
 
-def _check_has_budget(plan: Plan) -> None:
+def _check_has_budget(plan: Plan, budget: Budget | None) -> None:
     """Numbers of a budget mean nothing where nothing is spent."""
-    paid = read_profile(plan.profile).budget is not None
     problem = f"means nothing: profile {Path(plan.profile).stem} has no privacy budget (--profile dp-distributed has one)"
     for name in _NUMBERS:
-        require(paid or not getattr(plan.privacy, name), "[privacy]", name, getattr(plan.privacy, name), problem)
+        require(budget is not None or not getattr(plan.privacy, name), "[privacy]", name, getattr(plan.privacy, name), problem)
 
 
 def _check_budgeted(plan: Plan, profile: Profile, where: str) -> None:
-    paid = profile.budget is not None
+    budget, paid = profile.budget, profile.budget is not None
     by_loss = plan.training.stop == "held_out"
     device = plan.model.settings.get("device", "auto")
     parallel = "adds in an order that nobody fixes, so that one row may change others: a budget needs cpu"
     require(not paid or device in ("auto", "cpu"), where, "model.device", device, parallel)
-    runs, by_word = plan.tokeniser.ngrams, paid and plan.unit is Unit.WORD
+    runs, by_word = plan.tokeniser.ngrams, budget is not None and budget.unit is Unit.WORD
     problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
     require(not by_word or runs == 1, where, "tokeniser.ngrams", runs, problem)
     problem = "asks the documents, and no budget pays for it under this profile"

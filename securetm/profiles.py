@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import (
@@ -71,35 +71,52 @@ def profile_names() -> tuple[str, ...]:
     return toml_names("protocols", "profiles")
 
 
-def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
-    """The profile of that name, or in that file, with its parts made and its settings checked.
+@dataclass(frozen=True)
+class ProfileFile:
+    """A profile's file, read once; profiles with other numbers of privacy are made of it without reading it again."""
 
-    `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
-    `unit` is whom the plan protects; a profile whose budget is one for each word occurrence keeps that.
-    """
-    path = named_toml("protocols", name, below="profiles", kind="profile")
-    table = _changed(read_toml(path), changed or {}, path.name)
-    text = from_table(ProfileText, table, str(path.name))
-    _check(text, path.name)
-    budget, mechanisms = _budget(text, unit, path.name), tuple(_mechanism(part, path.name) for part in text.mechanism)
-    _check_noise_is_counted(text, mechanisms, path.name)
-    _check_affords(budget, mechanisms, path.name)
-    return Profile(
-        text.name,
-        text.title,
-        read_threat_model(text.threat_model).name,
-        mechanisms,
-        _aggregation(text, path.name),
-        text.vocabularies,
-        digest([table, (budget.unit if budget else unit).value]),
-        text.minimum_parties,
-        text.minimum_documents,
-        text.threshold,
-        text.threshold_share,
-        text.colluding,
-        budget,
-        danger=text.danger,
-    )
+    name: str  # of the file
+    table: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, name: str) -> Self:
+        """The profile of that name that is installed, or the file that the name is the path of."""
+        path = named_toml("protocols", name, below="profiles", kind="profile")
+        return cls(path.name, read_toml(path))
+
+    def profile(self, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
+        """The profile with its parts made and its settings checked.
+
+        `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
+        `unit` is whom the plan protects; a profile whose budget is one for each word occurrence keeps that.
+        """
+        table = _changed(self.table, changed or {}, self.name)
+        text = from_table(ProfileText, table, self.name)
+        _check(text, self.name)
+        budget, mechanisms = _budget(text, unit, self.name), tuple(_mechanism(part, self.name) for part in text.mechanism)
+        _check_noise_is_counted(text, mechanisms, self.name)
+        _check_affords(budget, mechanisms, self.name)
+        return Profile(
+            text.name,
+            text.title,
+            read_threat_model(text.threat_model).name,
+            mechanisms,
+            _aggregation(text, self.name),
+            text.vocabularies,
+            digest([table, (budget.unit if budget else unit).value]),
+            text.minimum_parties,
+            text.minimum_documents,
+            text.threshold,
+            text.threshold_share,
+            text.colluding,
+            budget,
+            danger=text.danger,
+        )
+
+
+def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
+    """The profile of that name, or in that file (`ProfileFile.profile`)."""
+    return ProfileFile.read(name).profile(changed, unit)
 
 
 def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from securetm.agreement import agree
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound, UnknownSetting, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
@@ -204,7 +205,7 @@ def test_shares_of_noise_need_sums_that_bear_as_many_helpers(
     plan = plan_from_tables(
         {"profile": written(tmp_path, text), "vocabulary": {"max_words": 50}, "model": {"name": "prodlda"}}, "a test"
     )
-    reasons = [gap.reason for gap in refused_questions(plan, plan.make_profile(), 5)]
+    reasons = [gap.reason for gap in refused_questions(agree(plan), 5)]
     assert any(reason == str(SharesInTheClear()) for reason in reasons) is not sound
 
 

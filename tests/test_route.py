@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.contracts import INF, Answer, Mechanism, NoiseBy, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
@@ -23,9 +24,8 @@ def questions_of(profile: str, source: str, model: str) -> dict[str, Terms]:
     chosen = Plan(
         profile=profile, vocabulary=VocabularyChoice(source, "list.txt" * (source == "file")), model=ModelChoice(model)
     )
-    questions = Questions(chosen, chosen.make_model())
-    questions.adopt(LIST)
-    start = questions.model.start(LIST, np.random.default_rng(0))
+    questions = Questions(agree(chosen, listed=LIST if source == "file" else None), LIST)
+    start = questions.agreement.model.start(LIST, np.random.default_rng(0))
     about = {name: questions.shown(name, start, MEMBERS[0]) for name in (TRAIN, HELD_OUT)}
     about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
     before = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[source]

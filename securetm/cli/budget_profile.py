@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from securetm.accounting.calculator.option_checks import MOST_DOCUMENTS, check_count
 from securetm.accounting.calculator.profile_run import ProfileRun
+from securetm.agreement import agree
 from securetm.cli.command_errors import NothingSpent
 from securetm.contracts import NoiseBy
 from securetm.federation.paying import bill_of
@@ -32,13 +33,13 @@ def billed(
     check_count("--vocabulary-size", words, 1_000_000, "words")
     if documents is not None:
         check_count("--documents", documents, MOST_DOCUMENTS, "documents")
-    plan = _plan(name, words, model)
-    profile = plan.make_profile()
+    agreement = agree(_plan(name, words, model), listed=tuple(f"word{n}" for n in range(words)))
+    profile = agreement.profile
     if profile.budget is None:
         raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
     if parties < profile.minimum_parties:
         raise TooFewForProfile(parties, profile.minimum_parties, profile.name)
-    bill = bill_of(plan, parties, tuple(f"word{n}" for n in range(words)))
+    bill = bill_of(agreement, parties)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     return ProfileRun(
         profile.name,
@@ -51,16 +52,15 @@ def billed(
         {"model": model, "parties": len(cohort.members), "vocabulary_size": words},
         documents,
         bill.once,
-        needed.found_from if (needed := needed_by(plan)) is not None else 0,
+        needed.found_from if (needed := needed_by(agreement)) is not None else 0,
     )
 
 
 def _plan(name: str, words: int, model: str) -> Plan:
     """A plan of that profile; where it takes a public list only, of one that need not be there to be counted."""
     if read_profile(name).vocabularies == ("file",):
-        chosen = Plan(profile=name, vocabulary=VocabularyChoice("file", "words.txt", max_words=words), model=ModelChoice(model))
-        chosen.make_model()
-        return chosen
+        public = VocabularyChoice("file", "words.txt", max_words=words)
+        return Plan(profile=name, vocabulary=public, model=ModelChoice(model))
     tables = {"profile": name, "vocabulary": {"max_words": words}, "model": {"name": model}}
     return plan_from_tables(tables, "the calculator")
 

@@ -17,6 +17,7 @@ from securetm.errors import BadSetting
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from securetm.agreement import Agreement
     from securetm.corpus.corpus import Corpus
     from securetm.plans import Plan
 
@@ -122,17 +123,17 @@ def _run(
         from securetm.reports.progress import Bars
 
         folder = reopen(resume) if resume is not None else None
-        settled, path = _settled(plan, overrides, places[0]) if folder is None else (folder.plan, folder.path)
+        agreement, path = _agreed(plan, overrides, places[0]) if folder is None else (folder.agreement, folder.path)
     with Bars(to) as bars:
         if folder is None:
-            corpora = corpora_of(settled, bars)
-            _say_what_is_left_out(settled, corpora, to)
-            _warn_of_long_sentences(settled, corpora, to)
-            check_floor(settled, len(corpora))
-            _say_what_a_word_needs(settled, corpora, to)
-            folder = begin(path, settled, corpora, with_content=choices[0], ledgers=places[1])
+            corpora = corpora_of(agreement.plan, bars)
+            _say_what_is_left_out(agreement, corpora, to)
+            _warn_of_long_sentences(agreement.plan, corpora, to)
+            check_floor(agreement, len(corpora))
+            _say_what_a_word_needs(agreement, corpora, to)
+            folder = begin(path, agreement.plan, corpora, with_content=choices[0], ledgers=places[1])
         result = execute(folder, bars, workers=workers, comparison=choices[1])
-    show_run(result, settled.make_profile().danger, results(json))
+    show_run(result, agreement.profile.danger, results(json))
     _say_who_took_no_part(result, to)
     return result
 
@@ -143,11 +144,11 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
 
-def _say_what_a_word_needs(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
+def _say_what_a_word_needs(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Before anything is spent; a selection that cannot find a word is refused."""
     from securetm.federation.word_floor import check_words, told
 
-    if (needed := check_words(plan, corpora)) is not None:
+    if (needed := check_words(agreement, corpora)) is not None:
         to.print(f"Note: {told(needed)}.")
 
 
@@ -156,18 +157,20 @@ def _getting_ready(to: Console, json: bool) -> AbstractContextManager[Any]:
     return nullcontext() if json or not to.is_terminal else to.status("getting ready")
 
 
-def _settled(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Plan, Path]:
-    """The plan and the folder of a new run, both checked before any document is read."""
+def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> tuple[Agreement, Path]:
+    """The agreement and the folder of a new run, both checked before any document is read."""
+    from securetm.agreement import agree
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
     from securetm.plans import read_plan
 
     _check_plan(plan)
-    settled = read_plan(plan, overrides)
-    path = out or RUNS / f"{settled.model.name}-{Path(settled.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    chosen = read_plan(plan, overrides)
+    path = out or RUNS / f"{chosen.model.name}-{Path(chosen.profile).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     check_free(path)
-    check_answerable(settled, settled.make_profile().minimum_parties)
-    return settled, path
+    agreement = agree(chosen)
+    check_answerable(agreement, agreement.profile.minimum_parties)
+    return agreement, path
 
 
 def _check_plan(plan: Path | None) -> None:
@@ -198,12 +201,12 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
         )
 
 
-def _say_what_is_left_out(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
+def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Documents that have no text or no word, parties that have no document left, rows that name no party."""
     from securetm.corpus.partitions import left_out, without_any
     from securetm.reports.dropped_documents import left_out_in_words
 
-    listed = plan.vocabulary.public_words()
+    listed = agreement.words
     for sentence in left_out_in_words(left_out(corpora), {} if listed is None else without_any(corpora, listed)):
         to.print(sentence, markup=False)
 

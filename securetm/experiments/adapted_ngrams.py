@@ -167,7 +167,8 @@ class Bench:
                 "training": {"rounds": form.rounds, "held_out": 0.01},
             }
             plan = plan_from_tables(tables, "the experiment")
-            return plan.make_model(), train(begin(Path(place) / "run", plan, self.learned_from), Unwatched()).state
+            folder = begin(Path(place) / "run", plan, self.learned_from)
+            return folder.agreement.model, train(folder, Unwatched()).state
 
     def by_topics(self, model: TopicModel, state: State) -> dict[str, Array]:
         """Equation 30 for each word of each party's text."""

@@ -107,7 +107,7 @@ class Frontier:
             folder = self._begun(Path(place), case, seed)
             trained = train(folder, Unwatched())
             spent = spent_by(folder, folder.members[0])
-        figures = self.figures(folder.plan.make_model(), trained.state, self._held_back(folder))
+        figures = self.figures(folder.agreement.model, trained.state, self._held_back(folder))
         return {
             "model": model, "profile": form, "epsilon": epsilon, "seed": seed, "noise": folder.plan.privacy.noise,
             "spent": spent["epsilon"], "rounds": trained.rounds, **figures,

@@ -107,7 +107,7 @@ class _Bench:
         return begin(place / "run", plan_from_tables(tables, "the experiment"), parties)
 
     def _judged(self, folder: RunFolder, trained: Trained) -> Row:
-        model, judged = folder.plan.make_model(), self.raw.project(trained.vocabulary)
+        model, judged = folder.agreement.model, self.raw.project(trained.vocabulary)
         top = top_words(model.topics(trained.state), 25)
         return {
             "npmi": float(document_npmi(top[:, :10], judged.counts).mean()),

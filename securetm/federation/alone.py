@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from securetm.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Cohort, RoundContext, State, Terms, TopicModel
 from securetm.entropy import OperatingSystem
@@ -18,14 +19,13 @@ from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import ShuffledBatches
 from securetm.models.quality import diversity, document_npmi, perplexity_with_interval, top_words
-from securetm.plans import Plan
 
 OnRound = Callable[[int, int], None]
 
 
-def train_alone(plan: Plan, name: str, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
+def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
     """Run by a party for itself: as many rounds as the federation had, the same settings and start, its own documents."""
-    model = plan.make_model()
+    plan, model = agreement.plan, agreement.model
     state = model.start(documents.vocabulary, np.random.default_rng(plan.seed))
     memory: dict[str, Array] = {}
     for number in range(rounds):

@@ -67,13 +67,13 @@ def compare(
     """The shared model on everybody's held-out documents; with `alone`, beside the model that each party trains by itself."""
     parties = {name: make(folder, name) for name in folder.members}
     for party in parties.values():
-        party.documents.adopt(trained.vocabulary, folder.plan)
+        party.documents.adopt(trained.vocabulary, folder.agreement)
     sides = {name: _Side(p, sample_of(p.documents, len(parties), folder.plan.seed)) for name, p in parties.items()}
     alone = alone and trained.rounds > 0
     begun = time.perf_counter()
     states = _all_alone(folder, sides, trained, stages) if alone else {}
     seconds = time.perf_counter() - begun
-    model = folder.plan.make_model()
+    model = folder.agreement.model
     stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sides))
     own = {}
     for place, (name, side) in enumerate(sides.items(), start=1):
@@ -105,12 +105,12 @@ def _all_alone(folder: RunFolder, sides: Mapping[str, _Side], trained: Trained, 
 
 def _alone(folder: RunFolder, side: _Side, trained: Trained, on_round: Callable[[int, int], None]) -> State:
     """Run by a party for itself; once done, it is read from the party's own folder."""
-    party, plan = side.party, folder.plan
+    party, agreement = side.party, folder.agreement
     kept = folder.party(party.name) / "alone.safetensors"
     if not kept.is_file():
-        model = plan.make_model()
-        state = train_alone(plan, party.name, side.documents.train, trained.rounds, party.store, on_round)
-        keep_figures(party.store, "alone", judge(model, state, side.documents, plan.seed))
+        model, seed = agreement.model, agreement.plan.seed
+        state = train_alone(agreement, party.name, side.documents.train, trained.rounds, party.store, on_round)
+        keep_figures(party.store, "alone", judge(model, state, side.documents, seed))
         write_arrays(kept, model.for_party(state, party.name), {})
     return read_arrays(kept)[0]
 
@@ -131,7 +131,7 @@ def _found(folder: RunFolder, side: _Side, model: TopicModel, shared: State, eve
 
 def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _Side]) -> dict[str, float]:
     """One party's own model on everybody's held-out documents: no party could find this out alone."""
-    said = [held_out_likelihood(model, state, side.documents, side.party.plan.seed) for side in sides.values()]
+    said = [held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed) for side in sides.values()]
     weights = [np.full(len(words), side.sample.judged) for (_, words), side in zip(said, sides.values(), strict=True)]
     found, words = (np.concatenate(part) for part in zip(*said, strict=True))
     mean, low, high = (float(np.exp(-value)) for value in mean_per_word(found, words, np.concatenate(weights)))
@@ -155,9 +155,9 @@ def _shared_everywhere(
 
 
 def _predicted(model: TopicModel, state: State, side: _Side, alone: Any) -> Predicted:
-    found, words = held_out_likelihood(model, state, side.documents, side.party.plan.seed)
+    found, words = held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed)
     assert side.documents.held_out is not None
-    unseen = side.documents.held_out.halves(side.party.plan.seed)[1]
+    unseen = side.documents.held_out.halves(side.party.agreement.plan.seed)[1]
     return Predicted(found, np.asarray(unseen.counts @ alone), words, side.sample.judged)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from securetm.agreement import Agreement
 from securetm.contracts import (
     Answer,
     Array,
@@ -20,7 +21,6 @@ from securetm.contracts import (
     Exchange,
     Needs,
     Parcel,
-    Profile,
     Roster,
     RoundContext,
     State,
@@ -42,7 +42,6 @@ from securetm.federation.words import Said, check_countable, chosen, message_of
 from securetm.models.quality import diversity, top_words
 from securetm.models.questions import merge_words, npmi_from_answer, perplexity_from_answer
 from securetm.models.word_sketch import words_in
-from securetm.plans import Plan
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 from securetm.toml_settings import require
@@ -86,8 +85,7 @@ class Coordinator:
     """Runs one session from invitation to assessment; called again on the same store it goes on where it was."""
 
     members: tuple[str, ...]
-    plan: Plan
-    profile: Profile
+    agreement: Agreement
     parties: Parties
     store: CoordinatorStore
     entropy: Entropy
@@ -102,23 +100,22 @@ class Coordinator:
     _most: int = 0  # bytes of a reply in the exchange under way
 
     def __post_init__(self) -> None:
-        self.model = self.plan.make_model()
-        self.questions = Questions(self.plan, self.model)
+        self.questions = Questions(self.agreement)
         self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
-        roster = Roster(self.session, self.profile.digest, self.members, self.keys)
-        self._seat = self.profile.aggregation.coordinator(roster, self.store)
+        roster = Roster(self.session, self.agreement.profile.digest, self.members, self.keys)
+        self._seat = self.agreement.profile.aggregation.coordinator(roster, self.store)
         self._ledgers = Countersigning(self.members, self._carried)
-        self._most = largest_reply(self.profile, len(self.members), 0, None)
+        self._most = largest_reply(self.agreement.profile, len(self.members), 0, None)
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
         kept = self.store.kept_state(CHECKPOINT)
         self._go_back_to(kept[1] if kept else {"serial": 0, "numbers": {}})
-        self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, self._serial))
+        self._tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, self._serial))
         vocabulary = self._agreed_words() or self._agree_on_words()
         self._adopt(vocabulary)
         state, facts = kept or self._start(vocabulary)
-        state, rounds = self._train(state, Stopping(self.plan.training, list(facts["history"])), int(facts["rounds"]))
+        state, rounds = self._train(state, Stopping(self.agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
         quality = self._assess(state)
         if self.questions.paid:
             self._ledgers.deliver()
@@ -128,12 +125,12 @@ class Coordinator:
 
     def _agree_on_words(self) -> tuple[str, ...]:
         """A public file's words, or those that the plan's rule takes of what was opened about the parties' words."""
-        words = self.plan.vocabulary.public_words()
+        words = self.agreement.words
         if words is None:
             candidates, found, held = self._candidates()
             self._check_found(len(candidates))
-            words = chosen(self.plan, candidates, found, held)
-            least = self.plan.vocabulary.min_documents
+            words = chosen(self.agreement.plan, candidates, found, held)
+            least = self.agreement.plan.vocabulary.min_documents
             problem = f"and max_share leave a single one of {len(candidates)} words"
             require(len(words) >= 2, "[vocabulary]", "min_documents", least, problem)
         write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
@@ -143,13 +140,13 @@ class Coordinator:
 
     def _check_found(self, words: int) -> None:
         """Behind noise it is the noise that decides which words are found, whatever else the plan asks of them."""
-        needed = needed_by(self.plan)
+        needed = needed_by(self.agreement)
         if needed is not None and words < 2:
             raise TooFewWordsFound(words, needed.found_from)
 
     def _candidates(self) -> tuple[tuple[str, ...], int, Array]:
         """All words, the number of documents, and in how many of them each occurs."""
-        if self.plan.vocabulary.source == JOINT:
+        if self.agreement.plan.vocabulary.source == JOINT:
             return words_in(self.ask(JOINT, {}, keep=True))
         candidates = check_countable(merge_words(self.ask(WORDS, {})))
         self._adopt(candidates, candidates=True)
@@ -177,14 +174,14 @@ class Coordinator:
     # ---- training --------------------------------------------------------------------------------------------------
 
     def _start(self, vocabulary: Sequence[str]) -> tuple[State, dict[str, Any]]:
-        state = self.model.start(vocabulary, np.random.default_rng(self.plan.seed))
+        state = self.agreement.model.start(vocabulary, np.random.default_rng(self.agreement.plan.seed))
         self._keep(state, 0, [])
         return state, {"history": [], "rounds": 0}
 
     def _train(self, state: State, stopping: Stopping, done: int) -> tuple[State, int]:
         """One question, one answer, one update, until the plan says it is enough."""
-        total = self.plan.training.rounds
-        mark = self.model.for_party(state, "")
+        total = self.agreement.plan.training.rounds
+        mark = self.agreement.model.for_party(state, "")
         if self._blind:
             return self._conduct(state, done)
         while done < total and not stopping.settled():
@@ -195,7 +192,7 @@ class Coordinator:
             answer = self._afforded(state, keep=keep and not (judged and self._by_loss))
             if answer is None:  # every round before was kept when it was answered, and parties kept nothing of this one
                 break
-            state, done = self.model.update(state, answer), done + 1
+            state, done = self.agreement.model.update(state, answer), done + 1
             if not all(np.isfinite(array).all() for array in state.values()):
                 raise Diverged(done)
             if judged and self._by_loss:
@@ -216,7 +213,8 @@ class Coordinator:
         number = self._numbers.get(question, 0)
         if (kept := self.store.kept_asked(question, number)) is not None:
             return {**state, **kept}
-        self.store.keep_asked(question, number, state if self.model.party_models else self.model.for_party(state, ""))
+        model = self.agreement.model
+        self.store.keep_asked(question, number, state if model.party_models else model.for_party(state, ""))
         return state
 
     def _afforded(self, state: State, *, keep: bool) -> Answer | None:
@@ -230,11 +228,11 @@ class Coordinator:
     def _ended_by(self, rounds: int) -> str:
         if self._exhausted:
             return "budget"
-        return "rounds" if rounds >= self.plan.training.rounds else self.plan.training.stop
+        return "rounds" if rounds >= self.agreement.plan.training.rounds else self.agreement.plan.training.stop
 
     def _conduct(self, state: State, done: int) -> tuple[State, int]:
         """Where the parties open the sums they also learn: the coordinator counts rounds, and its state stays empty of them."""
-        total = self.plan.training.rounds
+        total = self.agreement.plan.training.rounds
         while done < total:
             keep = self._keep_is_due() or done + 1 == total
             self.ask(TRAIN, state, keep=keep)
@@ -246,21 +244,23 @@ class Coordinator:
 
     @property
     def _blind(self) -> bool:
-        return self.profile.aggregation.opened_by == "parties"
+        return self.agreement.profile.aggregation.opened_by == "parties"
 
     def _judge(self, state: State, mark: State, stopping: Stopping) -> State:
         """Takes the measure that decides about stopping; held-out loss is a question like any other."""
-        public = self.model.for_party(state, "")
+        public = self.agreement.model.for_party(state, "")
         loss = self.ask(HELD_OUT, state, keep=True) if self._by_loss else None
         value = perplexity_from_answer(loss) if loss else relative_change(mark, public)
-        self.store.later("INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", self._serial, self.plan.training.stop, value)
+        self.store.later(
+            "INSERT OR REPLACE INTO losses VALUES (?, ?, ?)", self._serial, self.agreement.plan.training.stop, value
+        )
         if stopping.note(value) and self._by_loss:
             self.store.keep_state(BEST, state, {"serial": self._serial})
         return public
 
     @property
     def _by_loss(self) -> bool:
-        return self.plan.training.stop == HELD_OUT
+        return self.agreement.plan.training.stop == HELD_OUT
 
     def _best_or(self, state: State) -> State:
         best = self.store.kept_state(BEST) if self._by_loss else None
@@ -272,11 +272,11 @@ class Coordinator:
             self.ask(HELD_OUT, state)  # its answer is the parties' to know
             return {}
         if self.questions.paid:  # nothing was set aside for these questions
-            return {"diversity": float(diversity(top_words(self.model.topics(state), 25)))}
-        top = top_words(self.model.topics(state), TOP_WORDS)
+            return {"diversity": float(diversity(top_words(self.agreement.model.topics(state), 25)))}
+        top = top_words(self.agreement.model.topics(state), TOP_WORDS)
         coherence = npmi_from_answer(top, self.ask(COHERENCE, {"top": top.astype(np.int64)}))
         held_out = perplexity_from_answer(self.ask(HELD_OUT, state))
-        spread = diversity(top_words(self.model.topics(state), 25))
+        spread = diversity(top_words(self.agreement.model.topics(state), 25))
         return {"npmi": float(np.mean(coherence)), "diversity": float(spread), "held_out": held_out}
 
     # ---- one round -------------------------------------------------------------------------------------------------
@@ -293,9 +293,9 @@ class Coordinator:
             shown = {member: {} for member in self.members}
         about = shown[self.members[0]]
         unnamed = self._cohort(question, query.terms)
-        route = compile_route(query.terms, self.profile, unnamed)
+        route = compile_route(query.terms, self.agreement.profile, unnamed)
         terms = route.terms
-        meant = (self.profile.digest, state_digest(about, terms), self.questions.words(question))
+        meant = (self.agreement.profile.digest, state_digest(about, terms), self.questions.words(question))
         cohort = replace(unnamed, round_id=round_identity(self.session, question, unnamed, self._serial, terms, *meant))
         ask = wire.Ask(question, cohort.number, self._serial, self.members, cohort.round_id, about, keep)
         requests = self._requests(ask, shown, terms, self._ledgers.gather() if self.questions.paid else {})
@@ -309,7 +309,7 @@ class Coordinator:
     def _cohort(self, question: str, terms: Terms) -> Cohort:
         number = self._number(question)
         named = question_identity(question, number, terms)
-        return cohort_of(self.profile, self.members, number=number, seed=self.plan.seed, question=named)
+        return cohort_of(self.agreement.profile, self.members, number=number, seed=self.agreement.plan.seed, question=named)
 
     def _requests(
         self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms, witnesses: Mapping[str, tuple[bytes, ...]]
@@ -326,7 +326,7 @@ class Coordinator:
 
     def _exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
         """One round of the aggregation; the coordinator then knows what it opens, and no more."""
-        self._most = largest_reply(self.profile, len(self.members), 0, terms)
+        self._most = largest_reply(self.agreement.profile, len(self.members), 0, terms)
         traffic = self._carry(self._seat.round(cohort, terms, None), cohort.round_id, requests)
         return self._opened(cohort), traffic
 
@@ -344,7 +344,7 @@ class Coordinator:
         self._prepared += 1
         name = preparation_identity(self.session, self._prepared, ROUNDS_PREPARED)
         request = wire.pack_request(self.session, wire.Prepare(name, self._prepared, ROUNDS_PREPARED))
-        self._most = largest_reply(self.profile, len(self.members), ROUNDS_PREPARED, None)
+        self._most = largest_reply(self.agreement.profile, len(self.members), ROUNDS_PREPARED, None)
         self._carry(self._seat.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
 
     def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
@@ -377,8 +377,8 @@ class Coordinator:
         replies = self.parties.ask(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
         for member, reply in replies.items():
             self._accepted(member, reply)
-        if len(replies) < self.profile.minimum_parties:
-            raise TooFewParties(len(replies), len(self.members), self.profile.minimum_parties)
+        if len(replies) < self.agreement.profile.minimum_parties:
+            raise TooFewParties(len(replies), len(self.members), self.agreement.profile.minimum_parties)
 
     def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
         session, outcome = wire.unpack_reply(reply, member, self._most)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from securetm.contracts import Profile, Unit
+from securetm.agreement import Agreement
+from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.notes import Notes
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
-from securetm.plans import Plan
 
 
 @dataclass
@@ -27,11 +27,11 @@ class Documents:
     train: Corpus | None = None
     held_out: Corpus | None = None
 
-    def adopt(self, vocabulary: tuple[str, ...], plan: Plan) -> None:
+    def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
         """Reads the documents in the agreed words and sets the held-out part aside."""
         whole = self.own.project(vocabulary)
         self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
-        alone = plan.unit is not Unit.PERSON and plan.make_profile().budget is not None
+        plan, alone = agreement.plan, agreement.unit is not Unit.PERSON and agreement.budget is not None
         # A person's documents lie on one side, which the least of their keys decides. Where each document is protected by
         # itself, none may move the others of its person. Keys say nothing of words, and lengths are public where words are
         # protected one by one: then nothing here depends on which words they are.
@@ -48,21 +48,21 @@ class Documents:
         return documents
 
 
-def read_in(words: tuple[str, ...], own: Corpus, plan: Plan, notes: Notes) -> Documents:
+def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, notes: Notes) -> Documents:
     """The documents in these words; none of them, and a note at home, where they cannot be read."""
     with notes.noted():
         read = Documents(own)
-        read.adopt(words, plan)
+        read.adopt(words, agreement)
         return read
     nothing = Documents(own.select(np.zeros(0, dtype=np.int64)))
-    nothing.adopt(words, plan)
+    nothing.adopt(words, agreement)
     return replace(nothing, own=own)
 
 
-def note_lengths(documents: Corpus, profile: Profile, store: PartyStore) -> None:
+def note_lengths(documents: Corpus, budget: Budget | None, store: PartyStore) -> None:
     """How long documents are, for their party's own store: what noise on single words means for a whole one goes by that."""
     lengths = documents.lengths()
-    if profile.budget is not None and profile.budget.unit is Unit.WORD and len(lengths):
+    if budget is not None and budget.unit is Unit.WORD and len(lengths):
         at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated
         for name, words in zip(("document median_words", "document p95_words"), at, strict=True):
             store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", name, float(words))

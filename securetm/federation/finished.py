@@ -120,7 +120,7 @@ class FinishedRun(LearnedModel):
 
 def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:
     """The model says what it is and which words it is over; the run's plan and its list of words must say the same."""
-    if model != folder.plan.make_model():
+    if model != folder.agreement.model:
         raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
     words = folder.words.read_bytes() if folder.words.is_file() else b""
     if words != "\n".join(vocabulary).encode():

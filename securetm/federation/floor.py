@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from securetm.accounting.ledger import Ledger
-from securetm.contracts import Cohort, Profile, Reads, Terms, TopicModel, Unit
+from securetm.agreement import Agreement
+from securetm.contracts import Cohort, Profile, Reads, Terms, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import NoPersons
 from securetm.federation.paying_errors import DeltaTooLarge
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import TooFewToTakePart
 from securetm.models.model_errors import NoSentences
-from securetm.plans import Plan
 from securetm.profiles import cohort_of
 
 
@@ -37,11 +37,11 @@ def check_share(party: str, documents: Corpus, profile: Profile, members: tuple[
         raise TooFewToTakePart(party, profile.minimum_documents, left)
 
 
-def check_kind(documents: Corpus, plan: Plan, model: TopicModel) -> None:
+def check_kind(documents: Corpus, agreement: Agreement) -> None:
     """Said to this party's own user before anything is spent: such documents would add nothing to any answer."""
-    if plan.unit is Unit.PERSON and documents.persons is None:
+    if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
-    if Reads.SENTENCES in model.reads and documents.sentence_ends is None:
+    if Reads.SENTENCES in agreement.model.reads and documents.sentence_ends is None:
         raise NoSentences()
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from securetm.agreement import Agreement, agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
@@ -17,7 +18,7 @@ from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
 from securetm.federation.kept_files import KEPT, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
-from securetm.federation.paying import settled
+from securetm.federation.paying import calibrated
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
@@ -57,16 +58,21 @@ class RunFolder:
     """Where everything of one run lies: the coordinator's store, each party's, and the transcript between them."""
 
     path: Path
-    plan: Plan
+    agreement: Agreement
     members: tuple[str, ...]
     with_content: bool = False
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
     name: str = ""  # what the parties call the run in their ledgers: no other run has it, whatever its folder is called
     ledgers: Path = Path()  # where the parties' ledgers lie: a trial's in the run's folder; those of documents outlive runs
 
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return self.agreement.plan
+
     def ledger(self, name: str) -> Path:
         """A party's ledger."""
-        return ledger_in(self.ledgers, self.party(name).name, self.plan.unit)
+        return ledger_in(self.ledgers, self.party(name).name, self.agreement.unit)
 
     @property
     def is_trial(self) -> bool:
@@ -119,32 +125,33 @@ def begin(
     A run's ledgers are a trial's, and lie in its folder; `ledgers` is a folder of those that belong to the documents.
     """
     check_free(path)
-    needed = plan.make_profile().minimum_parties
+    agreement = agree(plan)
+    needed = agreement.profile.minimum_parties
     if len(corpora) < needed:
         raise TooFewForProfile(len(corpora), needed, plan.profile)
-    check_answerable(plan, len(corpora))
-    _check_parties(plan, corpora)
-    plan = settled(plan, len(corpora), _named_unit(corpora))
+    check_answerable(agreement, len(corpora))
+    _check_parties(agreement, corpora)
+    agreement = calibrated(agreement, len(corpora), _named_unit(corpora))
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
-    folder = RunFolder(path, plan, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
+    folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
     facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
     home = LEDGERS if folder.is_trial else str(folder.ledgers)
     pinned = {name: key.hex() for name, key in keys.items()}
-    settled_facts = {"keys": pinned, "ledgers": home, "name": name, "plan": plan.tables(), "digests": KEPT}
+    settled_facts = {"keys": pinned, "ledgers": home, "name": name, "plan": agreement.plan.tables(), "digests": KEPT}
     write_json(path / RUN, {**facts, **settled_facts, **left_out(corpora)})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return replace(folder, keys=keys)
 
 
-def _check_parties(plan: Plan, corpora: Mapping[str, Corpus]) -> None:
+def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
     """What a plan says of parties and words, as far as their documents show that it was not meant so."""
-    for name in plan.model.settings.get("topics_at", {}):
+    for name in agreement.plan.model.settings.get("topics_at", {}):
         require(name in corpora, "[model]", "topics_at", name, f"is none of the parties: {', '.join(corpora)}")
-    words = plan.vocabulary.public_words()
+    words = agreement.words
     if words is not None and not any(set(words).intersection(corpus.vocabulary) for corpus in corpora.values()):
-        raise NoWordKnown(plan.vocabulary.file)
+        raise NoWordKnown(agreement.plan.vocabulary.file)
 
 
 def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:
@@ -154,7 +161,7 @@ def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:
 
 def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | None) -> Path:
     """Where the parties' ledgers lie: those of the documents where they are asked for, else the run's own."""
-    budget = folder.plan.make_profile().budget
+    budget = folder.agreement.budget
     if given is None or budget is None:
         return folder.ledgers
     files = {name: folder.party(name).name for name in folder.members}
@@ -184,7 +191,7 @@ def reopen(path: Path) -> RunFolder:
         name, ledgers = str(facts["name"]), path / facts["ledgers"]
     except (KeyError, TypeError, ValueError) as problem:
         raise DamagedStore(str(path / RUN), "it is not the record of a run") from problem
-    return RunFolder(path, plan_from_tables(tables, str(path / RUN)), members, with_content, keys, name, ledgers)
+    return RunFolder(path, agree(plan_from_tables(tables, str(path / RUN))), members, with_content, keys, name, ledgers)
 
 
 def result_of(path: Path) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.contracts import Answer, Array, Memory, State, TopicModel
+from securetm.agreement import Agreement
+from securetm.contracts import Answer, Array, Memory, State
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore
 from securetm.models.questions import perplexity_from_answer
-from securetm.plans import Plan
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
 
@@ -25,26 +25,27 @@ _MINE = "learned/"  # in the party's memory, beside what its model remembers
 class Learner:
     """The shared model as one party holds it."""
 
-    plan: Plan
-    model: TopicModel
+    agreement: Agreement
     store: PartyStore
     rounds: int = 0  # that it learned from, since it began
     _state: State = field(default_factory=dict)
 
     def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
         """Where training starts: at the plan's seed, or where this party's kept memory says it was."""
-        self._state = learned_in(memory) or self.model.start(vocabulary, np.random.default_rng(self.plan.seed))
+        self._state = learned_in(memory) or self.agreement.model.start(
+            vocabulary, np.random.default_rng(self.agreement.plan.seed)
+        )
 
     def about(self, question: str) -> State:
         """What a question is about, as this party knows it."""
         if not self._state:
             raise BadState("no vocabulary has been agreed on")
-        return self.model.for_party(self._state, "") if question in (TRAIN, HELD_OUT) else {}
+        return self.agreement.model.for_party(self._state, "") if question in (TRAIN, HELD_OUT) else {}
 
     def learn(self, question: str, answer: Answer) -> None:
         """Takes an opened answer: the next state, or a figure for this party's own store. Where it diverges, it stays."""
         if question == TRAIN:
-            state = self.model.update(self._state, answer)
+            state = self.agreement.model.update(self._state, answer)
             if not all(np.isfinite(array).all() for array in state.values()):
                 raise Diverged(self.rounds)
             self._state, self.rounds = state, self.rounds + 1

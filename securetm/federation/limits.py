@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
+from securetm.agreement import Agreement
 from securetm.contracts import Profile, State, Terms, TopicModel
 from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
 from securetm.models.word_sketch import LONGEST
-from securetm.plans import Plan
 
 ROOM = 4_096  # bytes for hashes, numbers and names in any message
 _TINY = (24, 48)  # words: from two sizes follows the size of a state over any number of them
@@ -25,7 +25,7 @@ _TINY = (24, 48)  # words: from two sizes follows the size of a state over any n
 class RequestLimits:
     """What one party takes: for each kind of body the most bytes, given the words agreed on so far."""
 
-    plan: Plan
+    agreement: Agreement
     members: tuple[str, ...]
     questions: Questions
     parcel: int = 0  # the longest message to a party in the exchange under way
@@ -48,9 +48,9 @@ class RequestLimits:
 
     @cached_property
     def _words(self) -> int:
-        choice = self.plan.vocabulary
-        if (public := choice.public_words()) is not None:
-            return sum(len(word.encode()) + 1 for word in public)
+        choice = self.agreement.plan.vocabulary
+        if self.agreement.words is not None:
+            return sum(len(word.encode()) + 1 for word in self.agreement.words)
         if choice.source == JOINT:
             return min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES
@@ -59,7 +59,7 @@ class RequestLimits:
         """Of the largest state that a question may be about; nothing before there is a list, which candidates are not."""
         words = 0 if self.questions.candidates else len(self.questions.vocabulary)
         if words and words not in self._state:
-            self._state = {words: state_bytes(self.questions.model, words)}
+            self._state = {words: state_bytes(self.questions.agreement.model, words)}
         return self._state.get(words, 0)
 
 

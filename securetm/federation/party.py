@@ -16,6 +16,7 @@ import numpy as np
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation.plain import COORDINATOR
 from securetm.aggregation.vectors import pack_vector, unpack_vector
+from securetm.agreement import Agreement
 from securetm.contracts import (
     Array,
     Cohort,
@@ -25,7 +26,6 @@ from securetm.contracts import (
     Memory,
     Noised,
     Parcel,
-    Profile,
     Query,
     Roster,
     RoundContext,
@@ -66,7 +66,6 @@ from securetm.federation.store import Drawer, PartyStore
 from securetm.federation.witness import BudgetGuard, quorum
 from securetm.federation.words import agreed
 from securetm.models.row_trial import check_rows
-from securetm.plans import Plan
 from securetm.profiles import cohort_of
 from securetm.route import ClippedAnswer, Route, compile_route
 from securetm.sessions.identities import identity_of
@@ -77,12 +76,11 @@ MOST_PREPARED = 1024  # rounds by one set-up
 
 @dataclass
 class Party:
-    """One organisation: its documents, its own store, and the plan and profile that it accepted."""
+    """One organisation: its documents, its own store, and the agreement that it accepted."""
 
     name: str
     members: tuple[str, ...]
-    plan: Plan
-    profile: Profile
+    agreement: Agreement
     corpus: Corpus
     store: PartyStore
     entropy: Entropy
@@ -99,20 +97,19 @@ class Party:
     _awaited: tuple[wire.Ask, Route, RoundContext] | None = None
 
     def __post_init__(self) -> None:
-        check_share(self.name, self.corpus, self.profile, self.members)
-        check_delta(self.name, self.corpus, self.profile, self.ledger)
+        check_share(self.name, self.corpus, self.agreement.profile, self.members)
+        check_delta(self.name, self.corpus, self.agreement.profile, self.ledger)
         self.documents, self.notes = Documents(self.corpus), Notes(self.store)
-        self.plan.vocabulary.public_words()  # a public file that is gone is told to this party's own user
-        self.questions = Questions(self.plan, self.plan.make_model())
-        check_kind(self.corpus, self.plan, self.questions.model)
-        if self.profile.budget is not None and (self.ledger is None or self.others is None):
-            raise NoLedger(self.name, self.profile.name)
-        self._limits = RequestLimits(self.plan, self.members, self.questions)
+        self.questions = Questions(self.agreement)
+        check_kind(self.corpus, self.agreement)
+        if self.agreement.budget is not None and (self.ledger is None or self.others is None):
+            raise NoLedger(self.name, self.agreement.profile.name)
+        self._limits = RequestLimits(self.agreement, self.members, self.questions)
         self._guard: BudgetGuard | None = None
         self._drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
         self._computed: dict[str, Any] = {}  # by mechanisms, for the next round
-        opens = self.profile.aggregation.opened_by == "parties"
-        self.learner = Learner(self.plan, self.questions.model, self.store) if opens else None
+        opens = self.agreement.profile.aggregation.opened_by == "parties"
+        self.learner = Learner(self.agreement, self.store) if opens else None
 
     def close(self) -> None:
         """Closes this party's files."""
@@ -170,8 +167,8 @@ class Party:
     def _join(self, session: bytes, invite: wire.Invite) -> tuple[bytes, ...]:
         """Accepts a session only under the plan, the profile and the roster that this party holds itself."""
         agreed = {
-            "plan": invite.agreement == self.plan.agreement(),
-            "profile": invite.profile == self.profile.digest,
+            "plan": invite.agreement == self.agreement.digest,
+            "profile": invite.profile == self.agreement.profile.digest,
             "list of members": invite.members == self.members,
             "session": len(session) == 32 and self._session in (b"", session),
         }
@@ -181,8 +178,8 @@ class Party:
         self._open_round, self._awaited = None, None  # the seat of before is gone, and what it began with it
         self._resume(invite.resume_from)
         self._session, self._preparations = session, 0
-        roster = Roster(session, self.profile.digest, self.members, self.keys)
-        self._seat: Session = self.profile.aggregation.party(self.name, roster, self.entropy, self.store)
+        roster = Roster(session, self.agreement.profile.digest, self.members, self.keys)
+        self._seat: Session = self.agreement.profile.aggregation.party(self.name, roster, self.entropy, self.store)
         self._guard = self._opened_guard(roster)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = Documents(self.corpus)
@@ -190,10 +187,10 @@ class Party:
 
     def _opened_guard(self, roster: Roster) -> BudgetGuard | None:
         """So many of the others must sign where the ledger stands that no history beside it can be signed as well."""
-        if self.ledger is None or self.others is None or self.profile.budget is None:
+        if self.ledger is None or self.others is None or self.agreement.budget is None:
             return None
-        needed = quorum(len(self.members) - 1, self.profile.colluding)
-        return BudgetGuard(self.ledger, identity_of(self.name, roster, self.store), self.others, needed, self.profile.budget)
+        needed = quorum(len(self.members) - 1, self.agreement.profile.colluding)
+        return BudgetGuard(self.ledger, identity_of(self.name, roster, self.store), self.others, needed, self.agreement.budget)
 
     def _resume(self, serial: int) -> None:
         """Goes back to what was kept after that round; rounds after it will be asked again."""
@@ -209,12 +206,12 @@ class Party:
 
         Whether this party takes part was decided before by the documents it holds: how they meet the words changes nothing.
         """
-        words = agreed(adopt, self.plan, self.store)
+        words = agreed(adopt, self.agreement, self.store)
         if (words, adopt.candidates) == (self.questions.vocabulary, self.questions.candidates):
             return ()  # it is read in already
-        documents = read_in(words, self.corpus, self.plan, self.notes)
+        documents = read_in(words, self.corpus, self.agreement, self.notes)
         with self.notes.noted():
-            note_lengths(documents.for_question(TRAIN), self.profile, self.store)
+            note_lengths(documents.for_question(TRAIN), self.agreement.budget, self.store)
         if self.learner is not None and not adopt.candidates:
             self.learner.begin(words, self._memory)
         self.questions.adopt(words, candidates=adopt.candidates)  # last: what fails before is tried again when it is sent again
@@ -228,7 +225,7 @@ class Party:
         if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self._preparations + 1:
             raise OutOfTurn(prepare.number, self._preparations)
         self._preparations += 1
-        self._limits.parcel = self.profile.aggregation.longest(len(self.members), prepare.rounds, None)[1]
+        self._limits.parcel = self.agreement.profile.aggregation.longest(len(self.members), prepare.rounds, None)[1]
         return self._begin(prepare.exchange, self._seat.prepare(prepare.rounds))
 
     def _witness(self, witness: wire.Witness) -> tuple[bytes, ...]:
@@ -245,16 +242,17 @@ class Party:
         self._check_cohort(ask.members)
         query = self.questions.make(ask.question, self._about(ask))
         cohort = self._cohort(ask, query.terms)
-        route = compile_route(query.terms, self.profile, cohort)
+        route = compile_route(query.terms, self.agreement.profile, cohort)
         terms = route.terms
         about = state_digest(ask.state, terms)  # of what came with it
-        meant = (ask.question, cohort, ask.serial, terms, self.profile.digest, about, self.questions.words(ask.question))
+        under, words = self.agreement.profile.digest, self.questions.words(ask.question)
+        meant = (ask.question, cohort, ask.serial, terms, under, about, words)
         if ask.round_id != round_identity(self._session, *meant):
             raise WrongRound()
         if ask.number >= self.questions.numbers(ask.question):
             raise AskedTooOften(ask.question, ask.number)
-        check_batch(terms, self.profile, cohort, len(self.members))
-        self._limits.parcel = self.profile.aggregation.longest(len(self.members), 0, terms)[1]
+        check_batch(terms, self.agreement.profile, cohort, len(self.members))
+        self._limits.parcel = self.agreement.profile.aggregation.longest(len(self.members), 0, terms)[1]
         if self._guard is not None:
             self._guard.hear(ask.witnesses)
         if terms.data_only:
@@ -290,7 +288,7 @@ class Party:
         self._pay(ask, route, documents, context)
         if not terms.data_only:
             self.store.note_asked(*asked)
-        rng = np.random.default_rng([self.plan.seed, ask.serial])
+        rng = np.random.default_rng([self.agreement.plan.seed, ask.serial])
         answer = self._clipped_answer(query, documents, route, context, rng)
         self._last = ask.serial
         if self._memory:  # a function of the documents and of the questions that it came from
@@ -338,7 +336,7 @@ class Party:
 
         Noise that is drawn once per corpus is charged once: what was kept of it, and paid for, is used again for nothing.
         """
-        if self._guard is None or self._drawn is None or self.profile.budget is None:
+        if self._guard is None or self._drawn is None or self.agreement.budget is None:
             return
         kept: tuple[Mechanism, ...] = ()
         with self.notes.noted():  # where it cannot be told what was kept, all is paid for
@@ -348,10 +346,11 @@ class Party:
         self._drawn.paid = False
         if spend is None:
             return
-        check_rows(self.questions.model, self.profile.budget.unit)
-        who = {"profile": self.profile.name, "digest": self.profile.digest.hex(), "unit": self.profile.budget.unit.value}
+        check_rows(self.agreement.model, self.agreement.budget.unit)
+        profile = self.agreement.profile
+        who = {"profile": profile.name, "digest": profile.digest.hex(), "unit": self.agreement.unit.value}
         self._guard.charge(self.run, spend, {**who, "question": ask.question, "serial": ask.serial})
-        self._drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in self.profile.mechanisms)
+        self._drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in profile.mechanisms)
 
     def _begin(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
         self._open_round = (name, exchange)
@@ -386,12 +385,12 @@ class Party:
         strangers = [m for m in members if m not in self.members]
         if strangers or self.name not in members:
             raise NotInCohort(strangers[0] if strangers else self.name)
-        if len(members) < self.profile.minimum_parties:
-            raise CohortTooSmall(len(members), self.profile.minimum_parties)
+        if len(members) < self.agreement.profile.minimum_parties:
+            raise CohortTooSmall(len(members), self.agreement.profile.minimum_parties)
 
     def _cohort(self, ask: wire.Ask, terms: Terms) -> Cohort:
         one = {"round_id": ask.round_id, "number": ask.number, "question": question_identity(ask.question, ask.number, terms)}
-        return cohort_of(self.profile, ask.members, seed=self.plan.seed, **one)
+        return cohort_of(self.agreement.profile, ask.members, seed=self.agreement.plan.seed, **one)
 
     def _remember(self, ask: wire.Ask, answer: ClippedAnswer, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""

@@ -14,10 +14,10 @@ import numpy as np
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.spends import Spend
-from securetm.contracts import Mechanism, Unit
+from securetm.agreement import Agreement
+from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.questions import JOINT, TRAIN, Questions
-from securetm.plans import Plan
 from securetm.profiles import cohort_of
 from securetm.route import Route, compile_route
 
@@ -60,77 +60,75 @@ class Bill:
         return [spend for spend in (self.words, self.once, each) if spend is not None]
 
 
-def bill_of(plan: Plan, parties: int, listed: tuple[str, ...] | None = None) -> Bill:
-    """What this plan spends with so many parties; without a list, the vocabulary is taken as long as it may get."""
-    profile = plan.make_profile()
+def bill_of(agreement: Agreement, parties: int) -> Bill:
+    """What a run spends with so many parties; without a public list, the vocabulary is taken as long as it may get."""
+    profile, choice = agreement.profile, agreement.plan.vocabulary
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     cohort = cohort_of(profile, members)
-    questions = Questions(plan, plan.make_model())
-    joint = plan.vocabulary.source == JOINT
+    questions = Questions(agreement)
+    joint = choice.source == JOINT
     words = spend_of(compile_route(questions.make(JOINT, {}).terms, profile, cohort)) if joint else None
-    listed = listed or plan.vocabulary.public_words()
-    questions.adopt(listed or tuple(f"word{n}" for n in range(plan.vocabulary.max_words)))
-    state = questions.model.for_party(questions.model.start(questions.vocabulary, np.random.default_rng(0)), "")
+    questions.adopt(agreement.words or tuple(f"word{n}" for n in range(choice.max_words)))
+    state = agreement.model.for_party(agreement.model.start(questions.vocabulary, np.random.default_rng(0)), "")
     route = compile_route(questions.make(TRAIN, state).terms, profile, cohort)  # an unsound profile is refused here
     drawn_once = tuple(mechanism for mechanism in profile.mechanisms if mechanism.once)
     others = tuple(mechanism for mechanism in profile.mechanisms if not mechanism.once)
     each, once = spend_of(route, drawn_once), spend_of(route, others)
     assert each is not None or once is not None  # what is admitted under a budget is noised
-    return Bill(words, each, plan.training.rounds, once)
+    return Bill(words, each, agreement.plan.training.rounds, once)
 
 
-def settled(plan: Plan, parties: int, unit: Unit | None = None) -> Plan:
-    """The plan with the unit that the documents call for and, where it asks for it, the least noise that lasts all rounds."""
-    if plan.make_profile().budget is None:
-        return plan
-    if plan.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, and as large as epsilon says
-        bill_of(plan, parties)
-        return plan
+def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:
+    """The agreement with the unit that the documents call for and, where epsilon decides it, the least noise that lasts."""
+    if agreement.budget is None:
+        return agreement
+    if agreement.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, as large as epsilon says
+        bill_of(agreement, parties)
+        return agreement
     from securetm.models.neural.isolation import check_additive  # with torch, which only this needs
 
-    check_additive(plan.make_model())
-    if unit is not None and not plan.privacy.unit:
-        plan = replace(plan, privacy=replace(plan.privacy, unit=unit.value))
-    plan = with_words_noise(plan)
-    if plan.privacy.epsilon and not plan.privacy.noise:
-        plan = replace(plan, privacy=replace(plan.privacy, noise=_least_noise(plan, parties)))
-    bill_of(plan, parties)  # what cannot be billed is refused now, not after the first answer was paid for
-    return plan
+    check_additive(agreement.model)
+    if unit is not None and not agreement.plan.privacy.unit:
+        agreement = agreement.with_privacy(unit=unit.value)
+    agreement = with_words_noise(agreement)
+    if agreement.plan.privacy.epsilon and not agreement.plan.privacy.noise:
+        agreement = agreement.with_privacy(noise=_least_noise(agreement, parties))
+    bill_of(agreement, parties)  # what cannot be billed is refused now, not after the first answer was paid for
+    return agreement
 
 
-def with_words_noise(plan: Plan) -> Plan:
-    """The plan with the noise of its selection of words, where its epsilon decides that."""
-    if not plan.privacy.epsilon or plan.vocabulary.source != JOINT or plan.privacy.words:
-        return plan
-    return replace(plan, privacy=replace(plan.privacy, words=_words_noise(plan)))
+def with_words_noise(agreement: Agreement) -> Agreement:
+    """The agreement with the noise of its selection of words, where its epsilon decides that."""
+    privacy, budget = agreement.plan.privacy, agreement.budget
+    if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source != JOINT or privacy.words:
+        return agreement
+    return agreement.with_privacy(words=_words_noise(budget))
 
 
-def _words_noise(plan: Plan) -> float:
+def _words_noise(budget: Budget) -> float:
     """The noise at which the vocabulary alone would cost a quarter of epsilon; with the training it costs much less."""
     from dp_accounting import GaussianDpEvent
 
-    budget = plan.make_profile().budget
-    assert budget is not None
     share = budget.delta * ALONE / 2
     return noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], budget.epsilon / 4, share, FINEST, COARSEST)
 
 
-def _least_noise(plan: Plan, parties: int) -> float:
-    budget = plan.make_profile().budget
+def _least_noise(agreement: Agreement, parties: int) -> float:
+    budget = agreement.budget
     assert budget is not None
 
     def spends(noise: float) -> list[Spend]:
-        return bill_of(replace(plan, privacy=replace(plan.privacy, noise=noise)), parties).spends()
+        return bill_of(agreement.with_privacy(noise=noise), parties).spends()
 
-    return noise_for(spends, budget.epsilon, budget.delta * ALONE, _finest(plan, parties), COARSEST)
+    return noise_for(spends, budget.epsilon, budget.delta * ALONE, _finest(agreement, parties), COARSEST)
 
 
-def _finest(plan: Plan, parties: int) -> float:
+def _finest(agreement: Agreement, parties: int) -> float:
     """Where the search ends: where rows are short, shares of the finest noise are so narrow that they are refused."""
     noise = FINEST
     while noise < COARSEST:
         try:
-            bill_of(replace(plan, privacy=replace(plan.privacy, noise=noise)), parties)
+            bill_of(agreement.with_privacy(noise=noise), parties)
         except BadSetting as refusal:
             if refusal.name != "noise_multiplier":
                 raise

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, TopicModel, Unit
+from securetm.agreement import Agreement
+from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, Unit
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
 from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
-from securetm.plans import Plan
 from securetm.toml_settings import digest
 
 WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE = "words", "joint", "frequencies", "train", "held_out", "coherence"
@@ -32,8 +31,7 @@ _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES)  # but the corpus
 class Questions:
     """What may be asked under one plan, given the vocabulary agreed on so far."""
 
-    plan: Plan
-    model: TopicModel
+    agreement: Agreement
     vocabulary: tuple[str, ...] = ()
     candidates: bool = False  # whether the vocabulary holds words that are yet to be chosen from; then it is only counted
     _template: State = field(default_factory=dict)
@@ -57,35 +55,37 @@ class Questions:
         Where words are, noise is in the documents before any row is made of them: whose row it is does not matter then.
         """
         query = self._made(name, state)
-        if self.paid and self.plan.unit is Unit.WORD:
+        unit = self.agreement.unit
+        if self.paid and unit is Unit.WORD:
             return query
         if self.paid and query.terms.unit is not Unit.DOCUMENT:
-            raise OtherUnit(name, query.terms.unit.value, self.plan.unit.value)
-        return PerPerson(query) if self.plan.unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query
+            raise OtherUnit(name, query.terms.unit.value, unit.value)
+        return PerPerson(query) if unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query
 
     def shown(self, name: str, state: State, party: str) -> State:
         """What one party gets to see of a state: no optimiser memory, and in matched models its own, until all are judged."""
         if name == HELD_OUT:
-            return self.model.shared(state)
-        return self.model.for_party(state, party) if name == TRAIN else state
+            return self.agreement.model.shared(state)
+        return self.agreement.model.for_party(state, party) if name == TRAIN else state
 
     def numbers(self, name: str) -> float:
         """How often a run asks a question about the model, each time under the next number."""
-        training = self.plan.training
+        training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
         return {TRAIN: training.rounds, HELD_OUT: judged + 1, COHERENCE: 1}.get(name, INF)
 
-    @cached_property
+    @property
     def paid(self) -> bool:
         """Whether every answer spends a privacy budget; then only what the budget was made for may be asked."""
-        return self.plan.make_profile().budget is not None
+        return self.agreement.budget is not None
 
     def _made(self, name: str, state: State) -> Query:
         self._check_asked(name)
+        model = self.agreement.model
         if state and name in _ABOUT_NOTHING:
             raise BadState("the question is about nothing but the corpus, so no state may come with it")
         if name == JOINT:
-            return WordSketch(self.plan.vocabulary.most_candidates, counted=not self.paid)
+            return WordSketch(self.agreement.plan.vocabulary.most_candidates, counted=not self.paid)
         if name == WORDS:
             return WordList(MOST_WORD_BYTES)
         if not self.vocabulary or (self.candidates and name != FREQUENCIES):
@@ -93,14 +93,14 @@ class Questions:
         if name == FREQUENCIES:
             return DocumentFrequencies(len(self.vocabulary))
         if name == COHERENCE:
-            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), self.model.most_shown_topics))
+            return CooccurrenceCounts(_checked_top(state, len(self.vocabulary), model.most_shown_topics))
         if name == TRAIN:
-            return self.model.query(self._checked_weights(state))
-        return HeldOut(self.model, self._checked_whole(state))
+            return model.query(self._checked_weights(state))
+        return HeldOut(model, self._checked_whole(state))
 
     def _check_asked(self, name: str) -> None:
         """Only what the plan speaks of may be asked, and under a budget only what it was made for."""
-        source = self.plan.vocabulary.source
+        source = self.agreement.plan.vocabulary.source
         wanted = "union" if name in _UNION_ONLY else JOINT if name == JOINT else source
         if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE) or source != wanted:
             raise UnknownQuestion(name)
@@ -109,17 +109,18 @@ class Questions:
 
     def _checked_whole(self, state: State) -> State:
         """What is judged: the shared model, whose size only a model knows where each party trains one of its own."""
-        if not self.model.party_models:
+        model = self.agreement.model
+        if not model.party_models:
             return self._checked_weights(state)
-        if not self.model.fits(state, len(self.vocabulary)) or not all(np.isfinite(array).all() for array in state.values()):
+        if not model.fits(state, len(self.vocabulary)) or not all(np.isfinite(array).all() for array in state.values()):
             raise BadState("it is no state of the model")
         return state
 
     def _checked_weights(self, state: State) -> State:
         """The state, if it has the names, shapes and types that the plan's model has, and finite values."""
         if not self._template:
-            fresh = self.model.start(self.vocabulary, np.random.default_rng(0))
-            self._template = self.model.for_party(fresh, "")
+            fresh = self.agreement.model.start(self.vocabulary, np.random.default_rng(0))
+            self._template = self.agreement.model.for_party(fresh, "")
         _check_shapes(state, self._template)
         return state
 

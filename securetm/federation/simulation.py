@@ -18,6 +18,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import leaves_of
+from securetm.agreement import agree
 from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dropped import NOT_AGREED
@@ -50,7 +51,7 @@ from securetm.federation.word_floor import check_words
 from securetm.federation.worked import Worked
 from securetm.models.quality import diversity, named_topics, top_words
 from securetm.models.stored_model import write_model
-from securetm.plans import Plan, read_plan
+from securetm.plans import read_plan
 from securetm.private_files import check_private
 
 
@@ -72,15 +73,16 @@ def federate(
     A privacy budget is that of this trial, unless `ledgers` is a folder: there it is the documents' own, over all runs.
     """
     plan = read_plan(None, settings or {})
-    check_floor(plan, len(corpora))
-    check_words(plan, corpora)
+    agreement = agree(plan)
+    check_floor(agreement, len(corpora))
+    check_words(agreement, corpora)
     home = None if ledgers is None else Path(ledgers)
     return execute(begin(Path(folder), plan, corpora, ledgers=home), Unwatched(), workers=workers, comparison=comparison)
 
 
 def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: bool = True) -> dict[str, Any]:
     """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
-    _one_thread(folder.plan)
+    _one_thread()
     if (folder.path / RESULT).is_file():
         ended = result_of(folder.path)
         if is_bound(folder.path):
@@ -116,13 +118,10 @@ def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
 
 def make_party(folder: RunFolder, name: str) -> Party:
     """One party from its own folder, as a worker or this process runs it."""
-    _one_thread(folder.plan)
+    _one_thread()
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
-    profile = folder.plan.make_profile()
-    party = Party(
-        name, folder.members, folder.plan, profile, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name)
-    )
+    party = Party(name, folder.members, folder.agreement, corpus, store, OperatingSystem(), folder.keys, *_ledger(folder, name))
     return replace(party, run=folder.name)
 
 
@@ -134,16 +133,15 @@ def documents_of(folder: RunFolder, name: str) -> Corpus:
     return Corpus.load(folder.documents(name))
 
 
-def _one_thread(plan: Plan) -> None:
+def _one_thread() -> None:
     """Two threads of torch on busy cores are many times slower than one; a model that needs no torch does not load it."""
-    plan.make_model()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 
 
 def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:
     """The party's ledger, and what it signed of the others': both outlive the run."""
-    budget = folder.plan.make_profile().budget
+    budget = folder.agreement.budget
     if budget is None:
         return ()
     path = folder.ledger(name)
@@ -180,15 +178,15 @@ def train(
     coordinating: Callable[..., Coordinator] = Coordinator,
 ) -> Trained:
     """The federation itself, from invitation to the finished model; an audit may bring roles that do not keep to it."""
-    profile = folder.plan.make_profile()
+    agreement = folder.agreement
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
-    recorded = Recorded(parties or _parties(folder, workers), transcript, profile.aggregation.channel)
+    recorded = Recorded(parties or _parties(folder, workers), transcript, agreement.profile.aggregation.channel)
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
     stages.stage(f"training {folder.plan.model.name} with {len(folder.members)} parties", folder.plan.training.rounds)
     eyes = _Eyes(recorded, stages)
-    coordinator = coordinating(folder.members, folder.plan, profile, recorded, store, OperatingSystem(), eyes, folder.keys)
+    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), eyes, folder.keys)
     with _told_by_name(folder):
         try:
             trained = coordinator.run()
@@ -196,10 +194,10 @@ def train(
             recorded.close()
             store.close()
     holder = folder.coordinator
-    if profile.aggregation.opened_by == "parties":
+    if agreement.profile.aggregation.opened_by == "parties":
         trained, holder = _learned_by_parties(folder, trained), folder.party(folder.members[0])
     if trained.rounds:
-        write_model(holder / MODEL, coordinator.model, trained.state, trained.vocabulary)
+        write_model(holder / MODEL, agreement.model, trained.state, trained.vocabulary)
     return trained
 
 
@@ -228,7 +226,7 @@ def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
     held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")
     store.close()
     state = learned_in(memory)
-    topics = folder.plan.make_model().topics(state)
+    topics = folder.agreement.model.topics(state)
     figures = {"npmi": float("nan"), "diversity": diversity(top_words(topics, 25)), "held_out": held_out[0][0]}
     return Trained(state, trained.vocabulary, trained.rounds, figures)
 
@@ -243,7 +241,7 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
 
 
 def _result(folder: RunFolder, trained: Trained, compared: Compared, worked: Worked) -> dict[str, Any]:
-    model, own, everywhere = folder.plan.make_model(), compared.own, compared.everywhere
+    model, own, everywhere = folder.agreement.model, compared.own, compared.everywhere
     up, down = worked.transcript.traffic()
     return {
         "run": folder.path.resolve().name,
@@ -289,7 +287,7 @@ def _known(quality: Mapping[str, float]) -> dict[str, float]:
 
 def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
     """What the run spent of one party's documents, read out of that party's ledger."""
-    budget = folder.plan.make_profile().budget
+    budget = folder.agreement.budget
     if budget is None:
         return {"party": name, "unit": "document", "epsilon": None, "delta": None}
     ledger = Ledger.read(folder.ledger(name))

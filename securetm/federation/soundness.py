@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from securetm.agreement import Agreement, agree
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
@@ -21,6 +22,8 @@ from securetm.profiles import cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
 from securetm.threats import Gap, read_threat_model
 from securetm.toml_settings import require
+
+_SOME_WORDS = tuple(f"word{n}" for n in range(50))
 
 
 def against(profile: str, threat_model: str | None) -> dict[str, Any]:
@@ -41,7 +44,8 @@ def check(profile: str, model: str | None, threat_model: str | None, parties: in
         tables = {"profile": profile, "model": {"name": model}}
         public = Plan(profile=profile, model=ModelChoice(model), vocabulary=VocabularyChoice("file", "words.txt"))
         plan = public if source == "file" else plan_from_tables(tables, "the check")
-        found += [*_coupled(plan, chosen), *refused_questions(plan, chosen, parties)]
+        agreement = agree(plan, listed=_SOME_WORDS if source == "file" else None)
+        found += [*_coupled(agreement), *refused_questions(agreement, parties)]
     return [asdict(gap) for gap in found]
 
 
@@ -52,30 +56,30 @@ def _too_few(profile: Profile, parties: int) -> list[Gap]:
     return [Gap("a round can take place", "", str(few), few.advice())]
 
 
-def _coupled(plan: Plan, profile: Profile) -> list[Gap]:
+def _coupled(agreement: Agreement) -> list[Gap]:
     """A clip bounds one document's part of a sum only if no other part depends on that document.
 
     Noise on single words clips nothing: it is in the documents before they meet.
     """
-    if profile.budget is None or profile.budget.unit is Unit.WORD:
+    if agreement.budget is None or agreement.unit is Unit.WORD:
         return []
     from securetm.models.neural.isolation import check_additive  # with torch, which only this needs
 
     try:
-        check_additive(plan.make_model())
+        check_additive(agreement.model)
     except CouplesDocuments as coupled:
         return [Gap("a budget covers the model's answers", "", str(coupled), coupled.advice())]
     return []
 
 
-def check_floor(plan: Plan, parties: int) -> None:
+def check_floor(agreement: Agreement, parties: int) -> None:
     """Refuses batches that every party would refuse; they say so by name only, and this says what to do."""
-    profile = plan.make_profile()
+    profile = agreement.profile
     if profile.budget is not None or parties < profile.minimum_parties:  # no batch is asked for, or no round takes place
         return
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
-    questions = _of_some_words(plan)
-    start = questions.model.start(questions.vocabulary, np.random.default_rng(0))
+    questions = _of_some_words(agreement)
+    start = questions.agreement.model.start(questions.vocabulary, np.random.default_rng(0))
     terms = compile_route(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort).terms
     least = -(-profile.minimum_documents // profile.aggregation.remaining(cohort, parties))
     need = f"is below the {least} documents that each of {parties} parties must bring under {profile.name}, so that a sum holds"
@@ -83,26 +87,27 @@ def check_floor(plan: Plan, parties: int) -> None:
     require(enough, "[model]", "batch", terms.batch, f"{need} {profile.minimum_documents} where parties drop out")
 
 
-def check_answerable(plan: Plan, parties: int) -> None:
+def check_answerable(agreement: Agreement, parties: int) -> None:
     """Raises the first refusal that a run of this plan would end with, while no document has been read for it."""
-    for _, unsound in _refusals(plan, plan.make_profile(), parties):
+    for _, unsound in _refusals(agreement, parties):
         raise unsound
 
 
-def refused_questions(plan: Plan, profile: Profile, parties: int) -> list[Gap]:
+def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
     """The questions of a run that some part of the profile refuses."""
-    found = _refusals(plan, profile, parties)
+    found = _refusals(agreement, parties)
     return [Gap(f"the question “{name}” can be answered", "", str(why), why.advice()) for name, why in found]
 
 
-def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str, Unsound]]:
+def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
     """Each question that is refused, and the refusal."""
-    questions = _of_some_words(plan)
-    start = questions.model.start(questions.vocabulary, np.random.default_rng(0))
+    questions = _of_some_words(agreement)
+    start = questions.agreement.model.start(questions.vocabulary, np.random.default_rng(0))
     about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
     about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
-    words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[plan.vocabulary.source]
+    words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[agreement.plan.vocabulary.source]
     asked = (*words, TRAIN) if questions.paid else (*words, TRAIN, COHERENCE, HELD_OUT)
+    profile = agreement.profile
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     for name in asked:
         try:
@@ -111,7 +116,5 @@ def _refusals(plan: Plan, profile: Profile, parties: int) -> Iterator[tuple[str,
             yield name, unsound
 
 
-def _of_some_words(plan: Plan) -> Questions:
-    questions = Questions(plan, plan.make_model())
-    questions.adopt(tuple(f"word{n}" for n in range(50)))
-    return questions
+def _of_some_words(agreement: Agreement) -> Questions:
+    return Questions(agreement, _SOME_WORDS)

@@ -10,25 +10,25 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from securetm.agreement import Agreement
 from securetm.contracts import NamingThreshold
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying import with_words_noise
 from securetm.federation.paying_errors import NoWordCanBeFound
 from securetm.federation.questions import JOINT
-from securetm.plans import Plan
 
 
-def needed_by(plan: Plan) -> NamingThreshold | None:
+def needed_by(agreement: Agreement) -> NamingThreshold | None:
     """The selection that a run of this plan makes, with the noise that its budget asks for; None where there is none."""
-    if plan.vocabulary.source != JOINT or plan.make_profile().budget is None:
+    if agreement.plan.vocabulary.source != JOINT or agreement.budget is None:
         return None
-    mechanisms = with_words_noise(plan).make_profile().mechanisms
+    mechanisms = with_words_noise(agreement).profile.mechanisms
     return next((found for part in mechanisms if (found := part.naming_threshold()) is not None), None)
 
 
-def check_words(plan: Plan, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
+def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
     """Refuses corpora so small that a word of all documents of a party would be named by luck only."""
-    needed = needed_by(plan)
+    needed = needed_by(agreement)
     if needed is None:
         return None
     most = max((_units(corpus) for corpus in corpora.values()), default=0)

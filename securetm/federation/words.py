@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from securetm.aggregation.plain import COORDINATOR
+from securetm.agreement import Agreement
 from securetm.contracts import Answer, Array
 from securetm.federation import wire
 from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES
@@ -38,13 +39,13 @@ def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adop
     return wire.Adopt("\n".join(words).encode(), candidates)
 
 
-def agreed(adopt: wire.Adopt, plan: Plan, store: PartyStore) -> tuple[str, ...]:
+def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[str, ...]:
     """Run by a party: the words of that message, or a refusal by name. No document is read for it.
 
     Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
     """
-    public = plan.vocabulary.public_words()
-    _check_length(adopt, plan, public)
+    public = agreement.words
+    _check_length(adopt, agreement.plan, public)
     words = merge_words(Answer(None, {COORDINATOR: {"words": np.frombuffer(adopt.words, np.int8)}}))
     if not words:
         raise BadState("there is no word in the list")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from securetm.agreement import Agreement
 from securetm.contracts import Adversary, Profile, State, TopicModel
 from securetm.leakage.leakage_errors import NotGranted
 from securetm.plans import Plan
@@ -34,9 +35,22 @@ class PublicFacts:
     """What is secret from nobody: how the run was set up. Where documents lie is not in it."""
 
     members: tuple[str, ...]
-    plan: Plan
-    profile: Profile
-    model: TopicModel
+    agreement: Agreement
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return self.agreement.plan
+
+    @property
+    def profile(self) -> Profile:
+        """The profile of the run."""
+        return self.agreement.profile
+
+    @property
+    def model(self) -> TopicModel:
+        """The model that is trained."""
+        return self.agreement.model
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
 
 
 def _budget(given: RunFolder) -> Budget | None:
-    return given.plan.make_profile().budget
+    return given.agreement.budget
 
 
 def _check_finished(given: RunFolder) -> None:
@@ -235,7 +235,7 @@ def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
         title=attack.title,
         adversary=trial.adversary,
         threat_model=trial.threat_model,
-        profile=folder.plan.make_profile().name,
+        profile=folder.agreement.profile.name,
         model=folder.plan.model.name,
         claim=trial.claim,
         measured=replace(whole[trial.measure], by_chance=by_chance[trial.measure].value),
@@ -363,7 +363,7 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
 
 def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
     """What was not tried on a run that somebody brings; what the plan's author left out speaks of the plan's own runs."""
-    profile, model = given.plan.make_profile().name, given.plan.model.name
+    profile, model = given.agreement.profile.name, given.plan.model.name
     beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
     others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
     refused = "whether the parties of this run refuse a sum below the least number of documents"
@@ -383,7 +383,7 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
     if given.plan.model.name not in attack_called(attack).models:
         return f": not made for the model {given.plan.model.name}"
     if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
-        return f": measures an epsilon, and the profile {given.plan.make_profile().name} of this run claims none"
+        return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"
     return ": needs a second run, made documents or lying parties, which this run has not"
 
 

@@ -84,8 +84,8 @@ def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _A
     documents = sum(sorted(min(tried.each, len(corpus)) for corpus in corpora.values())[: tried.left])
     each = f"{counted(tried.each, 'document')} of each of {len(corpora)} parties {tried.where}"
     attempt = f"{each}, {documents} in a sum over {tried.left} of them"
-    minimum, by, reason = plan.make_profile().minimum_documents, "", ""
     folder = begin(place, plan, corpora, with_content=True)
+    minimum, by, reason = folder.agreement.profile.minimum_documents, "", ""
     try:
         train(folder, stages)
     except PartyRefused as refused:

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from securetm.agreement import agree
 from securetm.contracts import Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
@@ -114,9 +115,10 @@ def check_runs(trial: Trial, where: str) -> None:
 def _check_run(settings: Mapping[str, Any], profile: str, where: str) -> None:
     try:
         plan = read_plan(None, fitting(settings, profile))
-        parties = max(plan.corpus.parties, plan.make_profile().minimum_parties)
-        check_answerable(plan, parties)
-        check_floor(plan, parties)
+        agreement = agree(plan)
+        parties = max(plan.corpus.parties, agreement.profile.minimum_parties)
+        check_answerable(agreement, parties)
+        check_floor(agreement, parties)
     except SecuretmError as problem:
         raise RunNotPossible(where, str(problem), problem.advice()) from problem
 
@@ -133,7 +135,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def claimed_by(folder: RunFolder) -> ClaimedEpsilon | None:
     """The epsilon that the party who spent most says of this run; None where nothing is differentially private."""
-    budget = folder.plan.make_profile().budget
+    budget = folder.agreement.budget
     if budget is None:
         return None
     spent = [spent_by(folder, name)["epsilon"] for name in folder.members]
@@ -142,7 +144,7 @@ def claimed_by(folder: RunFolder) -> ClaimedEpsilon | None:
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
     """Whether the profile of this run makes that claim for a cohort of its size, whoever of so many parties helps."""
-    profile = folder.plan.make_profile()
+    profile = folder.agreement.profile
     cohort: Cohort = cohort_of(profile, folder.members)
     made = [claim for claim in claims_of(profile, cohort) if (claim.what, claim.against) == (what, against)]
     return any(claim.colluding >= helpers for claim in made)

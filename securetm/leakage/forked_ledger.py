@@ -45,7 +45,7 @@ class ForkedLedger:
 
     def shown(self, roster: Roster, seen: int) -> tuple[bytes, bytes]:
         """Spent from until it is longer than what others saw of the real one: its signed head, and links from there."""
-        budget = self.folder.plan.make_profile().budget
+        budget = self.folder.agreement.budget
         assert budget is not None  # else there is no ledger
         store, others = PartyStore(self.folder.party(self.owner)), Drawer(self._copy.with_suffix(".others"), COMMON)
         with Ledger.open(self._copy, self.owner, budget) as ledger:

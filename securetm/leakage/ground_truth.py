@@ -32,7 +32,7 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
     held = {name: sides[name].for_question(TRAIN).counts for name in folder.members}
     others = {name: sides[name].for_question(HELD_OUT).counts for name in folder.members}
     sentences = {name: one for name in folder.members if (one := _sentences(sides[name].for_question(TRAIN))) is not None}
-    in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in folder.plan.make_profile().mechanisms)
+    in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in folder.agreement.profile.mechanisms)
     batches = {
         (asked.serial, name): _batch(counts, asked, folder.plan.seed)
         for asked in rounds
@@ -86,7 +86,7 @@ def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
 
 def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Documents:
     documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
-    documents.adopt(vocabulary, folder.plan)
+    documents.adopt(vocabulary, folder.agreement)
     return documents
 
 

@@ -55,7 +55,7 @@ class MaliciousCoordinator(Coordinator):
     def _shown(self, state: State) -> State:
         if self.malicious.shown_state is None:
             raise BrokenAttack(self.malicious.name, "a lie of the coordinator")
-        return self.malicious.shown_state(state, self.model, self.malicious.effort)
+        return self.malicious.shown_state(state, self.agreement.model, self.malicious.effort)
 
 
 def _nothing(answer: Answer) -> Answer:

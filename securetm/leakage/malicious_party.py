@@ -70,5 +70,6 @@ def _with_substitute(party: Party, malicious: MaliciousParties) -> Party:
     """The profile keeps its digest: what a party says it keeps to is all that others know of it."""
     if malicious.lie is None:
         raise BrokenAttack(malicious.name, "a lie")
-    mechanisms = (*party.profile.mechanisms, _SubstituteVector(malicious.lie))
-    return replace(party, profile=replace(party.profile, mechanisms=mechanisms))
+    agreement = party.agreement
+    mechanisms = (*agreement.profile.mechanisms, _SubstituteVector(malicious.lie))
+    return replace(party, agreement=replace(agreement, profile=replace(agreement.profile, mechanisms=mechanisms)))

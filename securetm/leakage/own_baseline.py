@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
@@ -45,12 +46,12 @@ def check_baseline(given: RunFolder, profile: str, where: str) -> None:
         return
     parties = len(given.members)
     try:
-        plan = baseline_plan(given, profile)
-        needed = plan.make_profile().minimum_parties
+        agreement = agree(baseline_plan(given, profile))
+        needed = agreement.profile.minimum_parties
         if parties < needed:
             raise TooFewForProfile(parties, needed, profile)
-        check_answerable(plan, parties)
-        check_floor(plan, parties)
+        check_answerable(agreement, parties)
+        check_floor(agreement, parties)
         for name in given.members:
             _check_documents(given, name)
     except SecuretmError as problem:

@@ -128,7 +128,7 @@ class ViolatingCoordinator(Coordinator):
         else:
             self._look_at_replies(state)
             self._asked_again(state)
-        self._numbers[TRAIN] = self.plan.training.rounds
+        self._numbers[TRAIN] = self.agreement.plan.training.rounds
         self._asked("one round more than the plan has", state)
         return {}
 
@@ -143,7 +143,7 @@ class ViolatingCoordinator(Coordinator):
         words, victim = self.questions.vocabulary, self.members[0]
         assert self._first is not None  # it has trained
         self._serial, self._numbers[TRAIN] = self._first[0] - 1, 0
-        self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, 0))
+        self._tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
         if self.masked and self._post.forwarded:
             self._post.try_once(_CARRIED_ON, victim, self._post.forwarded)
         other = wire.pack_request(self.session, message_of(words[:-1]))
@@ -154,7 +154,8 @@ class ViolatingCoordinator(Coordinator):
     def _look_at_replies(self, state: State) -> None:
         """Weights beyond all numbers for some words: whose reply is unlike the others' would be whose documents have it."""
         weights = np.array(state["weights"])
-        layers = Shape.of(weights, int(self.plan.model.settings["hidden"]), self.model.topics(state).shape[0]).views(weights)
+        hidden, topics = int(self.agreement.plan.model.settings["hidden"]), len(self.agreement.model.topics(state))
+        layers = Shape.of(weights, hidden, topics).views(weights)
         layers["words"][::_APART_BY] = _BEYOND
         layers["inner"][...] *= 1e4  # so that what the word brings is beyond all numbers, and other words are not
         with suppress(PartyRefused):
@@ -170,7 +171,7 @@ class ViolatingCoordinator(Coordinator):
             self._post.silent = self.members[-1]
             self._asked("the same question once more, over the others alone as if one party had dropped out", state)
         self._numbers[TRAIN] -= 1
-        self.members = self.members[: max(self.profile.minimum_parties, len(self.members) - 1)]
+        self.members = self.members[: max(self.agreement.profile.minimum_parties, len(self.members) - 1)]
         self._asked("the same question for a cohort without one party", state)
 
     def _asked(self, attempt: str, state: State) -> None:
@@ -186,13 +187,13 @@ class ViolatingCoordinator(Coordinator):
     @property
     def masked(self) -> bool:
         """Whether its parties tell apart who survived a round, and who did not."""
-        return isinstance(self.profile.aggregation, MaskedSum)
+        return isinstance(self.agreement.profile.aggregation, MaskedSum)
 
     def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
         """One move, with who refused it; where nobody did, with what the profile does not claim."""
         if not by and attempt == _APART and not self._claims(_ONE_COHORT):
             reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
-        self.moves.note(self.profile.name, attempt, by, reason)
+        self.moves.note(self.agreement.profile.name, attempt, by, reason)
 
     def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
         """Before the first masked vector of a party is added, another one comes under what the party signed."""
@@ -206,7 +207,8 @@ class ViolatingCoordinator(Coordinator):
         return super()._took(exchange, member, said, further)
 
     def _claims(self, what: str) -> bool:
-        made = claims_of(self.profile, cohort_of(self.profile, self.members))
+        profile = self.agreement.profile
+        made = claims_of(profile, cohort_of(profile, self.members))
         return any((claim.what, claim.against) == (what, COORDINATOR) for claim in made)
 
 
@@ -263,7 +265,7 @@ class _TamperingChannel:
             broken = tuple(way[::-1] for way in body.links)
             yield "heads of ledgers with links that do not lead to them", replace(body, links=broken)
         if isinstance(body, wire.Ask) and body.question == TRAIN:
-            yield from _questions(body, victim, self.coordinator.profile.minimum_parties)
+            yield from _questions(body, victim, self.coordinator.agreement.profile.minimum_parties)
             if self._asked is not None:
                 yield from _replays(body, self._asked)
         if isinstance(body, wire.Forward) and self.coordinator.masked:
@@ -318,7 +320,7 @@ def _put_back(witness: wire.Witness, coordinator: Coordinator, forked: ForkedLed
         forked.copy()
         return
     (seen,) = (head.count for head in map(head_of, witness.heads) if coordinator.members[head.owner] == forked.owner)
-    roster = Roster(coordinator.session, coordinator.profile.digest, coordinator.members, coordinator.keys)
+    roster = Roster(coordinator.session, coordinator.agreement.profile.digest, coordinator.members, coordinator.keys)
     head, way = forked.shown(roster, seen)
     yield "a ledger that was put back and spent from elsewhere until it is longer", wire.Witness((head,), (way,))
 

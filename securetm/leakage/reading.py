@@ -54,9 +54,9 @@ class ReadVector:
 
 def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
     """Every question that the view holds, by the number of its round."""
-    final = Questions(view.public.plan, view.public.model)
+    final = Questions(view.public.agreement)
     final.adopt(view.vocabulary())
-    candidates = Questions(view.public.plan, view.public.model, view.vocabulary())
+    candidates = Questions(view.public.agreement, view.vocabulary())
     found: dict[int, RoundQuestion] = {}
     for message in view.messages(REQUEST):
         _, body = wire.unpack_request(message.content)

@@ -70,7 +70,7 @@ def public_facts(folder: RunFolder) -> PublicFacts:
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
     public = replace(plan, corpus=CorpusChoice(), vocabulary=words, tokeniser=tokeniser)
-    return PublicFacts(folder.members, public, plan.make_profile(), plan.make_model())
+    return PublicFacts(folder.members, replace(folder.agreement, plan=public, words=None, stop_words="none"))
 
 
 def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:

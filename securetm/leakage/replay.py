@@ -30,10 +30,10 @@ def replayed_tables(
     folder: RunFolder, vocabulary: tuple[str, ...], states: Mapping[tuple[int, str], State], serial: int, name: str
 ) -> TopicTables:
     """The table that this party counted in this round, and the same with the words that really stood there."""
-    model, state = cast(Matched, folder.plan.make_model()), states[serial, name]
+    model, state = cast(Matched, folder.agreement.model), states[serial, name]
     with _opened(folder, name) as party:
         known = Documents(party.corpus)
-        known.adopt(vocabulary, folder.plan)
+        known.adopt(vocabulary, folder.agreement)
         documents = known.for_question(TRAIN)
         noised = _behind_noise(party, documents, model.query(state))
     start = model.table(state)
@@ -58,10 +58,10 @@ def _opened(folder: RunFolder, name: str) -> Iterator[Party]:
 
 def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
     """The documents with the noise that the party drew once and kept."""
-    cohort = cohort_of(party.profile, party.members)
+    cohort = cohort_of(party.agreement.profile, party.members)
     lasting = DrawnOnce(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
     context = RoundContext(cohort, OperatingSystem(), party.store, lasting)
-    return Route.through(query.terms, party.profile.mechanisms, cohort).on_documents(documents, context)
+    return Route.through(query.terms, party.agreement.profile.mechanisms, cohort).on_documents(documents, context)
 
 
 def _words(documents: Any) -> Array:

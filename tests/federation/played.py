@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from securetm.agreement import agree
 from securetm.contracts import Cohort, State, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -25,7 +26,7 @@ SESSION = bytes(range(32))
 def make_party(name: str, plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> Party:
     """A real party with a store of its own."""
     store = PartyStore(folder / name)
-    return Party(name, tuple(corpora), plan, plan.make_profile(), corpora[name], store, OperatingSystem())
+    return Party(name, tuple(corpora), agree(plan), corpora[name], store, OperatingSystem())
 
 
 @dataclass
@@ -39,8 +40,9 @@ class Played:
     questions: Questions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.profile = self.plan.make_profile()
-        self.questions = Questions(self.plan, self.plan.make_model())
+        self.agreement = agree(self.plan)
+        self.profile = self.agreement.profile
+        self.questions = Questions(self.agreement)
 
     def send(self, party: Party, body: wire.Body, session: bytes | None = None) -> wire.Outcome:
         """What the party says to it."""
@@ -48,7 +50,7 @@ class Played:
         return wire.unpack_reply(reply, party.name)[1]
 
     def invite(self, resume_from: int = 0) -> wire.Invite:
-        return wire.Invite(self.plan.agreement(), self.profile.digest, self.members, resume_from)
+        return wire.Invite(self.agreement.digest, self.profile.digest, self.members, resume_from)
 
     def adopt(self, words: Sequence[str], *, candidates: bool = False) -> wire.Adopt:
         self.questions.adopt(tuple(words), candidates=candidates)
@@ -56,7 +58,7 @@ class Played:
 
     def fresh(self) -> State:
         """A model that nobody has trained."""
-        model = self.questions.model
+        model = self.questions.agreement.model
         return model.for_party(model.start(self.questions.vocabulary, np.random.default_rng(self.plan.seed)), "")
 
     def terms(self, question: str, state: State, members: Sequence[str] | None = None) -> Terms:

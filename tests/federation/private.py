@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from securetm.accounting.ledger import Ledger
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.party import Party
@@ -40,13 +41,11 @@ def stores(names: Mapping[str, Corpus], folder: Path) -> tuple[dict[str, PartySt
 def paying_parties(plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> dict[str, Party]:
     """Real parties, each with a ledger of its own."""
     own, keys = stores(corpora, folder)
-    profile = plan.make_profile()
-    assert profile.budget is not None
+    agreement = agree(plan)
+    assert agreement.budget is not None
     made = {}
     for name, corpus in corpora.items():
-        ledger = Ledger.open(folder / f"{name}.ledger", name, profile.budget)
+        ledger = Ledger.open(folder / f"{name}.ledger", name, agreement.budget)
         others = Drawer(folder / f"{name}.others", COMMON)
-        made[name] = Party(
-            name, tuple(corpora), plan, profile, corpus, own[name], OperatingSystem(), keys, ledger, others, "a run"
-        )
+        made[name] = Party(name, tuple(corpora), agreement, corpus, own[name], OperatingSystem(), keys, ledger, others, "a run")
     return made

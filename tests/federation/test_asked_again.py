@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation import wire
@@ -120,14 +121,14 @@ def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], t
     run = begin(tmp_path / "run", private_plan(tmp_path, "dp-local"), five)
     parties = InProcess({name: make_real_party(run, name) for name in run.members})
     store = CoordinatorStore(run.coordinator)
-    profile = run.plan.make_profile()
-    at_work = Coordinator(run.members, run.plan, profile, parties, store, OperatingSystem(), Nobody(), run.keys)
-    at_work._tell(wire.Invite(run.plan.agreement(), profile.digest, run.members, 0))
+    profile = run.agreement.profile
+    at_work = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Nobody(), run.keys)
+    at_work._tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
     at_work._adopt(at_work._agree_on_words())
-    state = at_work.model.start(PUBLIC, np.random.default_rng(run.plan.seed))
+    state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.plan.seed))
     at_work.ask(TRAIN, state)
     for about in (state, {**state, "weights": state["weights"] * 2}):
-        at_work._tell(wire.Invite(run.plan.agreement(), profile.digest, run.members, 0))
+        at_work._tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
         at_work._adopt(at_work._agreed_words())
         at_work._serial, at_work._numbers, at_work._prepared = 0, {}, 0
         if about is state:
@@ -162,7 +163,7 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     monkeypatch.setattr(Coordinator, "_keep_is_due", lambda _: False)
     with pytest.raises(Exception, match="interrupted"):
         execute(folder, Stops(4))
-    model = type(plan.make_model())
+    model = type(agree(plan).model)
     update = model.update
 
     def moved(self: object, state: dict[str, np.ndarray], answer: object) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.federation.folder import Unwatched, begin
@@ -106,7 +107,7 @@ def test_a_hundred_steps_end_at_the_same_parameters(tmp_path: Path) -> None:
     plan = small_plan(training__rounds=STEPS, **{f"model__{name}": value for name, value in SETTINGS.items()})
     execute(begin(tmp_path / "run", plan, parties), Unwatched())
     vocabulary = tuple((tmp_path / "run/coordinator/vocabulary.txt").read_text("utf-8").split("\n"))
-    model = plan.make_model()
+    model = agree(plan).model
     assert isinstance(model, ProdLDA)
     start = model.start(vocabulary, np.random.default_rng(plan.seed))
     reference = Reference(start, model, len(vocabulary))

@@ -46,14 +46,12 @@ class _Site:
     def __init__(self, folder: RunFolder) -> None:
         self.parties = {name: make_party(folder, name) for name in folder.members}
         self.store, self._plan = CoordinatorStore(folder.coordinator), folder.plan
-        profile, way = folder.plan.make_profile(), InProcess(self.parties)
-        self.real = Coordinator(
-            folder.members, folder.plan, profile, way, self.store, OperatingSystem(), _Nobody(), folder.keys
-        )
+        way = InProcess(self.parties)
+        self.real = Coordinator(folder.members, folder.agreement, way, self.store, OperatingSystem(), _Nobody(), folder.keys)
         self.said = Played(folder.plan, folder.members, session=self.real.session, serial=1)
         self.said.adopt(PUBLIC)
         self.invite_again()
-        self.state = self.real.model.start(PUBLIC, np.random.default_rng(folder.plan.seed))
+        self.state = self.real.agreement.model.start(PUBLIC, np.random.default_rng(folder.plan.seed))
         self.real.ask(TRAIN, self.state)
 
     def close(self) -> None:

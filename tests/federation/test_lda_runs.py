@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
@@ -45,7 +46,7 @@ def test_a_federation_counts_what_one_machine_counts(profile: str, five: Mapping
     plan = plan_of(profile)
     result = execute(begin(tmp_path / "run", plan, five), Unwatched())
     vocabulary = tuple((tmp_path / "run/coordinator/vocabulary.txt").read_text("utf-8").split("\n"))
-    model = plan.make_model()
+    model = agree(plan).model
     assert isinstance(model, LDA)
     documents = together(five, plan, vocabulary)
     alone = model.fit(documents, epochs=ROUNDS, seed=plan.seed).learned.state

@@ -12,6 +12,7 @@ from dp_accounting import GaussianDpEvent
 from scipy import sparse
 
 from securetm.accounting.ledger import Ledger
+from securetm.agreement import agree
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
@@ -49,7 +50,7 @@ def test_a_federation_expects_what_one_machine_expects(
     plan = small_plan(profile=profile, model={"name": "lda-vi", "n_topics": 4}, training__rounds=ROUNDS)
     result = execute(begin(tmp_path / "run", plan, five), Unwatched())
     vocabulary = tuple((tmp_path / "run/coordinator/vocabulary.txt").read_text("utf-8").split("\n"))
-    model = plan.make_model()
+    model = agree(plan).model
     assert isinstance(model, VariationalLDA)
     alone = model.fit(together(five, plan, vocabulary), epochs=ROUNDS, seed=plan.seed).learned.state
     federated = read_arrays(tmp_path / "run/coordinator/model.safetensors", bare=True)[0]

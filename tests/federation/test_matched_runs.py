@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.finished import FinishedRun
 from securetm.federation.folder import Unwatched, begin, reopen
@@ -36,12 +37,12 @@ def learned(folder: Path) -> Mapping[str, Any]:
 
 
 def test_it_can_be_named_in_two_ways() -> None:
-    assert isinstance(plan_of(name="sentence-lda").make_model(), MatchedSentenceLDA)
+    assert isinstance(agree(plan_of(name="sentence-lda")).model, MatchedSentenceLDA)
     assert (
-        plan_of().make_model()
-        == small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8, "merged": "all"}).make_model()
+        agree(plan_of()).model
+        == agree(small_plan(model={"name": "lda-matched", "n_topics": 3, "sweeps": 8, "merged": "all"})).model
     )
-    assert isinstance(plan_of().make_model(), MatchedLDA)
+    assert isinstance(agree(plan_of()).model, MatchedLDA)
 
 
 @pytest.mark.parametrize("name", ["lda", "sentence-lda"])
@@ -109,7 +110,7 @@ def test_a_party_with_none_of_the_agreed_words_changes_nothing(corpora: Mapping[
 
 def test_each_party_is_shown_its_own_model_and_no_other(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     execute(begin(tmp_path / "run", plan_of(), corpora), Unwatched())
-    model, state = plan_of().make_model(), learned(tmp_path / "run")
+    model, state = agree(plan_of()).model, learned(tmp_path / "run")
     shown = {name: model.for_party(state, name) for name in corpora}
     assert all(set(one) == {"counts", "held", "step", "seed"} for one in shown.values())
     assert not np.array_equal(shown["north"]["counts"], shown["south"]["counts"])

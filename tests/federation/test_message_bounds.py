@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import Malformed
 from securetm.experiments.peaks import measurable, peak_mebibytes
@@ -222,7 +223,7 @@ def test_a_question_that_is_about_nothing_brings_nothing(question: str, corpora:
 
 def test_the_joint_table_of_words_is_about_nothing_either() -> None:
     plan = small_plan(profile="masked", vocabulary__source="joint")
-    questions = Questions(plan, plan.make_model())
+    questions = Questions(agree(plan))
     questions.make("joint", {})
     with pytest.raises(BadState, match="about nothing but"):
         questions.make("joint", {"junk": np.zeros(9)})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from securetm.aggregation.masked.masked_errors import MaskedNeedsSum
+from securetm.agreement import agree
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
@@ -66,11 +67,11 @@ def test_a_party_trains_alone_with_as_many_topics_as_it_has_in_the_federation(
 def test_what_a_profile_refuses_is_said_before_documents_are_settled(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = small_plan(profile="masked", model=MATCHED)
     with pytest.raises(MaskedNeedsSum):
-        check_answerable(plan, 4)
+        check_answerable(agree(plan), 4)
     with pytest.raises(MaskedNeedsSum):
         begin(tmp_path / "run", plan, five)
     assert not (tmp_path / "run" / RUN).exists()
-    check_answerable(small_plan(profile="masked", model={"name": "lda", "n_topics": 1}), 4)
+    check_answerable(agree(small_plan(profile="masked", model={"name": "lda", "n_topics": 1})), 4)
 
 
 @pytest.mark.parametrize("profile", ["open", "iftm"])

@@ -72,15 +72,16 @@ def test_another_session_in_the_middle_of_one(stage: Stage) -> None:
 
 def test_a_party_with_too_few_documents_does_not_join(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     party = make_party("west", small_plan(), corpora, tmp_path)
-    fewer = {"profile": replace(party.profile, minimum_documents=len(corpora["west"]) * 3 + 1)}
+    profile = replace(party.agreement.profile, minimum_documents=len(corpora["west"]) * 3 + 1)
     with pytest.raises(TooFewToTakePart, match="west has too few documents"):  # to its own user, not to the coordinator
-        replace(party, **fewer)
+        replace(party, agreement=replace(party.agreement, profile=profile))
     party.store.close()
 
 
 def test_a_sum_over_too_few_documents_is_refused(stage: Stage) -> None:
     asked = stage.played.ask("train", stage.played.fresh())
-    stage.party.profile = replace(stage.party.profile, minimum_documents=3 * 16 + 1)  # three parties, batches of 16
+    profile = replace(stage.party.agreement.profile, minimum_documents=3 * 16 + 1)  # three parties, batches of 16
+    stage.party.agreement = replace(stage.party.agreement, profile=profile)
     stage.refuses(asked, "BelowMinimum", "below the profile")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from securetm.aggregation.plain import PlainSum
 from securetm.aggregation.vectors import unpack_vector
+from securetm.agreement import agree
 from securetm.contracts import Array, Roster, Terms
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
@@ -83,8 +84,9 @@ def test_two_files_of_the_same_words_are_the_same_plan(public: Stage, tmp_path: 
     (tmp_path / "others.txt").write_text("\n".join(WORDS[1:]), encoding="utf-8")
     choices = {name: str(tmp_path / f"{name}.txt") for name in ("words", "elsewhere", "others")}
     plans = {name: small_plan(vocabulary__source="file", vocabulary__file=file) for name, file in choices.items()}
-    assert plans["words"].agreement() == plans["elsewhere"].agreement() == public.party.plan.agreement()
-    assert plans["words"].agreement() != plans["others"].agreement()
+    agreed = {name: agree(plan).digest for name, plan in plans.items()}
+    assert agreed["words"] == agreed["elsewhere"] == public.party.agreement.digest
+    assert agreed["words"] != agreed["others"]
 
 
 def test_a_public_file_that_is_gone_is_told_when_the_party_starts(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

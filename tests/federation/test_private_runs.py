@@ -17,6 +17,7 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.aggregation.vectors import unpack_vector
+from securetm.agreement import agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
@@ -225,7 +226,7 @@ def test_words_are_not_asked_after_training_began(five: Mapping[str, Corpus], tm
     plan = small_plan(profile="dp-local", training__rounds=2)
     party = paying_parties(plan, five, tmp_path)["north"]
     spend = Spend(GaussianDpEvent(100.0))
-    who = {"profile": plan.profile, "digest": party.profile.digest.hex(), "unit": "document"}
+    who = {"profile": plan.profile, "digest": party.agreement.profile.digest.hex(), "unit": "document"}
     assert party.ledger is not None
     party.ledger.record(party.run, spend, {**who, "question": "train", "serial": 1})
     played = Played(plan, tuple(five))
@@ -258,7 +259,7 @@ def test_a_party_takes_part_under_no_other_numbers_than_its_own(
     party = paying_parties(plan, five, tmp_path)["north"]
     other = replace(plan, privacy=replace(plan.privacy, **changed))
     played = Played(other, tuple(five))
-    assert played.profile.digest != plan.make_profile().digest
+    assert played.profile.digest != agree(plan).profile.digest
     assert played.send(party, played.invite()) == wire.Refusal("WrongAgreement")
     party.close()
 
@@ -296,7 +297,7 @@ def charges(folder: RunFolder) -> dict[str, int]:
 def test_persons_are_the_unit_where_the_documents_name_them(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     persons = {name: replace(corpus, persons=np.arange(len(corpus)) // 3) for name, corpus in five.items()}
     folder, result = ran(tmp_path, "dp-local", persons, training__rounds=3)
-    assert folder.plan.unit is Unit.PERSON
+    assert folder.agreement.unit is Unit.PERSON
     assert {spent["unit"] for spent in result["spent"]} == {"person"}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError, UnknownSetting
 from securetm.federation.folder import begin, reopen
@@ -85,9 +86,9 @@ def test_a_plan_as_kept_is_the_plan(tmp_path: Path) -> None:
     plan = small_plan(training__rounds=7)
     again = plan_from_tables(json.loads(json.dumps(plan.tables())), "run.json")
     assert again == plan
-    assert again.agreement() == plan.agreement()
-    assert replace(plan, seed=1).agreement() != plan.agreement()
-    assert replace(plan, corpus=replace(plan.corpus, source="elsewhere")).agreement() == plan.agreement()
+    assert agree(again).digest == agree(plan).digest
+    assert agree(replace(plan, seed=1)).digest != agree(plan).digest
+    assert agree(replace(plan, corpus=replace(plan.corpus, source="elsewhere"))).digest == agree(plan).digest
 
 
 def test_one_party_is_no_federation(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from securetm.accounting.ledger import ledger as clocks
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.federation.folder import Unwatched, begin
@@ -76,7 +77,7 @@ def words_behind_noise(held: Mapping[str, Corpus], plan: Plan) -> list[Any]:
     found = []
     for corpus in held.values():
         documents = Documents(corpus)
-        documents.adopt(PUBLIC, plan)
+        documents.adopt(PUBLIC, agree(plan))
         found.append(documents.for_question("train").tokens)
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.running_errors import Interrupted
@@ -63,7 +64,7 @@ def test_a_federation_counts_what_one_machine_counts(
     plan = plan_of(profile, sampler=sampler)
     result = execute(begin(tmp_path / "run", plan, speakers), Unwatched())
     vocabulary = tuple((tmp_path / "run/coordinator/vocabulary.txt").read_text("utf-8").split("\n"))
-    model = plan.make_model()
+    model = agree(plan).model
     assert isinstance(model, SentenceLDA)
     documents = together(speakers, plan, vocabulary)
     assert documents.sentence_ends is not None

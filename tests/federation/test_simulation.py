@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Misuse, SecuretmError
 from securetm.federation import wire
@@ -127,12 +128,12 @@ def test_training_beats_the_untrained_model(settings: dict[str, object], corpora
 
 def untrained(plan: Plan, path: Path) -> float:
     """Held-out perplexity of the model before its first round, over the same documents."""
-    finished, folder, model = FinishedRun.open(path), reopen(path), plan.make_model()
+    finished, folder, model = FinishedRun.open(path), reopen(path), agree(plan).model
     start = model.start(finished.vocabulary, np.random.default_rng(plan.seed))
     likelihood, words = 0.0, 0.0
     for name in folder.members:
         party = make_party(folder, name)
-        party.documents.adopt(finished.vocabulary, plan)
+        party.documents.adopt(finished.vocabulary, agree(plan))
         seen, unseen = party.documents.for_question("held_out").halves(0)
         likelihood += float(model.log_likelihood(start, seen, unseen).sum())
         words += float(unseen.counts.sum())

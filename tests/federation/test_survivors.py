@@ -69,13 +69,13 @@ class _Site:
 
     def coordinator(self) -> Coordinator:
         """A new start: it invites to a new session, as one that was killed does."""
-        profile, folder = self.folder.plan.make_profile(), self.folder
+        profile, folder = self.folder.agreement.profile, self.folder
         started = Coordinator(
-            folder.members, folder.plan, profile, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
+            folder.members, folder.agreement, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
         )
         for name in folder.members:
             self.parties.inside.parties[name]._session = b""  # as after a restart of theirs
-        started._tell(Invite(folder.plan.agreement(), profile.digest, folder.members, 0))
+        started._tell(Invite(folder.agreement.digest, profile.digest, folder.members, 0))
         return started
 
 

@@ -12,6 +12,7 @@ import pytest
 from securetm.accounting.composition import total
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.folder import Unwatched, begin
@@ -29,7 +30,7 @@ def test_a_row_for_each_party_is_no_bound_for_a_document(unit: str, tmp_path: Pa
     """Without one document the party's row is another one, and two rows of length r lie up to 2 r apart."""
     plan = private_plan(tmp_path, "dp-local", model__local_epochs=1, privacy__unit=unit)
     with pytest.raises(OtherUnit, match=f"for each party, and the budget is one for each {unit}"):
-        bill_of(plan, 5)
+        bill_of(agree(plan), 5)
 
 
 def test_a_run_says_its_epsilon_at_its_own_delta(five: Mapping[str, Corpus], tmp_path: Path) -> None:
@@ -68,6 +69,6 @@ def test_without_a_document_its_persons_others_stay_where_they_were(five: Mappin
     for place in range(3):
         kept = own.select(np.delete(np.arange(len(own)), place))
         party = paying_parties(plan, {"north": kept, "south": five["south"]}, tmp_path / str(place))["north"]
-        party.documents.adopt(own.vocabulary, plan)
+        party.documents.adopt(own.vocabulary, agree(plan))
         assert 0.6 * len(own) < len(party.documents.for_question("train")) < 0.95 * len(own)
         party.close()

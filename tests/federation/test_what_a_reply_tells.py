@@ -124,10 +124,8 @@ def overheard(profile: str, corpora: Mapping[str, Corpus], folder: Path, learnin
     run = begin(folder / "run", private_plan(folder, profile, **settings), corpora)
     parties = Overheard(InProcess({name: make_party(run, name) for name in run.members}))
     store = CoordinatorStore(run.coordinator)
-    coordinator = Coordinator(
-        run.members, run.plan, run.plan.make_profile(), parties, store, OperatingSystem(), Nobody(), run.keys
-    )
-    coordinator._tell(wire.Invite(run.plan.agreement(), coordinator.profile.digest, run.members, 0))
+    coordinator = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Nobody(), run.keys)
+    coordinator._tell(wire.Invite(run.agreement.digest, coordinator.agreement.profile.digest, run.members, 0))
     coordinator._adopt(coordinator._agree_on_words())
     for question, state in _asked(coordinator):
         try:
@@ -140,12 +138,12 @@ def overheard(profile: str, corpora: Mapping[str, Corpus], folder: Path, learnin
 
 
 def _asked(coordinator: Coordinator) -> Iterator[tuple[str, State]]:
-    state = coordinator.model.start(PUBLIC, np.random.default_rng(coordinator.plan.seed))
+    state = coordinator.agreement.model.start(PUBLIC, np.random.default_rng(coordinator.agreement.plan.seed))
     if coordinator._blind:  # no weights of a coordinator's own: the parties learn, and what they learn may diverge
         yield from [(TRAIN, state)] * 4
         yield HELD_OUT, state
         return
-    hidden, topics = (int(coordinator.plan.model.settings[name]) for name in ("hidden", "n_topics"))
+    hidden, topics = (int(coordinator.agreement.plan.model.settings[name]) for name in ("hidden", "n_topics"))
     for made in HOSTILE.values():
         yield TRAIN, {**state, "weights": made(state, hidden, topics)}
     if not coordinator.questions.paid:
@@ -222,10 +220,11 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
 ) -> None:
     party = next(iter(paying_parties(private_plan(tmp_path, profile), five, tmp_path).values()))
     party.questions.adopt(PUBLIC)
-    party.documents = read_in(PUBLIC, party.corpus, party.plan, party.notes)
-    query = party.questions.make(TRAIN, party.questions.model.for_party(fresh(party), ""))
-    cohort = cohort_of(party.profile, party.members, round_id=bytes(32))
-    route, context = compile_route(query.terms, party.profile, cohort), RoundContext(cohort, party.entropy, party.store)
+    party.documents = read_in(PUBLIC, party.corpus, party.agreement, party.notes)
+    query = party.questions.make(TRAIN, party.questions.agreement.model.for_party(fresh(party), ""))
+    cohort = cohort_of(party.agreement.profile, party.members, round_id=bytes(32))
+    route = compile_route(query.terms, party.agreement.profile, cohort)
+    context = RoundContext(cohort, party.entropy, party.store)
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(MemoryError())(*given))
     answer = party._clipped_answer(query, party.documents.for_question(TRAIN), route, context, np.random.default_rng(0))
     assert (answer.documents, {name: block.shape for name, block in answer.vector.items()}) == (
@@ -237,7 +236,7 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
 
 
 def fresh(party: Party) -> State:
-    return party.questions.model.start(PUBLIC, np.random.default_rng(0))
+    return party.questions.agreement.model.start(PUBLIC, np.random.default_rng(0))
 
 
 def test_what_fails_before_documents_are_touched_is_one_refusal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

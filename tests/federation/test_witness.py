@@ -16,6 +16,7 @@ from dp_accounting import GaussianDpEvent
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerReplaced, LedgerRolledBack
 from securetm.accounting.spends import Spend
+from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
@@ -291,7 +292,7 @@ def test_a_ledger_that_was_put_back_is_found_out_in_the_next_run(
     if what == "an older copy":
         shutil.copy(tmp_path / "old", ledger)
     else:
-        budget = plan.make_profile().budget
+        budget = agree(plan).profile.budget
         assert budget is not None
         Ledger.open(ledger, "north", budget).close()
     with pytest.raises(PartyFailed, match=f"north wrote down a failure of its own: {error.__name__}"):

@@ -20,6 +20,7 @@ from securetm.accounting.calculator.profile_run import from_bill
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerRolledBack
 from securetm.accounting.spends import Spend
+from securetm.agreement import agree
 from securetm.cli.budget_profile import billed
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
@@ -27,7 +28,7 @@ from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
-from securetm.federation.paying import bill_of, settled
+from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
 from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
@@ -230,8 +231,8 @@ def test_noise_beside_a_ledger_that_was_put_back_is_refused(tmp_path: Path) -> N
 
 def test_a_column_of_persons_does_not_make_it_a_budget_of_persons(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
     plan = plan_of(tmp_path, corpus__person="author")
-    assert plan.unit is Unit.WORD
-    assert settled(plan, 3, Unit.PERSON).unit is Unit.WORD
+    assert agree(plan).unit is Unit.WORD
+    assert calibrated(agree(plan), 3, Unit.PERSON).unit is Unit.WORD
 
 
 @pytest.mark.parametrize("unit", ["document", "person"])
@@ -260,11 +261,11 @@ def test_runs_of_words_would_say_a_word_more_than_once(tmp_path: Path) -> None:
 
 def test_epsilon_sets_the_budget_and_the_one_draw_that_it_affords(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, privacy__epsilon=4.0)
-    made = plan.make_profile()
+    made = agree(plan).profile
     assert made.budget == Budget(Unit.WORD, 4.0, 1e-9)
     assert made.mechanisms[0].epsilon == 4.0  # type: ignore[attr-defined]
-    assert settled(plan, 3).privacy == plan.privacy
-    bill = bill_of(plan, 3)
+    assert calibrated(agree(plan), 3).plan.privacy == plan.privacy
+    bill = bill_of(agree(plan), 3)
     assert bill.round is None
     assert len(bill.spends()) == 1
     with pytest.raises(BadSetting, match="this profile has no such number"):
@@ -305,7 +306,7 @@ def test_which_documents_are_learned_from_does_not_depend_on_their_words(corpora
     found = []
     for corpus in (one, other):
         party = paying_parties(plan, {**corpora, "north": corpus}, tmp_path / str(len(found)))["north"]
-        party.documents.adopt(PUBLIC, plan)
+        party.documents.adopt(PUBLIC, agree(plan))
         found.append(party.documents.for_question("train"))
         party.close()
     assert 0 < len(found[0]) < len(one)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.cli.budget_profile import billed
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
@@ -39,7 +40,7 @@ def test_a_word_of_so_many_documents_is_found_and_one_of_far_fewer_is_not(noise:
 def test_corpora_in_which_no_word_can_be_found_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
     with pytest.raises(NoWordCanBeFound, match=r"no party has more than 30 documents") as refusal:
         federate(of_sizes(30, 30), tmp_path / "run", DP)
-    assert str(needed_by(read_plan(None, DP)).found_from) in str(refusal.value)  # type: ignore[union-attr]
+    assert str(needed_by(agree(read_plan(None, DP))).found_from) in str(refusal.value)  # type: ignore[union-attr]
     assert "--vocabulary" in refusal.value.advice()
     assert not (tmp_path / "run").exists()
 
@@ -48,14 +49,14 @@ def test_a_selection_that_found_nothing_names_the_noise(tmp_path: Path) -> None:
     """Each party has documents enough, and no word is in enough of them."""
     with pytest.raises(TooFewWordsFound) as failure:
         federate(of_sizes(200, 5), tmp_path / "run", DP)
-    assert str(needed_by(read_plan(None, DP)).found_from) in str(failure.value)  # type: ignore[union-attr]
+    assert str(needed_by(agree(read_plan(None, DP))).found_from) in str(failure.value)  # type: ignore[union-attr]
     assert "min_documents" not in str(failure.value) + failure.value.advice()
 
 
 def test_it_is_said_before_a_run() -> None:
-    needed = needed_by(read_plan(None, {"profile": "dp-distributed"}))
+    needed = needed_by(agree(read_plan(None, {"profile": "dp-distributed"})))
     assert needed is not None
     assert "documents of one party" in explain("dp-distributed", 5)["spent"]
     assert "documents of one party" not in explain("masked", 5)["spent"]
     assert billed("dp-distributed", 5, 2, 500, None).found_from == needed.found_from
-    assert needed_by(read_plan(None, {"profile": "masked"})) is None
+    assert needed_by(agree(read_plan(None, {"profile": "masked"}))) is None

@@ -125,7 +125,7 @@ class _AsksFewer(Coordinator):
 
     def agree(self) -> tuple[str, ...]:
         """As every coordinator does."""
-        self._tell(wire.Invite(self.plan.agreement(), self.profile.digest, self.members, 0))
+        self._tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
         words = self._agree_on_words()
         self._adopt(words)
         return words
@@ -154,11 +154,11 @@ def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -
         "a test",
     )
     folder = begin(tmp_path_factory.mktemp("lied") / "run", plan, parties, with_content=True)  # type: ignore[arg-type]
-    eyes, profile = _NobodyWatches(), plan.make_profile()
+    eyes, profile = _NobodyWatches(), folder.agreement.profile
     transcript = Transcript(folder.path / "transcript", with_content=True)
     at_work = Recorded(InProcess({n: make_party(folder, n) for n in folder.members}), transcript, profile.aggregation.channel)
     store = CoordinatorStore(folder.coordinator)
-    yield folder, _AsksFewer(folder.members, plan, profile, at_work, store, OperatingSystem(), eyes, folder.keys)
+    yield folder, _AsksFewer(folder.members, folder.agreement, at_work, store, OperatingSystem(), eyes, folder.keys)
     at_work.close()
     store.close()
 

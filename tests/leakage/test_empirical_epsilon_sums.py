@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.agreement import agree
 from securetm.contracts import Cohort, Rows, Terms
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
@@ -46,7 +47,7 @@ def public(tmp_path: Path) -> Callable[..., PublicFacts]:
         named = {name.replace("_", ".", 1): value for name, value in settings.items()}
         whole = {"profile": profile, "model.name": model, "vocabulary.source": "file", "vocabulary.file": str(path), **named}
         plan = read_plan(None, whole)
-        return PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
+        return PublicFacts(PARTIES, agree(plan))
 
     return facts
 
@@ -214,7 +215,8 @@ def test_turned_sums_are_opened_one_by_one(public: Callable[..., PublicFacts], m
     facts = public("dp-local", "prodlda")
     clip = next(place for place, mechanism in enumerate(facts.profile.mechanisms) if isinstance(mechanism, Clip))
     parts = facts.profile.mechanisms
-    turned = replace(facts, profile=replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :])))
+    profile = replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :]))
+    turned = replace(facts, agreement=replace(facts.agreement, profile=profile))
     assert 0.2 < _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low < 1.0
     monkeypatch.setattr(GaussianNoise, "_noise", _half_central)
     assert _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low > 1.0

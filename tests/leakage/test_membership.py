@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from securetm.agreement import agree
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
@@ -210,7 +211,8 @@ def test_whoever_prepares_has_seen_nothing(made: Made) -> None:
 
 
 def test_noise_inside_documents_is_not_simulated(made: Made) -> None:
-    public = replace(public_facts(made("open", "lda")), profile=read_profile("iftm"))
+    facts = public_facts(made("open", "lda"))
+    public = replace(facts, agreement=replace(facts.agreement, profile=read_profile("iftm")))
     candidates = pose(ground_truth_of(made("open", "lda"), []), {}, np.random.default_rng(0)).question
     with pytest.raises(NotSimulated, match="iftm"):
         shadows_of(candidates, ("a", "b"), public, 4, lambda *_: np.zeros(0))
@@ -228,7 +230,7 @@ def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path,
         "privacy": {"unit": "person"},
     }
     plan = plan_from_tables(tables, "a test")
-    public = PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
+    public = PublicFacts(PARTIES, agree(plan))
     counts = sparse.csr_array(np.random.default_rng(0).integers(1, 3, (400, 3)))
     rounds = list(
         training(MembershipCandidates(counts), np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0))
@@ -240,7 +242,9 @@ def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path,
 def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
     effort = {"rounds": 2, "shadows": 3}
     view, _ = _put(made("open", "lda"), "membership_transcript", COORDINATOR, effort)
-    longer = replace(view.public, plan=replace(view.public.plan, training=replace(view.public.plan.training, rounds=9)))
+    agreement = view.public.agreement
+    plan = replace(agreement.plan, training=replace(agreement.plan.training, rounds=9))
+    longer = replace(view.public, agreement=replace(agreement, plan=plan))
     with pytest.raises(EndedEarly, match="before the last round"):
         attack_called("membership_transcript").attack(replace(view, public=longer), effort)
 

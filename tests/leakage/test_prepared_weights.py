@@ -16,6 +16,7 @@ import pytest
 import torch
 from scipy import sparse
 
+from securetm.agreement import agree
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Score
 from securetm.leakage.attacks.prepared_weights import FARTHEST, attack, judge, pose
@@ -60,7 +61,7 @@ def public(tmp_path: Path) -> Facts:
     def facts(profile: str, model: str = "prodlda", **settings: Any) -> PublicFacts:
         listed = {"vocabulary.source": "file", "vocabulary.file": str(path)}
         plan = read_plan(None, {"profile": profile, "model.name": model, **MODELS[model], **listed, **settings})
-        return PublicFacts(PARTIES, plan, plan.make_profile(), plan.make_model())
+        return PublicFacts(PARTIES, agree(plan))
 
     return facts
 

@@ -102,7 +102,7 @@ def codes_by_sentence(folder: RunFolder, words: np.ndarray) -> list[tuple[int, .
     found = []
     for name in PARTIES:
         documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
-        documents.adopt(vocabulary, folder.plan)
+        documents.adopt(vocabulary, folder.agreement)
         held = documents.for_question(TRAIN)
         assert held.tokens is not None
         assert held.sentence_ends is not None

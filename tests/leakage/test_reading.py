@@ -92,7 +92,7 @@ def listed(pairs: list[tuple[str, str]]) -> list[Any]:
 @pytest.mark.parametrize(("profile", "model"), listed(PAIRS))
 def test_what_parties_say_is_read_or_refused_by_name(made: Made, profile: str, model: str) -> None:
     folder = made(profile, model)
-    view = seen(folder, folder.plan.make_profile().aggregation.channel)
+    view = seen(folder, folder.agreement.profile.aggregation.channel)
     sent = [message for channel in BY_PARTIES for message in view.seen.get(channel, ())]
     assert len({(one.serial, one.sender) for one in sent}) >= 2 * len(PARTIES)
     if profile in ENCRYPTED:

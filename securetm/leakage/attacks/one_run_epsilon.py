@@ -118,7 +118,7 @@ def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
 
 def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, Any]]:
     """Each document's row in each round, bounded as its party would: draws are public, so an attacker repeats them."""
-    questions, profile = Questions(view.public.plan, view.public.model), view.public.profile
+    questions, profile = Questions(view.public.agreement), view.public.profile
     questions.adopt(view.vocabulary())
     memory: Memory = {}
     for question in questions_in(view).values():

@@ -60,7 +60,7 @@ class StatedSensitivity:
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Run by the judge: sums of the parties' own documents, as one party would answer before it adds noise."""
     assert truth.public is not None
-    documents = _documents(truth, effort[DOCUMENTS], truth.public.plan.unit is Unit.PERSON, rng)
+    documents = _documents(truth, effort[DOCUMENTS], truth.public.agreement.unit is Unit.PERSON, rng)
     assert documents.persons is not None
     sensitivity, neighbours, repeated = INF, [np.zeros(0)], [np.zeros(0)]
     for _ in range(effort[STATES]):
@@ -107,7 +107,7 @@ class PreparedQuery:
     @classmethod
     def about(cls, public: PublicFacts, words: tuple[str, ...], rng: np.random.Generator) -> Self:
         """With a state that the rng prepares."""
-        questions = Questions(public.plan, public.model)
+        questions = Questions(public.agreement)
         questions.adopt(words)
         state = public.model.for_party(prepared(public.model, words, rng), public.members[0])
         query, cohort = questions.make(TRAIN, state), cohort_of(public.profile, public.members)

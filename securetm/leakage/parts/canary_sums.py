@@ -86,7 +86,7 @@ class CanarySumSource:
     @classmethod
     def of(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
         """The training's own question, shortened, and put to all documents: then no coin leaves the canary out."""
-        questions = Questions(public.plan, public.model)
+        questions = Questions(public.agreement)
         questions.adopt(words)
         state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
         terms = questions.make(TRAIN, state).terms

@@ -78,7 +78,7 @@ def training(
 
     The public seed is the run's own, so that topics begin where the run's began.
     """
-    questions = Questions(public.plan, public.model)
+    questions = Questions(public.agreement)
     questions.adopt(words)
     entropy = Seeded(rng.bytes(32), unsafe=True)
     hands = np.array_split(rng.permutation(rows), len(public.members))
@@ -122,7 +122,7 @@ def _documents(
 
     Nobody knows whose a candidate is, so where persons are protected each is a person's only one.
     """
-    persons = np.arange(len(rows)) if public.plan.unit is Unit.PERSON else None
+    persons = np.arange(len(rows)) if public.agreement.unit is Unit.PERSON else None
     keys = rng.integers(0, 2**64, len(rows), dtype=np.uint64)
     return _Owned(candidates.counts[rows], words, keys, persons=persons)
 

@@ -1,0 +1,112 @@
+"""A role reads its plan, profile and public lists once. Whatever happens to the files afterwards changes no role's view."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from securetm.agreement import agree
+from securetm.contracts import Unit
+from securetm.corpus.corpus import Corpus
+from securetm.federation import wire
+from securetm.federation.folder import Unwatched, begin
+from securetm.federation.simulation import execute
+from securetm.profiles import ProfileFile, profile_names, read_profile
+from securetm.resources import named_toml
+
+from .conftest import small_plan
+from .played import Played, make_party
+from .private import private_plan
+
+WORDS = ("boat", "city", "court", "day", "lake", "law", "matrix", "river", "vector", "water")
+
+
+def own_profile(name: str, folder: Path) -> Path:
+    """A profile that comes with us, as a file that somebody may edit."""
+    path = folder / "own.toml"
+    path.write_text(named_toml("protocols", name, below="profiles", kind="profile").read_text("utf-8"), "utf-8")
+    return path
+
+
+class Edits(Unwatched):
+    """Writes something else into files as soon as the first round of the training is done."""
+
+    def __init__(self, *files: Path) -> None:
+        self.files, self.edited = files, False
+
+    def step(self, done: int) -> None:
+        if done >= 1 and not self.edited:
+            for file in self.files:
+                file.write_text("this is no profile and no list of words\n", "utf-8")
+            self.edited = True
+
+
+@pytest.mark.parametrize("name", ["open", "dp-local"])
+def test_a_profile_edited_during_a_run_changes_nothing_in_it(name: str, five: Mapping[str, Corpus], tmp_path: Path) -> None:
+    results = []
+    for edited in (False, True):
+        here = tmp_path / str(edited)
+        here.mkdir()
+        plan = private_plan(here, str(own_profile(name, here)), training__rounds=3)
+        lists = [Path(plan.vocabulary.file)] if plan.vocabulary.file else []
+        watch = Edits(here / "own.toml", *lists) if edited else Unwatched()
+        results.append(execute(begin(here / "run", plan, five), watch, workers=1))
+        assert not edited or watch.edited  # type: ignore[union-attr]
+    assert results[0]["rounds"] == results[1]["rounds"] == 3
+    assert [spent["epsilon"] for spent in results[0]["spent"]] == [spent["epsilon"] for spent in results[1]["spent"]]
+    if name == "open":  # without noise both end at the same model
+        assert results[0]["topics"] == results[1]["topics"]
+
+
+def test_party_and_coordinator_go_on_under_what_they_agreed(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    path = own_profile("open", tmp_path)
+    plan = small_plan(profile=str(path))
+    party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
+    assert played.send(party, played.invite()) == wire.Accepted()
+    path.write_text(path.read_text("utf-8").replace("minimum_documents = ", "minimum_documents = 9999"), "utf-8")
+    assert agree(plan).profile.digest != party.agreement.profile.digest
+    assert played.send(party, played.adopt(WORDS)) == wire.Accepted()
+    assert isinstance(played.send(party, played.ask("train", played.fresh())), wire.Accepted)
+    path.unlink()
+    assert isinstance(played.send(party, played.ask("train", played.fresh(), number=1)), wire.Accepted)
+    assert played.send(party, played.invite()) == wire.Accepted()
+    party.store.close()
+
+
+def test_a_role_that_starts_after_the_edit_agrees_to_something_else(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
+    path = own_profile("open", tmp_path)
+    plan = small_plan(profile=str(path))
+    played = Played(plan, tuple(corpora))
+    path.write_text("colluding = 1\n" + path.read_text("utf-8"), "utf-8")
+    party = make_party("north", plan, corpora, tmp_path)
+    assert played.send(party, played.invite()) == wire.Refusal("WrongAgreement")
+    party.store.close()
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_an_agreement_is_what_its_files_say(name: str, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(WORDS), "utf-8")
+    source: dict[str, Any] = {"vocabulary__source": "file", "vocabulary__file": str(words)}
+    allowed = "file" in read_profile(name).vocabularies
+    agreement = agree(small_plan(profile=name, **(source if allowed else {})))
+    assert agreement.profile == read_profile(name, unit=agreement.unit if agreement.unit is not Unit.WORD else Unit.DOCUMENT)
+    assert agreement.budget == agreement.profile.budget
+    assert agreement.words == (WORDS if allowed else None)
+    again = pickle.loads(pickle.dumps(agreement))
+    assert (again, again.digest) == (agreement, agreement.digest)
+    assert replace(agreement, words=("other", "words")).digest != agreement.digest
+
+
+def test_other_numbers_of_privacy_need_no_second_look_at_the_file(tmp_path: Path) -> None:
+    path = own_profile("dp-local", tmp_path)
+    agreement = agree(private_plan(tmp_path, str(path)))
+    before = ProfileFile.read(str(path)).profile({"noise_multiplier": 3.0})
+    path.unlink()
+    assert agreement.with_privacy(noise=3.0).profile == before
+    assert agreement.with_privacy(noise=3.0).digest != agreement.digest
