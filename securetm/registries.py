@@ -73,8 +73,11 @@ class Registry:
 
     def name_of(self, part: object) -> str:
         """The name under which the class of this part is declared."""
-        place = f"{type(part).__module__}:{type(part).__qualname__}"
-        return next((one.name for one in self.listed() if one.place == place), type(part).__name__)
+        module, listed = type(part).__module__, self.listed()
+        place = f"{module}:{type(part).__qualname__}"
+        likely = [one for one in listed if one.package != OURS and _outermost(one.module) == _outermost(module)]
+        by_place = (one.name for one in listed if one.place == place)
+        return next(by_place, next((one.name for one in likely if self.load(one.name) is type(part)), type(part).__name__))
 
     def _imported(self, part: ListedPart) -> Any:
         module, _, path = part.place.partition(":")
@@ -101,6 +104,10 @@ class Registry:
         if fits and self.named and found.name != name:
             return f"calls itself {found.name!r}"
         return "" if fits else problem
+
+
+def _outermost(module: str) -> str:
+    return module.partition(".")[0]
 
 
 @cache

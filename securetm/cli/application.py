@@ -11,6 +11,7 @@ from securetm.cli import (
     bench_commands,
     budget_commands,
     model_commands,
+    parts_command,
     profile_commands,
     report_command,
     run_command,
@@ -36,6 +37,7 @@ for commands in (
     budget_commands,
     audit_command,
     report_command,
+    parts_command,
 ):
     commands.register(app)
 

@@ -9,29 +9,31 @@ from securetm.corpus.building import CorpusBuilder, Record
 from securetm.corpus.columns import Columns
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import UnknownFormat
-from securetm.corpus.csv_files import table_records
 from securetm.corpus.files import OnProgress
-from securetm.corpus.jsonl import jsonl_records
 from securetm.corpus.text_folder import folder_records
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import NoSuchPath
+from securetm.registries import Registry
 
 Reader = Callable[[Path, Columns, OnProgress | None], Iterator[Record]]
 
 
-def _parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
-    from securetm.corpus.parquet import parquet_records  # pyarrow is imported for Parquet files only
-
-    return parquet_records(path, columns, on_progress)
-
-
-READERS: dict[str, Reader] = {
-    ".jsonl": jsonl_records,
-    ".ndjson": jsonl_records,
-    ".csv": table_records,
-    ".tsv": table_records,
-    ".parquet": _parquet_records,
-}
+READERS = Registry(
+    "corpus reader",
+    "securetm.corpora",
+    "collections.abc:Callable",
+    {  # by the ending of the files that a reader reads
+        "csv": "securetm.corpus.csv_files:table_records",
+        "csv.gz": "securetm.corpus.csv_files:table_records",
+        "jsonl": "securetm.corpus.jsonl:jsonl_records",
+        "jsonl.gz": "securetm.corpus.jsonl:jsonl_records",
+        "ndjson": "securetm.corpus.jsonl:jsonl_records",
+        "ndjson.gz": "securetm.corpus.jsonl:jsonl_records",
+        "parquet": "securetm.corpus.parquet:parquet_records",
+        "tsv": "securetm.corpus.csv_files:table_records",
+        "tsv.gz": "securetm.corpus.csv_files:table_records",
+    },
+)
 
 
 def read_corpus(
@@ -52,27 +54,43 @@ def read_corpus(
 
     Each keyword names the column that plays the role. Without one, a column that is called like the role plays it (in Parquet
     `bow_text` and `fos` come before `text` and `label`); only text must be there. A folder's label is the subfolder.
+    A reader of another package is found by the ending that it declares, or named before the path, as in `mbox:archive`.
     `name`, else the file's, makes the documents' keys. Documents without a word are left out, and counted in `skipped`.
     """
-    path = Path(path)
+    reader, place = _reader(path)
     columns = Columns(text, label, party, date, person, embedding)
-    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or path.name, source=str(path))
-    for found in _reader(path)(path, columns, on_progress):
+    builder = CorpusBuilder(tokeniser or Tokeniser(), name=name or place.name, source=str(place))
+    for found in reader(place, columns, on_progress):
         builder.add(found)
     return builder.finish(Corpus, keep_empty=keep_empty)
 
 
 def is_corpus(path: Path) -> bool:
     """Whether a path looks like documents: a folder, or a file with an ending that a reader takes."""
-    return path.is_dir() or Path(path.name.removesuffix(".gz")).suffix.lower() in READERS
+    return path.is_dir() or _ending(path) in READERS
 
 
-def _reader(path: Path) -> Reader:
+def _reader(path: str | Path) -> tuple[Reader, Path]:
+    """The reader of that path, and the path without the name of a reader before it."""
+    named, colon, rest = str(path).partition(":")
+    if colon and named in READERS and not Path(path).exists():
+        return READERS.load(named), _existing(Path(rest))
+    path = Path(path)
     if path.is_dir():
-        return folder_records
+        return folder_records, path
+    ending = _ending(_existing(path))
+    if not ending:
+        raise UnknownFormat(str(path))
+    return READERS.load(ending), path
+
+
+def _existing(path: Path) -> Path:
     if not path.exists():
         raise NoSuchPath(str(path))
-    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if ending not in READERS or (ending == ".parquet" and path.suffix == ".gz"):
-        raise UnknownFormat(str(path))
-    return READERS[ending]
+    return path
+
+
+def _ending(path: Path) -> str:
+    """The longest ending of a file's name that a reader is declared for, or nothing."""
+    parts, known = path.name.lower().split("."), READERS.names()
+    return next((ending for n in range(1, len(parts)) if (ending := ".".join(parts[n:])) in known), "")

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
+from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
+from securetm.mechanisms import MECHANISMS
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.threats import read_threat_model
 from securetm.wording import listed, upward
@@ -96,8 +98,16 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "minimum_documents": profile.minimum_documents,
         "minimum_counts": _CHOSEN if any(part.sampling is Sampling.COINS for part in profile.mechanisms) else _SUMMED,
         "gaps": [asdict(gap) for gap in profile_gaps(profile, threats, parties)],
+        "parts": _parts(profile),
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }
+
+
+def _parts(profile: Profile) -> list[dict[str, str]]:
+    """The parts of the profile, in their order, and which package brings each."""
+    parts = [(AGGREGATIONS, profile.aggregation), *((MECHANISMS, part) for part in profile.mechanisms)]
+    named = [(registry, registry.name_of(part)) for registry, part in parts]
+    return [{"kind": of.kind, "name": name, "package": of.find(name).package} for of, name in named]
 
 
 def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:

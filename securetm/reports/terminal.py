@@ -13,6 +13,7 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.contracts import Unit
+from securetm.registries import OURS
 from securetm.reports.printable import without_commands
 from securetm.reports.streams import StandardOutput
 from securetm.reports.usefulness_sentences import comparison_said, of_use
@@ -300,6 +301,8 @@ def explanation(facts: Mapping[str, Any], to: Console) -> None:
     to.print(f"[bold]Least:[/bold] {least}")
     _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
     _list("Out of scope", facts["out_of_scope"], to)
+    others = [part for part in facts["parts"] if part["package"] != OURS]
+    _list("Parts of other packages", [f"{one['kind']} {one['name']}, of {one['package']}" for one in others], to)
     _list("Audits that try it", facts["audits"], to)
     gaps_table(facts["gaps"], facts["threat_model"]["name"], to)
 
