@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from securetm.contracts import Budget, Profile, Unit
 from securetm.corpus.tokeniser import Tokeniser
-from securetm.errors import BadSetting, UnknownSetting
+from securetm.errors import BadSetting, NotFound
 from securetm.profile_errors import VocabularyNotAllowed
 from securetm.profiles import VOCABULARIES, ProfileFile, make_model, model_class
 from securetm.toml_settings import from_table, read_toml, require
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
 STOPS = ("rounds", "weights", "held_out")
 DEFAULT_MODEL = "lda"
-PUBLIC_LIST = "is missing: name a public list of words, one a line (--vocabulary FILE)"
+PUBLIC_LIST = "name a public list of words, one a line (--vocabulary FILE)"
 PARTITIONS = ("column", "equal", "dirichlet")
 
 
@@ -50,7 +50,7 @@ class CorpusChoice:
 
     def __post_init__(self) -> None:
         """Refuses what cannot be partitioned."""
-        require(self.partition in PARTITIONS, "[corpus]", "partition", self.partition, f"is none of {', '.join(PARTITIONS)}")
+        require(self.partition in PARTITIONS, "[corpus]", "partition", self.partition, known=tuple(PARTITIONS))
         require(self.parties >= 1, "[corpus]", "parties", self.parties, "must be at least 1")
         require(self.alpha > 0, "[corpus]", "alpha", self.alpha, "must be above 0")
 
@@ -101,11 +101,11 @@ class VocabularyChoice:
     def __post_init__(self) -> None:
         """Refuses a list that could not be made."""
         known = self.source in ("", *VOCABULARIES)
-        require(known, "[vocabulary]", "source", self.source, f"is none of {', '.join(VOCABULARIES)}")
+        require(known, "[vocabulary]", "source", self.source, known=tuple(VOCABULARIES))
         room = 2 <= self.most_candidates <= 10_000_000
-        require(room, "[vocabulary]", "most_candidates", self.most_candidates, "must be 2 to 10000000")
-        require(self.source != "file" or bool(self.file), "[vocabulary]", "file", "(nothing)", PUBLIC_LIST)
-        require(2 <= self.max_words <= 1_000_000, "[vocabulary]", "max_words", self.max_words, "must be 2 to 1000000")
+        require(room, "[vocabulary]", "most_candidates", self.most_candidates, "must be from 2 to 10,000,000")
+        require(self.source != "file" or bool(self.file), "[vocabulary]", "file", None, PUBLIC_LIST)
+        require(2 <= self.max_words <= 1_000_000, "[vocabulary]", "max_words", self.max_words, "must be from 2 to 1,000,000")
         require(self.min_documents >= 1, "[vocabulary]", "min_documents", self.min_documents, "must be at least 1")
         require(0 < self.max_share <= 1, "[vocabulary]", "max_share", self.max_share, "must be above 0 and at most 1")
 
@@ -135,10 +135,10 @@ class TrainingChoice:
 
     def __post_init__(self) -> None:
         """Refuses what would never begin or never end."""
-        require(1 <= self.rounds <= 10_000_000, "[training]", "rounds", self.rounds, "must be 1 to 10000000")
-        require(self.stop in STOPS, "[training]", "stop", self.stop, f"is none of {', '.join(STOPS)}")
+        require(1 <= self.rounds <= 10_000_000, "[training]", "rounds", self.rounds, "must be from 1 to 10,000,000")
+        require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
         require(self.every >= 1, "[training]", "every", self.every, "must be at least 1")
-        require(self.tolerance >= 0, "[training]", "tolerance", self.tolerance, "cannot be negative")
+        require(self.tolerance >= 0, "[training]", "tolerance", self.tolerance, "must not be negative")
         require(self.patience >= 1, "[training]", "patience", self.patience, "must be at least 1")
         require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")
 
@@ -168,7 +168,7 @@ class PrivacyChoice:
 
     def __post_init__(self) -> None:
         """Refuses what no profile could mean."""
-        require(self.unit in ("", *_UNITS), "[privacy]", "unit", self.unit, f"is none of {', '.join(_UNITS)}")
+        require(self.unit in ("", *_UNITS), "[privacy]", "unit", self.unit, known=tuple(_UNITS))
         for name in _NUMBERS:
             value = getattr(self, name)
             require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
@@ -218,7 +218,7 @@ def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
         _place(tables, name.split("."), value)
     plan = plan_from_tables(tables, str(path.name) if path else "the command line")
     for name in tables.get("privacy", {}):  # who asks for none of something is not given what the profile has instead
-        problem = "is nothing: leave it out to keep what the profile says"
+        problem = "must be above 0; leave it out to keep what the profile says"
         require(name not in _NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
     _check_of_use(tables.get("corpus", {}))
     return plan
@@ -244,7 +244,7 @@ def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
     known = {part.name for part in dataclasses.fields(Plan)}
     for name in tables:
         if name not in known:
-            raise UnknownSetting(where, name, tuple(sorted(known)))
+            raise NotFound(f"setting of {where}", name, tuple(sorted(known)))
     scalars = {name: value for name, value in tables.items() if name in ("seed", "profile")}
     model = _model_choice(tables.get("model", {}))
     plan = dataclasses.replace(
@@ -286,7 +286,7 @@ def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingC
 
 
 def _checked(plan: Plan, where: str) -> Plan:
-    require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be 0 or above, and below 2^63")
+    require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be at least 0 and below 2^63")
     plan.tokeniser.make()
     plan.tokeniser.listed()
     plan.vocabulary.public_words()
@@ -312,9 +312,9 @@ def _who_is_protected(plan: Plan, budget: Budget | None) -> PrivacyChoice:
     asked = plan.privacy.unit
     require(budget is not None or not asked, "[privacy]", "unit", asked, "means nothing: no budget protects it")
     by_word = budget is not None and budget.unit is Unit.WORD
-    problem = f"cannot be had: profile {plan.profile} adds noise to single word occurrences, and hides no whole {asked}"
+    problem = f"cannot be had, because profile {plan.profile} adds noise to single word occurrences, and hides no whole {asked}"
     require(not by_word or asked in ("", "word"), "[privacy]", "unit", asked, problem)
-    problem = f"cannot be had: profile {plan.profile} protects whole documents, or whole persons"
+    problem = f"cannot be had, because profile {plan.profile} protects whole documents, or whole persons"
     require(by_word or asked != "word", "[privacy]", "unit", asked, problem)
     named = "person" if plan.corpus.person and budget is not None else ""
     return dataclasses.replace(plan.privacy, unit="word" if by_word else asked or named)

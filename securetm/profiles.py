@@ -137,7 +137,7 @@ def _check_form(name: str, settings: Mapping[str, Any]) -> None:
     own = name.rpartition("-")[2] == MATCHED  # a form in the name, which the setting must not deny
     if name in MODELS and (formed(name, settings) not in MODELS or (own and settings.get("form", MATCHED) != MATCHED)):
         two = f"{name}-{MATCHED}" in MODELS
-        problem = f"is neither {ALIGNED} nor {MATCHED}" if two else f"cannot be had: {name} has one form only"
+        problem = f"must be {ALIGNED} or {MATCHED}" if two else f"cannot be chosen, because {name} has one form only"
         raise BadSetting(f"[model] {name}", "form", str(settings["form"]), problem)
 
 
@@ -176,7 +176,7 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
         asked = parts if by_word or name not in _BUDGETED else []
         places = [(budget, name)] if name in budget else []
         places += [(part, own) for part in asked if (own := _plan_numbers(part).get(name, "")) in part]
-        require(bool(places), where, name, value, "cannot be set: this profile has no such number")
+        require(bool(places), where, name, value, "cannot be set, because this profile has no such number")
         for part, own in places:
             part[own] = value
     return {**table, "mechanism": parts, "budget": budget}
@@ -196,7 +196,9 @@ def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
     require(0 < stated.epsilon < math.inf, where, "epsilon", stated.epsilon, "must be above 0 and finite")
     require(0 < stated.delta < 1, where, "delta", stated.delta, "must lie between 0 and 1")
     known = stated.unit in ("", Unit.WORD.value)
-    require(known, where, "unit", repr(stated.unit), "is not word; left out, it is the document or person, as the plan says")
+    require(
+        known, where, "unit", stated.unit, "must be 'word', or left out: then it is the document or person, as the plan says"
+    )
     return Budget(Unit(stated.unit) if stated.unit else unit, stated.epsilon, stated.delta)
 
 
@@ -205,7 +207,7 @@ def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], whe
     drawn = sum(mechanism.drawn_epsilon for mechanism in mechanisms)
     if budget is not None and budget.unit is Unit.WORD:
         named = " and ".join(MECHANISMS.name_of(mechanism) for mechanism in mechanisms if mechanism.drawn_epsilon)
-        problem = f"is less than the {drawn:g} that {named} draws at once: no answer could ever be paid"
+        problem = f"is less than the {drawn:g} that {named} draws at once, so no answer could ever be paid"
         require(budget.epsilon >= drawn, f"{where} [budget]", "epsilon", budget.epsilon, problem)
 
 
@@ -217,35 +219,35 @@ def _aggregation(text: ProfileText, where: str) -> Aggregation:
 
 
 def _mechanism(part: Mapping[str, Any], where: str) -> Mechanism:
-    require("kind" in part, where, "kind", "(nothing)", "is missing in a [[mechanism]]")
+    require("kind" in part, where, "kind", None, "every [[mechanism]] has one")
     settings = {name: value for name, value in part.items() if name != "kind"}
     kind = MECHANISMS.load(str(part["kind"]))
     return cast(Mechanism, from_table(kind, settings, f"{where} [[mechanism]] {part['kind']}"))
 
 
 def _check(text: ProfileText, where: str) -> None:
-    require(bool(text.vocabularies), where, "vocabularies", "[]", "allows no vocabulary at all")
+    require(bool(text.vocabularies), where, "vocabularies", text.vocabularies, "must name at least one vocabulary")
     for source in text.vocabularies:
-        require(source in VOCABULARIES, where, "vocabularies", source, f"is none of {', '.join(VOCABULARIES)}")
+        require(source in VOCABULARIES, where, "vocabularies", source, known=tuple(VOCABULARIES))
     _check_counted(text, where)
     require(text.minimum_parties >= 1, where, "minimum_parties", text.minimum_parties, "must be at least 1")
     require(text.minimum_documents >= 1, where, "minimum_documents", text.minimum_documents, "must be at least 1")
     require(text.threshold >= 1, where, "threshold", text.threshold, "must be at least 1")
     require(0 <= text.threshold_share <= 1, where, "threshold_share", text.threshold_share, "must lie between 0 and 1")
-    require(text.colluding >= 0, where, "colluding", text.colluding, "cannot be negative")
+    require(text.colluding >= 0, where, "colluding", text.colluding, "must not be negative")
 
 
 def _check_counted(text: ProfileText, where: str) -> None:
     """A budget covers no list of all words; and noise without a budget adds up while nobody counts."""
     listed = "union" in text.vocabularies
-    problem = "shows who uses which word, and no budget can pay for it: allow file, or joint with a word_selection"
+    problem = "shows who uses which word, and no budget can pay for it; allow file, or joint with a word_selection"
     require(not (text.budget and listed), where, "vocabularies", "union", problem)
     by_word, public = text.budget.get("unit") == Unit.WORD.value, text.vocabularies == ("file",)
-    problem = "must be file alone: a list made of the parties' words is not covered by noise on their counts"
+    problem = "must be file alone, because a list made of the parties' words is not covered by noise on their counts"
     require(not by_word or public, where, "vocabularies", ", ".join(text.vocabularies), problem)
 
 
 def _check_noise_is_counted(text: ProfileText, mechanisms: tuple[Mechanism, ...], where: str) -> None:
     noise = next((MECHANISMS.name_of(part) for part in mechanisms if part.noise_by is not NoiseBy.NOBODY), "")
-    problem = f"is missing: {noise} adds noise, and without [budget] nobody counts what its answers add up to"
-    require(bool(text.budget) or not noise, where, "budget", "(nothing)", problem)
+    problem = f"{noise} adds noise, and without [budget] nobody counts what its answers add up to"
+    require(bool(text.budget) or not noise, where, "budget", None, problem)

@@ -140,19 +140,19 @@ class _Risk:
 
 def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
     one = from_table(Adversary, part, where)
-    require(bool(one.name), where, "name", repr(one.name), "must not be empty")
-    require(one.behaviour in BEHAVIOURS, where, "behaviour", repr(one.behaviour), f"is none of {', '.join(BEHAVIOURS)}")
+    require(bool(one.name), where, "name", one.name, "must not be empty")
+    require(one.behaviour in BEHAVIOURS, where, "behaviour", one.behaviour, known=tuple(BEHAVIOURS))
     for channel in one.sees:
-        require(channel in CHANNELS, where, "sees", repr(channel), f"is none of {', '.join(CHANNELS)}")
-    require(one.colludes_with_parties >= 0, where, "colludes_with_parties", one.colludes_with_parties, "cannot be negative")
+        require(channel in CHANNELS, where, "sees", channel, known=tuple(CHANNELS))
+    require(one.colludes_with_parties >= 0, where, "colludes_with_parties", one.colludes_with_parties, "must not be negative")
     return one
 
 
 def _requirement(part: Mapping[str, Any], where: str, feared: Mapping[str, Adversary]) -> Requirement:
     text = from_table(_Required, part, where)
-    require(text.against in feared, where, "against", repr(text.against), "is no adversary of this file")
+    require(text.against in feared, where, "against", text.against, "must be an adversary of this file")
     units = {unit.value: unit for unit in Unit}
-    require(not text.unit or text.unit in units, where, "unit", repr(text.unit), f"is none of {', '.join(units)}")
+    require(not text.unit or text.unit in units, where, "unit", text.unit, known=tuple(units))
     helpers = feared[text.against].colludes_with_parties
     return Requirement(Claim(text.claim, text.against, helpers, units.get(text.unit)), text.because)
 
@@ -166,5 +166,5 @@ def _all_different(names: Iterable[str], where: str, what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise BadSetting(where, what, name, "stands there twice")
+            raise BadSetting(where, what, name, "is named twice")
         seen.add(name)

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from securetm.errors import BadSetting, NoSuchPath, UnknownSetting, Unreadable, UnreadableToml
+from securetm.errors import BadSetting, NoSuchPath, NotFound, Unreadable, UnreadableToml
 
 T = TypeVar("T")
 _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list", Mapping: "a table"}
@@ -46,10 +46,10 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     for name in table:
         if name not in fields:
-            raise UnknownSetting(where, name, tuple(sorted(fields)))
+            raise NotFound(f"setting of {where}", name, tuple(sorted(fields)))
     for name, field in fields.items():
         if name not in table and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise BadSetting(where, name, "(nothing)", "is missing")
+            raise BadSetting(where, name, None)
     return cls(**{name: _fitting(value, hints[name], where, name) for name, value in table.items()})
 
 
@@ -62,10 +62,17 @@ def digest(content: Any) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def require(condition: bool, where: str, name: str, value: object, problem: str) -> None:
-    """Refuses a setting unless the condition holds."""
+def require(
+    condition: bool, where: str, name: str, value: object, problem: str = "", known: tuple[str, ...] = (), instead: str = ""
+) -> None:
+    """Refuses a setting unless the condition holds. `problem` is what follows "it": "must be at least 1"; None is missing."""
     if not condition:
-        raise BadSetting(where, name, str(value), problem)
+        raise BadSetting(where, name, None if value is None else _shown(value), problem, known, instead)
+
+
+def _shown(value: object) -> str:
+    """A value as a plan would write it."""
+    return repr(value) if isinstance(value, str) else str(list(value)) if isinstance(value, tuple) else str(value)
 
 
 def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.agreement import agree
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
-from securetm.errors import Misuse, NotFound, UnknownSetting, UnreadableToml
+from securetm.errors import Misuse, NotFound, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
 from securetm.plans import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
@@ -71,8 +71,8 @@ MISTAKES = {
     "no threshold": (lambda t: "threshold = 0\n" + t, "threshold", "at least 1"),
     "fewer than none collude": (lambda t: "colluding = -1\n" + t, "colluding", "negative"),
     "one vocabulary": (lambda t: t.replace('["union", "file"]', '"union"'), "vocabularies", "a list"),
-    "no vocabulary": (lambda t: t.replace('["union", "file"]', "[]"), "vocabularies", "no vocabulary"),
-    "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "none of union, joint, file"),
+    "at least one vocabulary": (lambda t: t.replace('["union", "file"]', "[]"), "vocabularies", "at least one vocabulary"),
+    "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "must be one of union, joint, file"),
     "a mechanism that is no table": (lambda t: t.split("[[")[0] + "mechanism = [1]\n", "mechanism", "a list"),
     "a mechanism without a kind": (lambda t: t.replace('kind = "shuffled_batches"', ""), "kind", "missing"),
     "a mechanism with a setting it has not": (lambda t: t + "rate = 1\n", "rate", "no setting"),
@@ -114,7 +114,11 @@ MISCOUNTED = {
         "vocabularies",
         "must be file alone",
     ),
-    "a unit that has no budget": (lambda t: t.replace('unit = "word"', 'unit = "sentence"'), "unit", "is not word"),
+    "a unit that has no budget": (
+        lambda t: t.replace('unit = "word"', 'unit = "sentence"'),
+        "unit",
+        "must be 'word', or",
+    ),
     "a unit that the plan says": (lambda t: t.replace('unit = "word"', 'unit = "document"'), "unit", "as the plan says"),
 }
 UNKNOWN = {
@@ -153,7 +157,7 @@ def test_a_budget_that_nobody_could_count_is_named(mistake: str, tmp_path: Path)
     assert read_profile(written(tmp_path, SHARED_NOISE)).budget is not None
     with pytest.raises(Misuse, match=problem) as refusal:
         read_profile(written(tmp_path, change(SHARED_NOISE)))
-    assert f"own.toml{' [budget]' if 'number' in problem else ''}: {place}" in str(refusal.value)
+    assert f"the setting `{place}` in own.toml{' [budget]' if 'number' in problem else ''} is " in str(refusal.value)
 
 
 @pytest.mark.parametrize("mistake", MISCOUNTED)
@@ -162,7 +166,7 @@ def test_a_budget_of_words_that_would_cover_something_else_is_named(mistake: str
     assert change(BY_WORD) != BY_WORD
     with pytest.raises(Misuse, match=problem) as refusal:
         read_profile(written(tmp_path, change(BY_WORD)))
-    assert f"own.toml: {place}" in str(refusal.value)
+    assert f"the setting `{place}` in own.toml is " in str(refusal.value)
 
 
 def test_a_budget_of_words_stays_one_whatever_a_plan_protects(tmp_path: Path) -> None:
@@ -278,7 +282,7 @@ def test_what_is_checked_must_exist() -> None:
 
 def test_a_model_is_made_from_its_settings() -> None:
     assert make_model("prodlda", {"n_topics": CommandLineText("7")}).n_topics == 7  # type: ignore[attr-defined]
-    with pytest.raises(UnknownSetting, match=r"\[model\] prodlda: there is no setting called 'topics'"):
+    with pytest.raises(NotFound, match=r"there is no setting of \[model\] prodlda called 'topics'"):
         make_model("prodlda", {"topics": 7})
 
 

@@ -15,8 +15,7 @@ from functools import cache
 
 from docs.generate.folder_pages import ROOT
 from docs.generate.markdown import cell, code, listed, page, table
-from securetm.errors import Misuse, Refused, SecuretmError, Unsound
-from securetm.errors.every_error import error_classes
+from securetm.errors import Misuse, Refused, SecuretmError, Unsound, error_classes
 
 _EXITS = {2: "2, misuse", 3: "3, failure"}
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")

@@ -21,7 +21,7 @@ def settings_page() -> str:
         "# Settings of a plan",
         "`securetm run plan.toml` reads these tables. `--set section.name=value` overrides one setting. "
         "A wrong value ends in [`BadSetting`](errors/BadSetting.md), "
-        "an unknown name in [`UnknownSetting`](errors/UnknownSetting.md).",
+        "an unknown name in [`NotFound`](errors/NotFound.md).",
         *_section("Top level", plans.Plan, ("seed", "profile")),
         *(part for field in dataclasses.fields(plans.Plan) for part in _table_of(field)),
         "## [model], by model",

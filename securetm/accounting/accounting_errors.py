@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors import Misuse, did_you_mean
-
-_KNOWN = "known: "
-
-
-@dataclass(eq=False)
-class ImpossibleNumber(Misuse):
-    """{name} = {value} is not {wanted}"""
-
-    name: str
-    value: str
-    wanted: str
-    hint = "correct {name}: no privacy can be counted with it"
+from securetm.errors import Misuse
 
 
 @dataclass(eq=False)
@@ -46,22 +34,6 @@ class OutOfReach(Misuse):
     epsilon: float
     delta: float
     hint = "allow a larger epsilon, more noise, fewer rounds or smaller batches"
-
-
-@dataclass(eq=False)
-class NonsenseArgument(Misuse):
-    """{option} = {value} {problem}"""
-
-    option: str
-    value: str
-    problem: str
-    instead: str
-    hint = "{instead}"
-
-    def advice(self) -> str:
-        """With the name that was meant, where the advice lists those there are."""
-        listed = self.instead.removeprefix(_KNOWN).split(", ") if self.instead.startswith(_KNOWN) else ()
-        return did_you_mean(self.value, listed) + super().advice()
 
 
 @dataclass(eq=False)

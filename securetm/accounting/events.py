@@ -21,7 +21,8 @@ from dp_accounting.dp_event import (
     ZCDpEvent,
 )
 
-from securetm.accounting.accounting_errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
+from securetm.accounting.accounting_errors import UnknownEvent, UnreadableEvent
+from securetm.errors import BadSetting
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 NAMES: dict[type[DpEvent], str] = {
@@ -64,14 +65,19 @@ def probability(name: str, value: Any) -> float:
 def whole(name: str, value: Any, least: int = 0) -> int:
     """A whole number of answers, steps or steps of a grid."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise ImpossibleNumber(name, repr(value), f"a whole number, {least} or above")
+        raise _impossible(name, value, f"a whole number, {least} or above")
     return int(value)
 
 
 def _number(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__") or not holds(float(value)):
-        raise ImpossibleNumber(name, repr(value), wanted)
+        raise _impossible(name, value, wanted)
     return float(value)
+
+
+def _impossible(name: str, value: Any, wanted: str) -> BadSetting:
+    instead = f"correct {name}: no privacy can be counted with it"
+    return BadSetting("", name, repr(value), f"must be {wanted}", instead=instead)
 
 
 def _below_one(name: str, value: Any) -> float:

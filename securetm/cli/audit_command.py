@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from securetm.cli.command_errors import AuditInterrupted, KeepsAlready, NoPlanFile
+from securetm.cli.command_errors import AuditInterrupted
 from securetm.cli.json_output import Json
 from securetm.cli.report_command import Examples, Html, Markdown, check_places, hand_out
+from securetm.errors import BadSetting, NoSuchPath
 
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages
@@ -45,7 +46,7 @@ def audit(
     if evidence is not None and run is not None:
         raise typer.BadParameter("evidence is of runs that the audit makes itself: leave one of --run and --evidence away")
     if plan.endswith(".toml") and not Path(plan).is_file():
-        raise NoPlanFile(plan)
+        raise NoSuchPath(plan)
     check_places(html, markdown)
     _check_evidence(evidence)
     _check_empty(keep)
@@ -110,7 +111,8 @@ def _check_empty(keep: Path | None) -> None:
         return
     make_private(keep, parents=True)
     if any(keep.iterdir()):
-        raise KeepsAlready(str(keep))
+        problem = "holds files already, and runs of two audits would be mixed there"
+        raise BadSetting("", "--keep", str(keep), problem, instead="name a folder that is empty or not there yet")
 
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:

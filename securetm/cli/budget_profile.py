@@ -27,7 +27,7 @@ def billed(
     name: str, parties: int | None, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL
 ) -> ProfileRun:
     """What a run of that model under the profile of that name spends, round by round."""
-    check_count("--rounds", rounds, 10**6, "rounds")
+    check("--rounds", rounds, MOST_ROUNDS)
     parties = max(5, read_profile(name).minimum_parties) if parties is None else parties
     check_count("--parties", parties, 100_000, "parties")
     check_count("--vocabulary-size", words, 1_000_000, "words")

@@ -17,44 +17,12 @@ class NothingSpent(Misuse):
 
 
 @dataclass(eq=False)
-class NotASetting(Misuse):
-    """--set {given} names no setting and its value"""
-
-    given: str
-    hint = "write section.name=value, such as --set training.rounds=20"
-
-
-@dataclass(eq=False)
-class NotAPlan(Misuse):
-    """{path} is no plan: it holds documents"""
-
-    path: str
-    hint = "give documents with --corpus {path}; a plan is a file of settings that ends in .toml"
-
-
-@dataclass(eq=False)
 class AuditInterrupted(SecuretmError):
     """the audit was interrupted; {kept}"""
 
     kept: str
     advised: str
     hint = "{advised}"
-
-
-@dataclass(eq=False)
-class KeepsAlready(Misuse):
-    """--keep {path} holds files already, and runs of two audits would be mixed there"""
-
-    path: str
-    hint = "name a folder that is empty or not there yet"
-
-
-@dataclass(eq=False)
-class NoPlanFile(Misuse):
-    """there is no file {path}"""
-
-    path: str
-    hint = "give the audit plan's file where it lies, or the name of one of audits/plans, such as quick"
 
 
 @dataclass(eq=False)

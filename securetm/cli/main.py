@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 
-from securetm.errors import FAILURE, MISUSE, SecuretmError, SystemRefused, did_you_mean
+from securetm.errors import FAILURE, MISUSE, BadSetting, SecuretmError, SystemRefused, did_you_mean
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C, without a word
 _LONGEST = 2_000  # characters of a sentence, which may quote what somebody typed
@@ -24,7 +24,7 @@ def main() -> None:
     try:
         code = _run(arguments or ["--help"], debug)
     except SecuretmError as failure:
-        code = _tell(str(failure), failure.advice(), failure.exit_code, debug)
+        code = _tell(str(failure), _advice(failure), failure.exit_code, debug)
     except KeyboardInterrupt:
         code = _told_of_the_end(debug)
     except BrokenPipeError:
@@ -52,6 +52,17 @@ def _run(arguments: list[str], debug: bool) -> int:
     except typer.Abort:
         return _told_of_the_end(debug)
     return _told_of_the_end(debug) if code == _INTERRUPTED else int(code or 0)
+
+
+def _advice(failure: SecuretmError) -> str:
+    """What to do about it; a setting of a plan may have been given as an option."""
+    advice = failure.advice()
+    if not isinstance(failure, BadSetting) or failure.instead:
+        return advice
+    from securetm.cli.run_command import option_for
+
+    option = option_for(failure.name)
+    return f"{advice}, or what you gave with {option}" if option else advice
 
 
 def _told_of_the_end(debug: bool) -> int:

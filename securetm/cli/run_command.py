@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from securetm.cli.command_errors import NotAPlan, NotASetting, NothingLearned
+from securetm.cli.command_errors import NothingLearned
 from securetm.cli.json_output import Json, print_json
 from securetm.errors import BadSetting
 
@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 LONG_SENTENCE = 50  # words
+SETTINGS = {  # of a plan, by the parameter of the command that sets each
+    "profile": "profile",
+    "model": "model.name",
+    "topics": "model.n_topics",
+    "rounds": "training.rounds",
+    "stop": "training.stop",
+    "local_epochs": "model.local_epochs",
+    "seed": "seed",
+    "corpus": "corpus.source",
+    **{name: f"corpus.{name}" for name in ("text", "label", "party", "date", "person", "embedding", "partition", "parties")},
+    "vocabulary": "vocabulary.file",
+    "epsilon": "privacy.epsilon",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -71,28 +84,8 @@ def run(
     json: Json = False,
 ) -> None:
     """Trains one topic model over the documents of several parties, on this machine."""
-    chosen = {
-        "profile": profile,
-        "seed": seed,
-        "model.name": model,
-        "model.n_topics": topics,
-        "model.local_epochs": local_epochs,
-        "training.rounds": rounds,
-        "training.stop": stop,
-        "corpus.source": corpus,
-        "corpus.text": text,
-        "corpus.label": label,
-        "corpus.party": party,
-        "corpus.date": date,
-        "corpus.person": person,
-        "corpus.embedding": embedding,
-        "corpus.partition": partition,
-        "corpus.parties": parties,
-        "privacy.epsilon": epsilon,
-        "vocabulary.file": vocabulary,
-        "vocabulary.source": "file" if vocabulary else None,
-    }
-    overrides = {name: value for name, value in chosen.items() if value is not None} | _settings(set_ or [])
+    given = locals()
+    overrides = _chosen(given) | _settings(set_ or [])
     _check_resume(resume, plan, overrides, out or ledgers, record)
     result = _run(resume, plan, overrides, (out, ledgers), workers, (record, comparison), json)
     if json:
@@ -101,6 +94,18 @@ def run(
         raise NothingLearned(result["directory"])
     if _paid_for_less_than_a_guess(result):
         raise typer.Exit(1)
+
+
+def option_for(setting: str) -> str:
+    """The option that sets what a plan calls so; nothing where none does."""
+    option = next((name for name, full in SETTINGS.items() if setting in (full, full.rpartition(".")[2])), "")
+    return option and f"--{option.replace('_', '-')}"
+
+
+def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a plan that were given as options."""
+    chosen = {setting: value for name, setting in SETTINGS.items() if (value := given[name]) is not None}
+    return chosen | ({"vocabulary.source": "file"} if "vocabulary.file" in chosen else {})
 
 
 def _run(
@@ -178,7 +183,8 @@ def _check_plan(plan: Path | None) -> None:
     from securetm.corpus.readers import is_corpus
 
     if plan is not None and is_corpus(plan):
-        raise NotAPlan(str(plan))
+        instead = f"give documents with --corpus {plan}; a plan is a file of settings that ends in .toml"
+        raise BadSetting("securetm run", "PLAN", str(plan), "holds documents and is no plan", instead=instead)
 
 
 def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
@@ -227,7 +233,8 @@ def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Conso
 def _settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair or pair.startswith("="):
-            raise NotASetting(pair)
+            instead = "write section.name=value, such as --set training.rounds=20"
+            raise BadSetting("", "--set", pair, "must name a setting and its value", instead=instead)
     from securetm.toml_settings import CommandLineText
 
     return {pair.partition("=")[0]: CommandLineText(pair.partition("=")[2]) for pair in pairs}

@@ -5,22 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from securetm.errors.similar_names import did_you_mean
-from securetm.errors.tree import Misuse, SecuretmError
-
-_NONE_OF = "is none of "
-_OPTIONS = {  # of the command line, that set what a plan calls otherwise
-    "n_topics": "--topics",
-    "name": "--model",
-    "file": "--vocabulary",
-    "source": "--corpus",
-    "rounds": "--rounds",
-    "stop": "--stop",
-    "partition": "--partition",
-    "parties": "--parties",
-    "epsilon": "--epsilon",
-    "seed": "--seed",
-    "local_epochs": "--local-epochs",
-}
+from securetm.errors.tree import Misuse, SecuretmError, Unsound
 
 
 @dataclass(eq=False)
@@ -39,33 +24,29 @@ class NotFound(Misuse):
 
 @dataclass(eq=False)
 class BadSetting(Misuse):
-    """{where}: {name} = {value} {problem}"""
+    """the setting `{name}` in {where} is {value}; it {problem}"""
 
     where: str
     name: str
-    value: str
-    problem: str
+    value: str | None  # None where it is missing
+    problem: str = ""
+    known: tuple[str, ...] = ()  # all values that are allowed, where these can be listed
+    instead: str = ""
     hint = "correct {name} in {where}"
 
-    def advice(self) -> str:
-        """With the value that was meant, where the problem names those there are."""
-        listed = self.problem.removeprefix(_NONE_OF).split(", ") if self.problem.startswith(_NONE_OF) else ()
-        typed = f", or what you gave with {_OPTIONS[self.name]}" if self.name in _OPTIONS else ""
-        return did_you_mean(self.value.strip("'"), listed) + super().advice() + typed
-
-
-@dataclass(eq=False)
-class UnknownSetting(Misuse):
-    """{where}: there is no setting called {name!r}"""
-
-    where: str
-    name: str
-    known: tuple[str, ...]
-    hint = "known here: {known}"
+    def sentence(self) -> str:
+        """With the kind of setting it is, and what is allowed."""
+        kind = "option" if self.name.startswith("--") else "argument" if self.name.isupper() else "setting"
+        subject = f"the {kind} " + ("`{name}`" if kind == "setting" else "{name}")
+        if self.where:
+            subject += " in {where}"
+        if self.value is None:
+            return f"{subject} is missing" + ("; {problem}" if self.problem else "")
+        return f"{subject} is {{value}}; it " + ("must be one of {known}" if self.known else "{problem}")
 
     def advice(self) -> str:
-        """With the setting that was meant, where one is like it."""
-        return did_you_mean(self.name, self.known) + super().advice()
+        """With the value that was meant, where one of the known ones is like it."""
+        return did_you_mean((self.value or "").strip("'"), self.known) + (self.instead or super().advice())
 
 
 @dataclass(eq=False)
@@ -110,3 +91,37 @@ class NoPersons(Misuse):
     """the unit of privacy is the person, but this corpus does not say whose documents they are"""
 
     hint = "name the column of persons (--person COLUMN), or choose the document as the unit (--set privacy.unit=document)"
+
+
+@dataclass(eq=False)
+class NeedsIntegers(Unsound):
+    """{part} adds whole numbers, and the values of this question are not on a grid of them"""
+
+    part: str
+    hint = "in the profile, put the [[mechanism]] fixed_point before it, which rounds real numbers to steps of a grid"
+
+
+@dataclass(eq=False)
+class NeedsSum(Unsound):
+    """{part} works on sums, and this question needs the vector of each party"""
+
+    part: str
+    hint = "ask a question whose answer is a sum (for a union of words: the word sketch; for a matched model: the aligned one)"
+
+
+@dataclass(eq=False)
+class NeedsReach(Unsound):
+    """{part} has to know how large a value of one party can be, and nothing bounds the values of this question"""
+
+    part: str
+    hint = "in the profile, put a [[mechanism]] that clips, clamps or quantises before it"
+
+
+@dataclass(eq=False)
+class SumTooWide(Unsound):
+    """a sum over {parties} parties of values up to {reach} does not fit into {part}"""
+
+    part: str
+    parties: int
+    reach: str
+    hint = "clip to smaller values, use a coarser grid, or split the parties into several federations"

@@ -26,7 +26,9 @@ _LONGEST = 400  # characters of a fact that is told whole
 
 
 def _short(fact: Any) -> Any:
-    """A path or a value of a megabyte is told by its two ends."""
+    """The items of a tuple with commas; only the two ends of a very long text."""
+    if isinstance(fact, tuple):
+        return ", ".join(map(str, fact))
     if not isinstance(fact, str) or len(fact) <= _LONGEST:
         return fact
     return f"{fact[: _LONGEST // 2]}…{fact[-_LONGEST // 2 :]} ({len(fact):,} characters)"
@@ -42,13 +44,19 @@ class SecuretmError(Exception):
         """The public facts of this failure, by field name."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
+    def sentence(self) -> str:
+        """What went wrong, with the names of the facts in braces."""
+        return type(self).__doc__ or ""
+
     def __str__(self) -> str:
-        return _SENTENCE.format(type(self).__doc__ or "", **{name: _short(fact) for name, fact in self.facts().items()})
+        return self._with_facts(self.sentence())
 
     def advice(self) -> str:
         """What to do about it."""
-        listed = {name: ", ".join(map(str, v)) if isinstance(v, tuple) else _short(v) for name, v in self.facts().items()}
-        return self.hint.format(**listed)
+        return self._with_facts(self.hint)
+
+    def _with_facts(self, text: str) -> str:
+        return _SENTENCE.format(text, **{name: _short(fact) for name, fact in self.facts().items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(self.facts().values())

@@ -45,7 +45,7 @@ def measure(
     module, function = known[name].split(":")
     run: Callable[..., dict[str, Any]] = getattr(import_module(module), function)
     for size, value in (sizes or {}).items():
-        require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size that it has")
+        require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size of this one")
     with looking_in(data):
         corpus = {"corpus": corpus_in_words()} if kind == "reproduction" else {}
         return {**corpus, **run(on_progress=_Counted(f"{kind} {name}", stages), **(sizes or {}))}

@@ -34,7 +34,7 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
 def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
     """As many packages as are asked for; where one is not installed, there are fewer to begin with."""
     most = len(docstrings.PACKAGES) + 1  # and the standard library
-    require(parties <= most, "[corpus]", "parties", parties, f"are more than the {most} that docstrings are read for")
+    require(parties <= most, "[corpus]", "parties", parties, f"must be at most {most}, the packages whose docstrings are read")
     return dict(list(packages.items())[:parties])
 
 

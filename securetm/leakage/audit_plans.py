@@ -88,7 +88,7 @@ def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str
     where = path.name
     text = from_table(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
-    require(bool(text.trial), where, "trial", "(nothing)", "is missing: a plan tries something")
+    require(bool(text.trial), where, "trial", None, "a plan tries something")
     known = threats or cache(read_threat_model)  # each once, many trials name the same
     trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", known) for n, part in enumerate(text.trial, start=1))
     for profile in (*text.refusals, *text.moves):
@@ -107,7 +107,7 @@ def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatM
         require(0 <= getattr(trial, name) <= MOST_MADE, where, name, getattr(trial, name), f"must be 0 to {MOST_MADE:,}")
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
     require(0 < trial.refuted_from <= 1, where, "refuted_from", trial.refuted_from, "must lie above 0 and not above 1")
-    require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, "(nothing)", "is missing")
+    require(ROUNDS in trial.effort, f"{where} effort", ROUNDS, None)
     for name, amount in trial.effort.items():
         whole = isinstance(amount, int) and not isinstance(amount, bool)
         most = MOST.get(name, MOST_EFFORT)
@@ -118,9 +118,9 @@ def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatM
 def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
     """A trial tries what its threat model requires, or what it knowingly accepts: also that is worth showing."""
     names = [adversary.name for adversary in threats.adversaries]
-    require(trial.adversary in names, where, "adversary", trial.adversary, f"is none of {', '.join(names)} in {threats.name}")
+    require(trial.adversary in names, where, "adversary", trial.adversary, known=tuple(names))
     most = next(adversary for adversary in threats.adversaries if adversary.name == trial.adversary).colludes_with_parties
-    require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be {most} at most: so many {threats.name} fears")
+    require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be at most {most}, as many as {threats.name} fears")
     asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == trial.adversary]
     accepted = [what for what, _ in threats.accepts]
     problem = f"is neither required against {trial.adversary} nor accepted in {threats.name}"

@@ -196,13 +196,12 @@ def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
 def _check(trial: Trial) -> None:
     """What a trial says of its attack."""
     attack, where = attack_called(trial.attack), f"the trial of {trial.attack}"
-    problem = f"is none of {'; '.join(attack.measures)}"
-    require(trial.measure in attack.measures, where, "measure", trial.measure, problem)
+    require(trial.measure in attack.measures, where, "measure", trial.measure, known=tuple(attack.measures))
     for name in attack.efforts:
-        require(name in trial.effort, f"{where}, effort", name, "(nothing)", "is missing")
+        require(name in trial.effort, f"{where}, effort", name, None)
     for name, amount in trial.effort.items():
         known = (ROUNDS, *attack.efforts)
-        require(name in known, f"{where}, effort", name, amount, f"is not asked for: it has {', '.join(known)}")
+        require(name in known, f"{where}, effort", name, amount, f"is no effort of this attack, which has {', '.join(known)}")
     for budget in (read_profile(name).budget for name in trial.profiles):
         if attack.allowed is not None and budget is not None and of_epsilon(trial):
             attack.allowed(trial.measure, ClaimedEpsilon(budget.epsilon, budget.delta, budget.unit.value))  # or it says why not

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from securetm.contracts import INF, Answer, Claim, Cohort, Mechanism, Needs, NoiseBy, Noised, RoundContext, Terms
-from securetm.mechanisms.mechanism_errors import NoiseNeedsSum
+from securetm.errors import NeedsSum
 from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
@@ -41,7 +41,7 @@ class CentralNoise(Mechanism):
         if terms.noised is Noised.WHOLE:
             return terms
         if terms.needs is not Needs.SUM:
-            raise NoiseNeedsSum(type(self).__name__)
+            raise NeedsSum(type(self).__name__)
         check_bounded(self, terms, terms.l2)
         self._noise(terms)
         return terms

@@ -19,14 +19,7 @@ import numpy as np
 
 from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, NoiseBy, Noised, RoundContext, Store, Terms, Unit
 from securetm.errors import BadSetting
-from securetm.mechanisms.mechanism_errors import (
-    NoisedTwice,
-    NoiseForPersons,
-    NoiseOnNoise,
-    NoiseOnSamples,
-    RawCounts,
-    TooManyWords,
-)
+from securetm.mechanisms.mechanism_errors import NoiseForPersons, NoiseOnNoise, NoiseOnSamples, RawCounts
 from securetm.mechanisms.noising import claims_alone
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, canonical
 from securetm.mechanisms.slot_noise import LEAST_EPSILON, MOST_CUT, MOST_EPSILON, MOST_WORDS, SECRET, SlotNoise
@@ -60,13 +53,13 @@ class LaplaceCounts(Mechanism):
         sound = {
             "epsilon": (LEAST_EPSILON <= self.epsilon <= MOST_EPSILON, f"must be {LEAST_EPSILON:g} to {MOST_EPSILON:g}"),
             "threshold": (0 <= self.threshold < INF, "must be 0 or above, and finite"),
-            "distribution": (self.distribution in DISTRIBUTIONS, f"is none of {', '.join(DISTRIBUTIONS)}"),
+            "distribution": (self.distribution in DISTRIBUTIONS, f"must be one of {', '.join(DISTRIBUTIONS)}"),
         }
         for name, (fine, problem) in sound.items():
             if not fine:
                 raise BadSetting(type(self).__name__, name, str(getattr(self, name)), problem)
         if self.law(1).cut > MOST_CUT:
-            most = f"is too high for this epsilon: noise reaches it with a chance below e^-{MOST_CUT:g}"
+            most = f"is too high for this epsilon, because noise reaches it with a chance below e^-{MOST_CUT:g}"
             raise BadSetting(type(self).__name__, "threshold", str(self.threshold), most)
 
     @property
@@ -77,7 +70,9 @@ class LaplaceCounts(Mechanism):
     def law(self, words: int) -> SlotNoise:
         """The noise of one slot over so many words."""
         if words > MOST_WORDS:
-            raise TooManyWords(words, MOST_WORDS)
+            raise BadSetting(
+                type(self).__name__, "words", f"{words:,}", f"must be at most {MOST_WORDS:,}; use a shorter vocabulary"
+            )
         return SlotNoise(words, float(self.epsilon), float(self.threshold), self.distribution == "discrete")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
@@ -91,7 +86,7 @@ class LaplaceCounts(Mechanism):
         if terms.noised is Noised.SHARE:
             raise NoiseOnNoise(type(self).__name__)
         if _noised_here(terms):
-            raise NoisedTwice()
+            raise NoiseOnNoise(type(self).__name__)
         if not _concerns(terms):
             return terms
         if terms.unit is Unit.PERSON:
@@ -152,7 +147,7 @@ class LaplaceCounts(Mechanism):
         which the stream is read, which a later version may change: the same secret read otherwise would be a second answer.
         """
         if documents.perturbed is not None:
-            raise NoisedTwice()
+            raise NoiseOnNoise(type(self).__name__)
         law = self.law(len(documents.vocabulary))
         form = "counts" if documents.tokens is None else "tokens"  # whose numbers might say other words in the other
         settings = [VERSION, form, law.stride, law.epsilon, law.threshold, self.distribution, list(documents.vocabulary)]

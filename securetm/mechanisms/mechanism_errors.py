@@ -15,13 +15,6 @@ class RawCounts(Unsound):
 
 
 @dataclass(eq=False)
-class NoisedTwice(Unsound):
-    """laplace_counts meets documents whose counts are behind noise already"""
-
-    hint = "in the profile, keep one laplace_counts; its epsilon is all that the counts' noise depends on"
-
-
-@dataclass(eq=False)
 class NoiseForPersons(Unsound):
     """laplace_counts hides one word occurrence, and this question's rows are per person"""
 
@@ -44,37 +37,12 @@ class WordsUnknown(Misuse):
 
 
 @dataclass(eq=False)
-class TooManyWords(Misuse):
-    """{found} words are more than the {most} that noise on counts is worked out for"""
-
-    found: int
-    most: int
-    hint = "use a shorter vocabulary"
-
-
-@dataclass(eq=False)
 class NoiseWithoutClip(Unsound):
     """{mechanism} has no bound to measure its noise by: nothing limits what one {unit} adds to the sum"""
 
     mechanism: str
     unit: str
     hint = "in the profile, put a [[mechanism]] that clips real rows or bounds counts before the one that adds noise"
-
-
-@dataclass(eq=False)
-class NoiseNeedsIntegers(Unsound):
-    """{mechanism} adds whole numbers, and this question's vector is not on a grid of them"""
-
-    mechanism: str
-    hint = "in the profile, put the [[mechanism]] fixed_point between the clip and the noise"
-
-
-@dataclass(eq=False)
-class NoiseNeedsSum(Unsound):
-    """{mechanism} protects a sum, and this question needs every party's own vector"""
-
-    mechanism: str
-    hint = "ask a question whose answer is a sum, or let each party add whole noise of its own"
 
 
 @dataclass(eq=False)
@@ -111,33 +79,3 @@ class NoiseBeforeRounding(Unsound):
     """a share of noise must be added after rounding, not before"""
 
     hint = "in the profile, put the [[mechanism]] that rounds before the one that adds noise"
-
-
-@dataclass(eq=False)
-class NotAScale(Misuse):
-    """{law} noise cannot be drawn with {name} = {value}"""
-
-    law: str
-    name: str
-    value: str
-    needed: str
-    hint = "give {name} as {needed}"
-
-
-@dataclass(eq=False)
-class TooMuchNoise(Misuse):
-    """{law} noise with {name} = {value} is beyond what is drawn exactly here"""
-
-    law: str
-    name: str
-    value: str
-    most: str
-    hint = "stay at or below {most}: a coarser grid needs less noise in its own steps"
-
-
-@dataclass(eq=False)
-class NotAChance(Misuse):
-    """{value} is no probability that noise may exceed a bound with"""
-
-    value: str
-    hint = "give a number above 0 and below 1"

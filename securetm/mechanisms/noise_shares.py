@@ -11,8 +11,8 @@ from math import exp, pi, sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 from securetm.contracts import Answer, Array, Claim, Cohort, Mechanism, Needs, NoiseBy, Noised, RoundContext, Terms
-from securetm.errors import BadSetting
-from securetm.mechanisms.mechanism_errors import NoiseNeedsSum, TooFewShares
+from securetm.errors import BadSetting, NeedsSum
+from securetm.mechanisms.mechanism_errors import TooFewShares
 from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_against, noised, sampled, with_noise
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 
@@ -42,14 +42,14 @@ class NoiseShares(Mechanism):
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier", self.noise_multiplier)
         if self.distribution not in DISTRIBUTIONS:
-            raise BadSetting("NoiseShares", "distribution", self.distribution, f"is none of {', '.join(DISTRIBUTIONS)}")
+            raise BadSetting("NoiseShares", "distribution", self.distribution, known=tuple(DISTRIBUTIONS))
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of a vector with a share of noise, or a refusal if no honest share is certain."""
         if terms.noised is Noised.WHOLE:
             return terms
         if terms.needs is not Needs.SUM:
-            raise NoiseNeedsSum(type(self).__name__)
+            raise NeedsSum(type(self).__name__)
         check_bounded(self, terms, terms.l2)
         self._check_share(terms, cohort)
         share = self._share(terms, cohort)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Noised, Terms, Unit
-from securetm.errors import BadSetting
-from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
+from securetm.errors import BadSetting, NeedsIntegers
+from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -40,7 +40,7 @@ def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
     if bound == INF:
         raise NoiseWithoutClip(name, terms.unit.value)
     if terms.domain is not Domain.INTEGER:
-        raise NoiseNeedsIntegers(name)
+        raise NeedsIntegers(name)
 
 
 def with_noise(answer: Answer, deviation: float, parties: int = 1) -> Answer:

@@ -69,7 +69,7 @@ class FixedPoint(Clamped):
     def __post_init__(self) -> None:
         super().__post_init__()
         sound = {
-            "rounding": (self.rounding in ROUNDINGS, f"is none of {', '.join(ROUNDINGS)}"),
+            "rounding": (self.rounding in ROUNDINGS, f"must be one of {', '.join(ROUNDINGS)}"),
             "ring": (self.ring in (0, 32, 64), "must be 32 or 64, or 0 for what each question asks for"),
             "headroom": (0 <= self.headroom < 1, "must be at least 0 and below 1"),
             "steps": (1 <= self.steps < INF, "must be at least 1 and finite"),

@@ -31,7 +31,7 @@ class Rotation(Mechanism):
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - all parties turn alike
         """The same length, spread over all coordinates."""
         if terms.grid > 0:  # what was not turned before the grid must not be turned back behind it
-            raise BadSetting("the profile", "rotation", "behind fixed_point", "turns nothing: it belongs before the grid")
+            raise BadSetting("the profile", "rotation", "behind fixed_point", "turns nothing there and belongs before the grid")
         if not _turns(terms):
             return terms
         if terms.noised is not Noised.NOT:

@@ -16,8 +16,8 @@ import numpy as np
 
 from securetm.contracts import Array, Entropy
 from securetm.entropy import half_words, words
+from securetm.errors import BadSetting
 from securetm.mechanisms import noise_tables as tables
-from securetm.mechanisms.mechanism_errors import NotAChance, NotAScale, TooMuchNoise
 from securetm.mechanisms.noise_blocks import Staircase, staircase
 from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, POISSON, ROUNDED, add_surely, climb, look_up
 from securetm.mechanisms.noise_tables import BEYOND, Table
@@ -90,15 +90,16 @@ def skellam(variance: float) -> Sampler:
 
 def _checked(law: str, name: str, value: float, most: float) -> float:
     if not 0 < value < math.inf:
-        raise NotAScale(law, name, str(value), "a finite number above 0")
+        raise BadSetting(f"{law} noise", name, str(value), "must be a finite number above 0")
     if value > most:
-        raise TooMuchNoise(law, name, str(value), f"{most:.0f}")
+        instead = f"stay at or below {most:.0f}: a coarser grid needs less noise in its own steps"
+        raise BadSetting(f"{law} noise", name, str(value), f"must be at most {most:.0f} to be drawn exactly", instead=instead)
     return float(value)
 
 
 def _check_chance(chance: float) -> None:
     if not 0 < chance < 1:
-        raise NotAChance(str(chance))
+        raise BadSetting("the reach of noise", "chance", str(chance), "must be above 0 and below 1")
 
 
 def _from_table(weights: list[int]) -> FromTable:

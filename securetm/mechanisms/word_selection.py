@@ -28,9 +28,8 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers
 from securetm.mechanisms.clipping import at_most
-from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers
 from securetm.mechanisms.noising import check_positive, claims_alone, sampled
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
@@ -89,7 +88,7 @@ class WordSelection(Mechanism):
         if not terms.names_words:
             return terms
         if terms.domain is not Domain.INTEGER:
-            raise NoiseNeedsIntegers(type(self).__name__)
+            raise NeedsIntegers(type(self).__name__)
         unit = Unit.PERSON if terms.unit is Unit.PERSON else Unit.DOCUMENT
         done = replace(terms, names_words=False, noised=Noised.WHOLE, deviation=self._noise.deviation, unit=unit)
         return replace(done, l1=INF, l2=INF, linf=INF)  # nothing is left for another noise to cover, and none is added

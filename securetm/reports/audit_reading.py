@@ -82,16 +82,16 @@ def _only_one(folder: Path) -> Path:
 
 def _audit(plain: Any) -> Audit:
     table = _table(plain, "the file")
-    require("plan" in table and "findings" in table, "the file", "findings", "(nothing)", "is missing")
+    require("plan" in table and "findings" in table, "the file", "findings", None)
     findings = tuple(_finding(one, f"finding {n}") for n, one in enumerate(_list(table["findings"], "findings"), start=1))
     refusals = tuple(_refusal(one, f"refusal {n}") for n, one in enumerate(_list(table.get("refusals", []), "refusals"), 1))
-    require(bool(findings or refusals), "the file", "findings", "(none)", "hold nothing: every plan tries something")
+    require(bool(findings or refusals), "the file", "findings", (), "must not be empty, because every plan tries something")
     rest = {name: value for name, value in table.items() if name not in ("findings", "refusals", _DERIVED)}
     audit = from_table(Audit, {**rest, "findings": findings, "refusals": refusals}, "the file")
     check_audit(audit)
     counted = len(audit.refuted_claims)
     said = table.get(_DERIVED, counted)
-    require(said == counted, "the file", _DERIVED, str(said), f"does not follow from the findings, which give {counted}")
+    require(said == counted, "the file", _DERIVED, said, f"does not follow from the findings, which give {counted}")
     return audit
 
 
@@ -127,7 +127,7 @@ def _measured(plain: Any, where: str) -> Measured:
 def _curve(plain: Any, where: str) -> Curve:
     table = _table(plain, where)
     lines = {name: tuple(_number(value, where, name) for value in _list(table.get(name), where)) for name in ("across", "up")}
-    require(len(lines["across"]) == len(lines["up"]), where, "up", str(len(lines["up"])), "has not as many points as across")
+    require(len(lines["across"]) == len(lines["up"]), where, "up", len(lines["up"]), "must be the number of points of `across`")
     rest = {name: value for name, value in table.items() if name not in lines}
     curve = replace(from_table(Curve, {**rest, "across": (), "up": ()}, where), across=lines["across"], up=lines["up"])
     check_curve(curve, where)
@@ -137,7 +137,7 @@ def _curve(plain: Any, where: str) -> Curve:
 def _number(value: Any, where: str, name: str) -> float:
     if value is None:
         return math.inf
-    require(isinstance(value, int | float) and not isinstance(value, bool), where, name, repr(value), "must be a number")
+    require(isinstance(value, int | float) and not isinstance(value, bool), where, name, value, "must be a number")
     return float(value)
 
 

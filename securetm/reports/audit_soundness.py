@@ -36,7 +36,7 @@ def sound_values(plain: Any, where: str) -> Any:
     if isinstance(plain, int | float) and not isinstance(plain, bool):
         absurd = not math.isfinite(plain) or abs(plain) > _LARGEST
         place, _, name = where.rpartition(", ")
-        require(not absurd, place or "the file", name, f"{plain:g}", "is no number that an audit could have found")
+        require(not absurd, place or "the file", name, plain, "is no number that an audit can find")
     return plain
 
 
@@ -50,21 +50,27 @@ def _inside(where: str, name: str) -> str:
 
 def check_measured(found: Measured, where: str) -> None:
     """A value lies in its interval, and so many of so many are what is said to be their share."""
-    require(found.low <= found.high, where, "low", f"{found.low:g}", f"lies above the other end, {found.high:g}")
+    require(found.low <= found.high, where, "low", found.low, f"lies above the other end, {found.high:g}")
     value = found.low if found.value is None else found.value
-    require(found.low <= value <= found.high, where, "value", f"{value:g}", "does not lie within its interval")
-    require((found.hits is None) == (found.of is None), where, "of", str(found.of), "and hits belong together")
+    require(found.low <= value <= found.high, where, "value", value, "does not lie within its interval")
+    require(
+        (found.hits is None) == (found.of is None),
+        where,
+        "of",
+        str(found.of),
+        "must be given with `hits`, or without it left out",
+    )
     if found.hits is not None and found.of is not None:
         _check_share(found, found.hits, found.of, where)
 
 
 def _check_share(found: Measured, hits: int, of: int, where: str) -> None:
-    require(0 <= hits <= of, where, "hits", str(hits), f"cannot be, of {of}")
+    require(0 <= hits <= of, where, "hits", hits, f"must be from 0 to {of}")
     for name in ("low", "high", "ceiling"):
-        require(0 <= getattr(found, name) <= 1, where, name, f"{getattr(found, name):g}", "is no share")
+        require(0 <= getattr(found, name) <= 1, where, name, getattr(found, name), "must be from 0 to 1")
     value = hits / of if of else None
     same = found.value is None if value is None else found.value is not None and abs(found.value - value) <= _SAME
-    require(same, where, "value", str(found.value), f"is not {hits} of {of}")
+    require(same, where, "value", found.value, f"is not {hits} of {of}")
 
 
 def _check_width(found: Measured, confidence: float, where: str) -> None:
@@ -82,16 +88,18 @@ def check_curve(curve: Curve, where: str) -> None:
     most = 1.0 if curve.kind == "roc" else math.inf
     for name, line in (("across", curve.across), ("up", curve.up)):
         wrong = next((value for value in line if not 0 <= value <= most), None)
-        require(wrong is None, where, name, f"{wrong}", "cannot lie on this curve")
+        require(wrong is None, where, name, wrong, "cannot lie on this curve")
 
 
 def check_refusal(refusal: Refusal, where: str) -> None:
     """Who refused has a name, and gave a reason."""
     for name in ("documents", "minimum"):
-        require(getattr(refusal, name) >= 0, where, name, getattr(refusal, name), "cannot be negative")
-    require(not refusal.refused or bool(refusal.by and refusal.reason), where, "by", "(nothing)", "is missing where refused")
+        require(getattr(refusal, name) >= 0, where, name, getattr(refusal, name), "must not be negative")
+    require(
+        not refusal.refused or bool(refusal.by and refusal.reason), where, "by", None, "a refusal names who refused and why"
+    )
     kept = refusal.kept if isinstance(refusal, DatedRefusal) else ""
-    require(_DAY.fullmatch(kept) is not None, where, "kept", kept, "is no day such as 2026-01-31")
+    require(_DAY.fullmatch(kept) is not None, where, "kept", kept, "must be a day such as 2026-01-31")
 
 
 # ---- findings and verdicts -----------------------------------------------------------------------------------------
@@ -99,8 +107,8 @@ def check_refusal(refusal: Refusal, where: str) -> None:
 
 def check_audit(audit: Audit) -> None:
     """All that is said beside the findings, each finding, and each verdict beside that of its baseline."""
-    require(audit.seconds >= 0, "the file", "seconds", f"{audit.seconds:g}", "cannot be negative")
-    require(_DAY.fullmatch(audit.made) is not None, "the file", "made", audit.made, "is no day such as 2026-01-31")
+    require(audit.seconds >= 0, "the file", "seconds", audit.seconds, "must not be negative")
+    require(_DAY.fullmatch(audit.made) is not None, "the file", "made", audit.made, "must be a day such as 2026-01-31")
     for number, finding in enumerate(audit.findings, start=1):
         _check_finding(finding, f"finding {number}")
     for number, finding, broken in _beside_baselines(audit.findings):
@@ -108,14 +116,14 @@ def check_audit(audit: Audit) -> None:
 
 
 def _check_finding(finding: Finding, where: str) -> None:
-    require(finding.verdict in MEANING, where, "verdict", finding.verdict, f"must be one of {', '.join(MEANING)}")
+    require(finding.verdict in MEANING, where, "verdict", finding.verdict, known=tuple(MEANING))
     bounds = (("confidence", 0.5, 1.0), ("refuted_from", 0.0, math.inf), ("seconds", 0.0, math.inf), ("epsilon", 0.0, math.inf))
     more = (("delta", 0.0, 1.0), ("tests", 1, math.inf), *((name, 0, math.inf) for name in _COUNTS))
     for name, least, most in (*bounds, *more):
         value = getattr(finding, name)
-        require(value is None or least <= value <= most, where, name, value, f"must be {least:g} at least" + _at_most(most))
+        require(value is None or least <= value <= most, where, name, value, f"must be at least {least:g}" + _at_most(most))
     require(finding.confidence < 1, where, "confidence", finding.confidence, "must be below 1")
-    require(_DAY.fullmatch(finding.kept) is not None, where, "kept", finding.kept, "is no day such as 2026-01-31")
+    require(_DAY.fullmatch(finding.kept) is not None, where, "kept", finding.kept, "must be a day such as 2026-01-31")
     figures = [finding.measured, *finding.beside, *([finding.chance] if finding.chance is not None else [])]
     for found in figures:
         _check_width(found, finding.confidence, where)
@@ -139,7 +147,7 @@ def _beside_baselines(findings: Sequence[Finding]) -> Iterator[tuple[int, Findin
 def _check_verdict(finding: Finding, broken: bool, where: str) -> None:
     """The verdict is the one that the figures give: nobody improves it in the file."""
     found, verdict = finding.measured, finding.verdict
-    require(finding.chance is not None or bool(finding.kept), where, "chance", "(nothing)", "is missing")
+    require(finding.chance is not None or bool(finding.kept), where, "chance", None)
     follows = _allowed(finding) if broken or finding.baseline else {_unbroken(one) for one in _allowed(finding)}
     problem = f"does not follow from an interval from {found.low:.3g} on, where {finding.refuted_from:.3g} counts as refuted"
     beside = "" if broken or finding.baseline else ", and from a baseline that was not broken"

@@ -30,7 +30,7 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     name = str(result.get("reproduction", ""))
     plots = _plots(result)
     if not plots:
-        raise BadSetting(f"reproduce {name}", "--html", str(path), "has nothing to draw for this one")
+        raise BadSetting(f"reproduce {name}", "--html", str(path), "cannot be written, because this one has nothing to draw")
     rows = result["rows"]
     columns = [c for c in dict.fromkeys(column for row in rows for column in row) if len({str(row.get(c)) for row in rows}) > 1]
     cells = tuple(tuple(_cell(row.get(column)) for column in columns) for row in rows)

@@ -93,7 +93,7 @@ def _parties(wanted: int | None, profile: Profile) -> int:
     if wanted < profile.minimum_parties:
         raise TooFewForProfile(wanted, profile.minimum_parties, profile.name)
     most = profile.aggregation.most_parties
-    require(wanted <= most, f"profile {profile.name}", "parties", wanted, f"are more than the {most:,} that it bears")
+    require(wanted <= most, f"profile {profile.name}", "parties", wanted, f"must be at most {most:,}")
     return wanted
 
 

@@ -5,10 +5,11 @@ import math
 import pytest
 from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.accounting_errors import ImpossibleNumber, OutOfReach
+from securetm.accounting.accounting_errors import OutOfReach
 from securetm.accounting.calibration import PRECISION, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
+from securetm.errors import BadSetting
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5
@@ -66,5 +67,5 @@ def test_ranges_and_budgets_that_are_none_are_refused(bad):
         lambda: noise_for(sampled, 1.0, DELTA, 0.1, bad),
         lambda: noise_for(sampled, bad, DELTA, 0.1, 10.0),
     ):
-        with pytest.raises(ImpossibleNumber):
+        with pytest.raises(BadSetting):
             ask()

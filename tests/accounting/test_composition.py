@@ -18,10 +18,10 @@ from dp_accounting.dp_event import (
     SelfComposedDpEvent,
 )
 
-from securetm.accounting.accounting_errors import ImpossibleNumber
 from securetm.accounting.composition import affordable, by_accountant, delta_at, failure_cost, quick_epsilon, total, within
 from securetm.accounting.renyi import ORDERS, epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend
+from securetm.errors import BadSetting
 from securetm.zcdp_event import SymmetricZCDpEvent
 from tests.effort import worked
 
@@ -156,13 +156,13 @@ def test_a_question_asked_again_is_answered_from_memory():
 @pytest.mark.parametrize("bad", [-1e-9, 1.0, math.nan, math.inf, "0.1"])
 def test_a_delta_that_is_none_is_refused(bad):
     for ask in (lambda: total([STEP], bad), lambda: affordable([], STEP, 1.0, bad, 1), lambda: by_accountant([], bad)):
-        with pytest.raises(ImpossibleNumber, match="delta"):
+        with pytest.raises(BadSetting, match="delta"):
             ask()
 
 
 def test_an_epsilon_or_a_most_that_is_none_is_refused():
     for epsilon, most in ((-1.0, 3), (math.nan, 3), (1.0, -1), (1.0, 2.5)):
-        with pytest.raises(ImpossibleNumber):
+        with pytest.raises(BadSetting):
             affordable([], STEP, epsilon, DELTA, most)
 
 

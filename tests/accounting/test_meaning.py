@@ -14,12 +14,12 @@ from dp_accounting.dp_event import (
 )
 from scipy import special
 
-from securetm.accounting.accounting_errors import ImpossibleNumber
 from securetm.accounting.composition import Total, total
 from securetm.accounting.groups import for_group, group_of
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
+from securetm.errors import BadSetting
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 DELTA = 1e-5
@@ -55,7 +55,7 @@ def test_an_attacker_gains_nothing_from_nothing_and_everything_from_the_bare_ans
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, 1.1, math.nan])
 def test_a_share_of_false_positives_that_is_none_is_refused(bad):
-    with pytest.raises(ImpossibleNumber, match="false positives"):
+    with pytest.raises(BadSetting, match="false positives"):
         best_true_positive_rate([Spend(GaussianDpEvent(1.0))], bad)
 
 
@@ -87,7 +87,7 @@ def test_the_bound_for_shuffling_is_met_by_a_simulated_attacker():
 
 @pytest.mark.parametrize(("batches", "noise"), [(0, 1.0), (1.5, 1.0), (10, 0.0), (10, math.nan), (10, -1.0)])
 def test_nonsense_about_shuffling_is_refused(batches, noise):
-    with pytest.raises(ImpossibleNumber):
+    with pytest.raises(BadSetting):
         least_epsilon_shuffled(batches, noise, DELTA)
 
 
@@ -143,5 +143,5 @@ def test_a_group_without_delta_and_one_with_slack():
 
 def test_a_group_of_none_is_refused():
     for size in (0, -1, 1.5):
-        with pytest.raises(ImpossibleNumber, match="group size"):
+        with pytest.raises(BadSetting, match="group size"):
             for_group([Spend(LaplaceDpEvent(1.0))], size, DELTA)

@@ -22,8 +22,9 @@ from dp_accounting.dp_event import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from securetm.accounting.accounting_errors import ImpossibleNumber, UnknownEvent, UnreadableEvent
+from securetm.accounting.accounting_errors import UnknownEvent, UnreadableEvent
 from securetm.accounting.spends import Spend, event_as_text, event_from_text, failure_probability_of, leaves_of
+from securetm.errors import BadSetting
 from securetm.zcdp_event import SymmetricZCDpEvent
 
 noises = st.floats(min_value=1e-300, max_value=1e300)
@@ -87,7 +88,7 @@ def test_equal_numbers_of_other_types_have_the_same_text():
     ],
 )
 def test_a_changed_text_is_refused(text):
-    with pytest.raises((UnreadableEvent, ImpossibleNumber)):
+    with pytest.raises((UnreadableEvent, BadSetting)):
         event_from_text(text)
 
 
@@ -103,7 +104,7 @@ def test_any_text_is_an_event_or_refused(text):
 def test_any_json_is_an_event_or_refused(value):
     try:
         event = event_from_text(json.dumps(value))
-    except (UnreadableEvent, ImpossibleNumber):
+    except (UnreadableEvent, BadSetting):
         return
     assert event_as_text(event) == json.dumps(value)
 
@@ -111,34 +112,34 @@ def test_any_json_is_an_event_or_refused(value):
 @pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, "1", None, True, 1j])
 def test_noise_that_is_none_is_refused(bad):
     for make in (GaussianDpEvent, LaplaceDpEvent, lambda noise: DiscreteLaplaceDpEvent(noise, 1)):
-        with pytest.raises(ImpossibleNumber, match="finite number above 0"):
+        with pytest.raises(BadSetting, match="finite number above 0"):
             Spend(make(bad))
 
 
 @pytest.mark.parametrize("bad", [0, -0.1, 1.0000001, math.nan, math.inf])
 def test_a_rate_outside_of_zero_and_one_is_refused(bad):
-    with pytest.raises(ImpossibleNumber, match="sampling_probability"):
+    with pytest.raises(BadSetting, match="sampling_probability"):
         Spend(PoissonSampledDpEvent(bad, GaussianDpEvent(1.0)))
 
 
 @pytest.mark.parametrize("bad", [-1, 1.0, 2.5, math.nan, "3", True])
 def test_a_count_that_is_not_whole_is_refused(bad):
-    with pytest.raises(ImpossibleNumber, match="count"):
+    with pytest.raises(BadSetting, match="count"):
         Spend(GaussianDpEvent(1.0), count=bad)
-    with pytest.raises(ImpossibleNumber, match="count"):
+    with pytest.raises(BadSetting, match="count"):
         Spend(SelfComposedDpEvent(GaussianDpEvent(1.0), bad))
 
 
 @pytest.mark.parametrize("bad", [-1e-9, 1.0, math.nan])
 def test_a_slack_that_is_no_probability_is_refused(bad):
-    with pytest.raises(ImpossibleNumber, match="failure_probability"):
+    with pytest.raises(BadSetting, match="failure_probability"):
         Spend(GaussianDpEvent(1.0), bad)
 
 
 @pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
 def test_zcdp_below_zero_is_refused(bad):
     for event in (ZCDpEvent(bad, 0.0), ZCDpEvent(1.0, bad), SymmetricZCDpEvent(bad, 0.0)):
-        with pytest.raises(ImpossibleNumber):
+        with pytest.raises(BadSetting):
             Spend(event)
 
 

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from securetm.aggregation.masked.masked_errors import (
-    MaskedNeedsIntegers,
-    MaskedNeedsReach,
-    MaskedNeedsSum,
-    NotPrepared,
-    RingTooSmall,
-    ThresholdTooHigh,
-    TooFewHonest,
-    TwoViewsPossible,
-    WeakGraph,
-)
+from securetm.aggregation.masked.masked_errors import NotPrepared, ThresholdTooHigh, TooFewHonest, TwoViewsPossible, WeakGraph
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind
 from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
-from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, SecuretmError, TooFewParties
+from securetm.errors import (
+    BadSetting,
+    BrokenPromise,
+    CohortTooSmall,
+    NeedsIntegers,
+    NeedsReach,
+    NeedsSum,
+    SecuretmError,
+    SumTooWide,
+    TooFewParties,
+)
 from securetm.testing.aggregation_laws import AggregationLaws, cohort
 from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.played import STAGES, TERMS, Played, flat, identity_key, names, plain_sum, roster_of, vectors_of
@@ -246,10 +246,10 @@ INTEGERS = Terms((Block("a", (3,)),), domain=Domain.INTEGER, reach=100)
 @pytest.mark.parametrize(
     ("terms", "problem"),
     [
-        (Terms((Block("a", (3,)),), reach=1.0), MaskedNeedsIntegers),
-        (Terms((Block("a", (3,)),), domain=Domain.INTEGER, needs=Needs.EACH, reach=1), MaskedNeedsSum),
-        (Terms((Block("a", (3,)),), domain=Domain.INTEGER, reach=INF), MaskedNeedsReach),
-        (Terms((Block("a", (3,)),), domain=Domain.INTEGER, reach=2**62), RingTooSmall),
+        (Terms((Block("a", (3,)),), reach=1.0), NeedsIntegers),
+        (Terms((Block("a", (3,)),), domain=Domain.INTEGER, needs=Needs.EACH, reach=1), NeedsSum),
+        (Terms((Block("a", (3,)),), domain=Domain.INTEGER, reach=INF), NeedsReach),
+        (Terms((Block("a", (3,)),), domain=Domain.INTEGER, reach=2**62), SumTooWide),
     ],
 )
 def test_unsound_terms_are_refused_with_a_hint(terms: Terms, problem: type[SecuretmError]) -> None:

@@ -214,10 +214,10 @@ def test_what_a_plan_asks_of_its_runs_is_checked_before_any_is_made(bench: Path,
     good = plan.read_text("utf-8")
     place = "bad.toml, [[trial]] number 1, run"
     for new, said in (
-        ("nan", f"{place}: model.batch = nan must be a number, a text"),
+        ("nan", f"`model.batch` in {place}, run is nan; it must be a number, a text"),
         (
             '"many"',
-            f"{place} under open: the runs that it asks for cannot be made: [model] prodlda: batch = 'many' must be a wh",
+            f"{place} under open: the runs that it asks for cannot be made: the setting `batch` in [model] prodlda is 'many'",
         ),
         ("{ all = 1 }", f"{place}: model.batch = {{'all': 1}} must be a number"),
         (

@@ -71,22 +71,22 @@ def test_a_plan_that_is_not_there_is_called_so(here: Path) -> None:
 
 @pytest.mark.parametrize("name", ["documents.jsonl", "runs"])
 def test_documents_in_the_place_of_a_plan_are_told_from_one(name: str, demo: Said, here: Path) -> None:
-    advised(securetm("run", name), 2, f"{name} is no plan", f"--corpus {name}")
+    advised(securetm("run", name), 2, f"the argument PLAN in securetm run is {name}; it holds documents", f"--corpus {name}")
 
 
 def test_a_number_in_quotes_is_no_number(here: Path) -> None:
     plan = (here / "plan.toml").read_text("utf-8").replace("rounds = 6", 'rounds = "3"')
     (here / "quoted.toml").write_text(plan, "utf-8")
-    told(securetm("run", "quoted.toml"), 2, "rounds = '3' must be a whole number")
+    told(securetm("run", "quoted.toml"), 2, "the setting `rounds` in [training] is '3'; it must be a whole number")
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--corpus", "documents.jsonl", "--partition", "column", "--parties", "3"], "parties = 3"),
-        (["--corpus", "documents.jsonl", "--partition", "equal", "--set", "corpus.alpha=2"], "alpha = 2"),
-        (["--partition", "column"], "partition = column"),
-        (["--text", "body"], "text = body"),
+        (["--corpus", "documents.jsonl", "--partition", "column", "--parties", "3"], "`parties` in [corpus] is 3"),
+        (["--corpus", "documents.jsonl", "--partition", "equal", "--set", "corpus.alpha=2"], "`alpha` in [corpus] is '2'"),
+        (["--partition", "column"], "`partition` in [corpus] is 'column'"),
+        (["--text", "body"], "`text` in [corpus] is 'body'"),
     ],
 )
 def test_a_setting_that_would_do_nothing_is_refused(more: list[str], sentence: str, here: Path) -> None:
@@ -204,11 +204,15 @@ def test_ctrl_c_while_documents_are_read_says_a_sentence(tmp_path: Path) -> None
 
 AWKWARD = {
     "a budget without one": (["--epsilon", "8"], "profile masked has no privacy budget (--profile dp-distributed", "--epsilon"),
-    "no form": (["--set", "=3"], "--set =3 names no setting and its value", "--set training.rounds=20"),
-    "no topics": (["--topics", "0"], "n_topics = 0 must be", "--topics"),
-    "a model of many names": (["--set", "model.name.x=lda"], "name = {'x': 'lda'} must be a text", "--model"),
-    "words in latin1": (["--vocabulary", "latin.txt"], "file = latin.txt is not UTF-8", "--vocabulary"),
-    "a folder of words": (["--vocabulary", "runs"], "file = runs cannot be read: Is a directory", "--vocabulary"),
+    "no form": (["--set", "=3"], "the option --set is =3; it must name a setting and its value", "--set training.rounds=20"),
+    "no topics": (["--topics", "0"], "`n_topics` in LDA is 0; it must be", "--topics"),
+    "a model of many names": (["--set", "model.name.x=lda"], "`name` in [model] is {'x': 'lda'}; it must be a text", "--model"),
+    "words in latin1": (["--vocabulary", "latin.txt"], "`file` in [vocabulary] is latin.txt; it is not UTF-8", "--vocabulary"),
+    "a folder of words": (
+        ["--vocabulary", "runs"],
+        "`file` in [vocabulary] is runs; it cannot be read: Is a directory",
+        "--vocabulary",
+    ),
     "a file to write into": (
         ["--out", "plan.toml"],
         "plan.toml cannot be written: it is a file",

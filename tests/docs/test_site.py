@@ -13,7 +13,7 @@ from docs.generate.command_page import FILE, command_page
 from docs.generate.error_pages import error_pages
 from docs.generate.folder_pages import profiles
 from docs.generate.site_links import faults
-from securetm.errors.every_error import error_classes
+from securetm.errors import error_classes
 
 from .blocks import DOCS, ROOT
 

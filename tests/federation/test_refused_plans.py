@@ -11,7 +11,7 @@ import pytest
 
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError, UnknownSetting
+from securetm.errors import BadSetting, CannotWrite, Misuse, NotFound, SecuretmError
 from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import federate
@@ -33,9 +33,9 @@ UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
     "every": ({"training.every": 0}, BadSetting, "every"),
     "patience": ({"training.patience": 0}, BadSetting, "patience"),
     "tolerance": ({"training.tolerance": -1}, BadSetting, "tolerance"),
-    "section": ({"trainings.rounds": 5}, UnknownSetting, "trainings"),
-    "setting": ({"training.round": 5}, UnknownSetting, "round"),
-    "setting of a model": ({"model.topics": 5}, UnknownSetting, "topics"),
+    "section": ({"trainings.rounds": 5}, NotFound, "trainings"),
+    "setting": ({"training.round": 5}, NotFound, "round"),
+    "setting of a model": ({"model.topics": 5}, NotFound, "topics"),
     "type": ({"training.rounds": 2.5}, BadSetting, "rounds"),
     "truth": ({"tokeniser.lower": "maybe"}, BadSetting, "lower"),
     "a number for a section": ({"training": 5}, BadSetting, "training"),
@@ -54,8 +54,8 @@ UNSOUND: Mapping[str, tuple[Mapping[str, object], type[SecuretmError], str]] = {
     "partition": ({"corpus.partition": "half"}, BadSetting, "partition"),
     "parties": ({"corpus.parties": 0}, BadSetting, "parties"),
     "alpha": ({"corpus.alpha": 0}, BadSetting, "alpha"),
-    "no epsilon at all": ({"profile": "dp-local", "privacy.epsilon": 0}, BadSetting, "epsilon = 0"),
-    "no noise at all": ({"profile": "dp-local", "privacy.noise": 0.0}, BadSetting, "noise = 0"),
+    "no epsilon at all": ({"profile": "dp-local", "privacy.epsilon": 0}, BadSetting, "`epsilon` in [privacy] is 0"),
+    "no noise at all": ({"profile": "dp-local", "privacy.noise": 0.0}, BadSetting, "`noise` in [privacy] is 0"),
     "an epsilon without end": ({"profile": "dp-local", "privacy.epsilon": float("inf")}, BadSetting, "epsilon"),
     "a budget under no budget": ({"privacy.epsilon": 3.0}, BadSetting, "epsilon"),
     "profile": ({"profile": "magic"}, NotFound, "magic"),
@@ -129,6 +129,8 @@ def test_parties_of_any_name_get_folders_of_their_own(tmp_path: Path) -> None:
 def test_batches_that_all_parties_would_refuse_are_refused_with_advice(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """A party says no more than its refusal's name; whoever makes the plan is told how many documents are needed."""
     settings = {"profile": "masked", "model.name": "prodlda", "model.batch": 24, "vocabulary.min_documents": 1}
-    with pytest.raises(BadSetting, match=r"batch = 24 is below the 25 documents that each of 5 parties must bring"):
+    with pytest.raises(
+        BadSetting, match=r"`batch` in \[model\] is 24; it is below the 25 documents that each of 5 parties must bring"
+    ):
         federate(five, tmp_path / "run", settings)
     assert not (tmp_path / "run").exists()

@@ -260,5 +260,5 @@ def test_docstrings_give_as_many_parties_as_are_asked_for() -> None:
     everybody = corpora_of(small_plan(profile="open"), Unwatched())
     two = corpora_of(small_plan(profile="open", corpus={"parties": 2}), Unwatched())
     assert list(two) == list(everybody)[:2]
-    with pytest.raises(BadSetting, match="6 are more than the 5"):
+    with pytest.raises(BadSetting, match="is 6; it must be at most 5"):
         corpora_of(small_plan(profile="open", corpus={"parties": 6}), Unwatched())

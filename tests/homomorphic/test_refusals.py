@@ -12,11 +12,10 @@ import pytest
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
-from securetm.aggregation.homomorphic.homomorphic_errors import NoRange, NotASum, NotWhole, TooWide
 from securetm.aggregation.homomorphic.key_messages import HELLO_BYTES, listed
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
-from securetm.errors import BadSetting, BrokenPromise, Malformed, Unsound
+from securetm.errors import BadSetting, BrokenPromise, Malformed, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, Unsound
 from securetm.experiments.bench_he import bench
 from securetm.sessions.session_errors import NoIdentity
 from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
@@ -28,18 +27,18 @@ BOTH = pytest.mark.parametrize("code", [BfvSum(), CkksSum()])
 @BOTH
 def test_each_partys_own_vector_is_refused(code: Aggregation) -> None:
     for terms in (Terms(LAYOUT, needs=Needs.EACH), Terms(LAYOUT, needs=Needs.EACH, ragged=True)):
-        with pytest.raises(NotASum) as caught:
+        with pytest.raises(NeedsSum) as caught:
             code.admit(terms, cohort(names(3)))
         assert "sketch" in caught.value.advice()
 
 
 def test_bfv_refuses_real_numbers() -> None:
-    with pytest.raises(NotWhole):
+    with pytest.raises(NeedsIntegers):
         BfvSum().admit(Terms(LAYOUT, reach=1.0), cohort(names(3)))
 
 
 def test_ckks_refuses_a_range_that_nobody_promised() -> None:
-    with pytest.raises(NoRange):
+    with pytest.raises(NeedsReach):
         CkksSum().admit(Terms(LAYOUT), cohort(names(3)))
     assert CkksSum(span=8.0).admit(Terms(LAYOUT), cohort(names(3))).reach == 8.0
 
@@ -51,11 +50,11 @@ def test_what_does_not_fit_is_refused_with_the_number_of_parties() -> None:
         (BfvSum(), Terms(LAYOUT, domain=Domain.INTEGER, bits=8, reach=100.0)),
         (CkksSum(precision_bits=52), Terms(LAYOUT, reach=1.0)),
     ):
-        with pytest.raises(TooWide) as caught:
+        with pytest.raises(SumTooWide) as caught:
             code.admit(terms, many)
         assert isinstance(caught.value, Unsound)
         assert str(2**20) in str(caught.value)
-    with pytest.raises(TooWide):
+    with pytest.raises(SumTooWide):
         CkksSum().admit(Terms(LAYOUT, reach=1.0, grid=2.0**-60), cohort(names(2)))
 
 

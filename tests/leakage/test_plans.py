@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from securetm.errors import BadSetting, Misuse, NotFound, UnknownSetting
+from securetm.errors import BadSetting, Misuse, NotFound
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.leakage.demonstration import fitting
@@ -43,21 +43,21 @@ def test_a_plan_without_any_trial_is_refused(tmp_path: Path) -> None:
     [
         ('name  = "quick"', 'name = "slow"', BadSetting, "must be the name of its file"),
         ('threat_model = "curious_coordinator"', 'threat_model = "nobody"', NotFound, "threat model"),
-        ('adversary    = "coordinator"', 'adversary = "neighbour"', BadSetting, "is none of coordinator, party"),
+        ('adversary    = "coordinator"', 'adversary = "neighbour"', BadSetting, "must be one of coordinator, party"),
         ('adversary    = "coordinator"', 'adversary = "party"', BadSetting, "is neither required against party"),
         ('"sees only sums"', '"sees nothing"', BadSetting, "is neither required against coordinator"),
         ('profiles     = ["open", "masked"]', 'profiles = ["shut"]', NotFound, "'shut'"),
         ('profiles     = ["open", "masked"]', 'profiles = ["open", "open"]', BadSetting, "twice"),
         ('profiles     = ["open", "masked"]', "profiles = []", BadSetting, "must be one of the profiles tried"),
         ('attack       = "gradient_inversion"', 'attack = "guessing"', NotFound, "no attack called 'guessing'"),
-        ('expect_fail  = "open"', "", BadSetting, "expect_fail = .* is missing"),
+        ('expect_fail  = "open"', "", BadSetting, "`expect_fail` in .* is missing"),
         ("confidence   = 0.95", "confidence = 1.0", BadSetting, "below 1"),
         ("refuted_from = 0.05", "refuted_from = 5", BadSetting, "not above 1"),
         ("refuted_from = 0.05", "refuted_from = 0", BadSetting, "above 0"),
-        ("rounds = 4,", "", BadSetting, "effort: rounds = .* is missing"),
-        ("rounds = 4", "rounds = 0", BadSetting, r"number 1 effort: rounds"),
-        ("rounds = 4", 'rounds = "many"', BadSetting, r"number 1: effort.rounds"),
-        ("effort       =", "efforts =", UnknownSetting, "efforts"),
+        ("rounds = 4,", "", BadSetting, "`rounds` in .* effort is missing"),
+        ("rounds = 4", "rounds = 0", BadSetting, r"`rounds` in .* number 1 effort is 0"),
+        ("rounds = 4", 'rounds = "many"', BadSetting, r"`effort.rounds` in .* number 1 is"),
+        ("effort       =", "efforts =", NotFound, "efforts"),
     ],
 )
 def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, error: type[Misuse], said: str) -> None:

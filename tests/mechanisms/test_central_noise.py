@@ -9,10 +9,10 @@ import pytest
 from dp_accounting import GaussianDpEvent
 
 from securetm.contracts import Answer, Mechanism, Needs, NoiseBy, Noised, Terms
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers, NeedsSum
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import Clip
-from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseNeedsSum, NoiseOnNoise, NoiseWithoutClip
+from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
@@ -35,9 +35,9 @@ class TestCentralNoise(MechanismLaws):
     ("terms", "refusal"),
     [
         (COUNTS, NoiseWithoutClip),
-        (REAL, NoiseNeedsIntegers),
-        (EACH, NoiseNeedsSum),
-        (replace(BOUNDED, needs=Needs.EACH), NoiseNeedsSum),
+        (REAL, NeedsIntegers),
+        (EACH, NeedsSum),
+        (replace(BOUNDED, needs=Needs.EACH), NeedsSum),
         (replace(BOUNDED, noised=Noised.SHARE), NoiseOnNoise),
     ],
 )

@@ -11,10 +11,10 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import INF, Domain, Mechanism, Noised, Terms, Unit
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
-from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
+from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.sampling import PoissonSample
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
@@ -38,7 +38,7 @@ class TestGaussianNoise(MechanismLaws):
     ("terms", "refusal"),
     [
         (COUNTS, NoiseWithoutClip),
-        (REAL, NoiseNeedsIntegers),
+        (REAL, NeedsIntegers),
         (replace(REAL, l2=INF), NoiseWithoutClip),
         (replace(BOUNDED, noised=Noised.SHARE), NoiseOnNoise),
     ],

@@ -11,9 +11,9 @@ import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
 from securetm.contracts import Array, Mechanism, Noised, Terms
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
-from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers, NoiseOnNoise, NoiseWithoutClip
+from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context, discrete_laplace
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 
@@ -35,7 +35,7 @@ class TestDiscreteLaplaceNoise(MechanismLaws):
     ("terms", "refusal"),
     [
         (COUNTS, NoiseWithoutClip),
-        (replace(REAL, l1=3.0), NoiseNeedsIntegers),
+        (replace(REAL, l1=3.0), NeedsIntegers),
         (replace(BOUNDED, noised=Noised.SHARE), NoiseOnNoise),
         (replace(BOUNDED, l1=0.5), BadSetting),
     ],

@@ -10,16 +10,9 @@ import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Array, Block, Cohort, Mechanism, Noised, Terms
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers, NeedsSum
 from securetm.mechanisms.clipping import Clip
-from securetm.mechanisms.mechanism_errors import (
-    NoiseBeforeRounding,
-    NoiseNeedsIntegers,
-    NoiseNeedsSum,
-    NoiseOnNoise,
-    NoiseWithoutClip,
-    TooFewShares,
-)
+from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseOnNoise, NoiseWithoutClip, TooFewShares
 from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, discrete_gaussian, skellam
@@ -57,8 +50,8 @@ class TestSkellamShares(NoiseLaws):
     ("terms", "refusal"),
     [
         (COUNTS, NoiseWithoutClip),
-        (REAL, NoiseNeedsIntegers),
-        (EACH, NoiseNeedsSum),
+        (REAL, NeedsIntegers),
+        (EACH, NeedsSum),
         (replace(BOUNDED, noised=Noised.SHARE), NoiseOnNoise),
     ],
 )

@@ -14,12 +14,11 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Mechanism, Noised, Terms, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers
 from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
-from securetm.mechanisms.mechanism_errors import NoiseNeedsIntegers
 from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.word_selection import WordSelection
@@ -68,7 +67,7 @@ def test_nothing_is_spent_on_questions_that_name_no_words() -> None:
 
 
 def test_words_are_counted_in_whole_numbers() -> None:
-    with pytest.raises(NoiseNeedsIntegers):
+    with pytest.raises(NeedsIntegers):
         SELECTION.admit(replace(REAL, names_words=True), COHORT)
 
 

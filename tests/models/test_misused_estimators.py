@@ -42,7 +42,7 @@ def test_a_matrix_may_come_in_many_forms(matrix: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_settings_of_another_kind(kind: Any, setting: dict[str, Any]) -> None:
     (name,) = setting
-    with pytest.raises(BadSetting, match=f"{name} = .* must be a"):
+    with pytest.raises(BadSetting, match=f"`{name}` in .* must be a"):
         kind(**setting)
 
 
@@ -53,7 +53,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
 
 
 def test_a_number_of_epochs_that_is_not_whole() -> None:
-    with pytest.raises(BadSetting, match=r"epochs = 1\.5"):
+    with pytest.raises(BadSetting, match=r"`epochs` in fit is 1\.5"):
         securetm.LDA(n_topics=2).fit(COUNTS, epochs=1.5)
 
 

@@ -164,7 +164,7 @@ def test_words_in_no_document_are_never_kept() -> None:
 def test_an_empty_vocabulary_has_a_name() -> None:
     with pytest.raises(EmptyVocabulary, match="none of 4 words"):
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, min_df=5)
-    with pytest.raises(BadSetting, match=r"max_df = 1\.5"):
+    with pytest.raises(BadSetting, match=r"`max_df` in vocabulary is 1\.5"):
         choose_vocabulary(WORDS, 4, np.array([4, 2, 2, 1]), 10, max_df=1.5)
 
 

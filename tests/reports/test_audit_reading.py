@@ -63,10 +63,10 @@ def test_older_records_without_refusals_and_day_are_still_read(tmp_path: Path) -
 
 
 DAMAGED: dict[str, tuple[Change, str]] = {
-    "no findings": (lambda a: a.pop("findings"), "findings = .* is missing"),
+    "no findings": (lambda a: a.pop("findings"), "`findings` in the file is missing"),
     "findings that are none": (lambda a: a.update(findings={}), "must be a list"),
     "a finding that is none": (lambda a: a["findings"].append("x"), "finding 9.*must be a table"),
-    "no verdict": (lambda a: a["findings"][0].pop("verdict"), "finding 1: verdict = .* is missing"),
+    "no verdict": (lambda a: a["findings"][0].pop("verdict"), "`verdict` in finding 1 is missing"),
     "a verdict that there is not": (lambda a: a["findings"][0].update(verdict="safe"), "must be one of refuted, not refuted"),
     "an improved verdict": (
         lambda a: a["findings"][0].update(verdict="not refuted"),
@@ -74,41 +74,59 @@ DAMAGED: dict[str, tuple[Change, str]] = {
     ),
     "a worsened verdict": (
         lambda a: a["findings"][1].update(verdict="refuted"),
-        "finding 2: verdict = refuted does not follow",
+        "`verdict` in finding 2 is 'refuted'; it does not follow",
     ),
     "nothing tried, and yet held": (lambda a: a["findings"][3].update(verdict="not refuted"), "finding 4.*does not follow"),
     "a value outside": (lambda a: a["findings"][0].update(value=0.1), "does not lie within its interval"),
-    "a word for a number": (lambda a: a["findings"][0].update(low="much"), "low = 'much' must be a number"),
-    "an unknown field": (lambda a: a["findings"][0].update(secure=True), "no setting called 'secure'"),
-    "another count": (lambda a: a.update(refuted_claims=3), "refuted_claims = 3 does not follow"),
-    "a lame curve": (lambda a: a["findings"][4]["curves"][0]["up"].pop(), "has not as many points as across"),
+    "a word for a number": (lambda a: a["findings"][0].update(low="much"), "is 'much'; it must be a number"),
+    "an unknown field": (lambda a: a["findings"][0].update(secure=True), "no setting of finding 1 called 'secure'"),
+    "another count": (lambda a: a.update(refuted_claims=3), "`refuted_claims` in the file is 3; it does not follow"),
+    "a lame curve": (lambda a: a["findings"][4]["curves"][0]["up"].pop(), "must be the number of points of `across`"),
     "a curve of words": (lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(0, "x"), "must be a number"),
     "a verdict taken back": (
         lambda a: a["findings"][0].update(verdict="not tested"),
-        "finding 1: verdict = not tested does not follow from an interval from 0.948",
+        "`verdict` in finding 1 is 'not tested'; it does not follow from an interval from 0.948",
     ),
     "a baseline that held": (
         lambda a: a["findings"][0].update(value=0.0, hits=0, low=0.0, high=0.013, verdict="not refuted"),
-        "finding 2: verdict = not refuted does not follow .* a baseline that was not broken",
+        "`verdict` in finding 2 is 'not refuted'; it does not follow .* a baseline that was not broken",
     ),
-    "a control that is gone": (lambda a: a["findings"][1].pop("chance"), "finding 2: chance = .* is missing"),
-    "a number without end": (lambda a: a["findings"][1].update(low=float("nan")), "finding 2: low = nan is no number"),
-    "a number too large": (lambda a: a["findings"][5].update(seconds=1e308), "finding 6: seconds = 1e.308 is no number"),
-    "a whole number too long": (lambda a: a["findings"][5].update(tests=10**400), "finding 6: tests = inf is no number"),
+    "a control that is gone": (lambda a: a["findings"][1].pop("chance"), "`chance` in finding 2 is missing"),
+    "a number without end": (lambda a: a["findings"][1].update(low=float("nan")), "`low` in finding 2 is nan; it is no number"),
+    "a number too large": (
+        lambda a: a["findings"][5].update(seconds=1e308),
+        "`seconds` in finding 6.* 1e.308; it is no number",
+    ),
+    "a whole number too long": (
+        lambda a: a["findings"][5].update(tests=10**400),
+        "`tests` in finding 6 is inf; it is no",
+    ),
     "a number deep inside": (
         lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(2, 1e308),
-        "finding 5, curve 1: up 3 = 1e.308 is no number",
+        "`up 3` in finding 5, curve 1.* 1e.308; it is no number",
     ),
-    "a rate that is none": (lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(2, 7), "up = 7.0 cannot lie on"),
-    "an interval that stands on its head": (lambda a: a["findings"][7].update(low=2.4), "finding 8: low = 2.4 lies above"),
-    "more hits than tries": (lambda a: a["findings"][0].update(hits=301), "finding 1: hits = 301 cannot be, of 300"),
+    "a rate that is none": (lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(2, 7), "is 7.0; it cannot lie on"),
+    "an interval that stands on its head": (
+        lambda a: a["findings"][7].update(low=2.4),
+        "`low` in finding 8 is 2.4; it lies",
+    ),
+    "more hits than tries": (
+        lambda a: a["findings"][0].update(hits=301),
+        "`hits` in finding 1 is 301; it must be from 0 to 300",
+    ),
     "hits that are not the value": (lambda a: a["findings"][0].update(hits=290), "is not 290 of 300"),
-    "an interval too narrow": (lambda a: a["findings"][1].update(high=0.001), "finding 2: interval = .* is narrower"),
-    "a confidence of all": (lambda a: a["findings"][0].update(confidence=1.0), "confidence = 1.0 must be below 1"),
-    "helpers below none": (lambda a: a["findings"][0].update(helpers=-1), "helpers = -1 must be 0 at least"),
-    "a day that is none": (lambda a: a.update(made="yesterday"), "made = yesterday is no day"),
-    "a refusal of nobody": (lambda a: a["refusals"][0].update(by=""), "refusal 1: by = .* is missing"),
-    "a refusal without a reason": (lambda a: a["refusals"][0].pop("reason"), "reason = .* is missing"),
+    "an interval too narrow": (lambda a: a["findings"][1].update(high=0.001), "`interval` in finding 2 is .*; it is narrower"),
+    "a confidence of all": (
+        lambda a: a["findings"][0].update(confidence=1.0),
+        "`confidence` in finding 1 is 1.0; it must be below 1",
+    ),
+    "helpers below none": (
+        lambda a: a["findings"][0].update(helpers=-1),
+        "`helpers` in finding 1 is -1; it must be at least 0",
+    ),
+    "a day that is none": (lambda a: a.update(made="yesterday"), "`made` in the file is 'yesterday'; it must be a day"),
+    "a refusal of nobody": (lambda a: a["refusals"][0].update(by=""), "`by` in refusal 1 is missing"),
+    "a refusal without a reason": (lambda a: a["refusals"][0].pop("reason"), "`reason` in .* is missing"),
 }
 
 

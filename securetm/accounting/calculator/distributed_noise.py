@@ -12,19 +12,10 @@ from typing import Any
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.accounting_errors import NonsenseArgument
 from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, ReportTable, sentence_delta
 from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
 from securetm.accounting.calculator.dp_sgd import Training
-from securetm.accounting.calculator.option_checks import (
-    check_choice,
-    check_count,
-    check_delta,
-    check_noise,
-    check_parties,
-    check_rate,
-    check_steps,
-)
+from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties, refused
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.wording import counted, upward
@@ -51,15 +42,10 @@ class Shares:
 
     def __post_init__(self) -> None:
         check_parties(self.parties, self.threshold, self.colluding)
-        check_noise(self.noise)
-        check_steps(self.l2)
-        check_count("--dimension", self.dimension, 10**10, "coordinates")
-        check_rate(self.rate)
-        check_count("--rounds", self.rounds, 10**8, "rounds")
+        for name in ("noise", "l2", "dimension", "rate", "rounds", "documents"):
+            check(f"--{name}", getattr(self, name))
         check_delta(self.delta)
         check_choice("--distribution", self.distribution, DISTRIBUTIONS)
-        if self.documents is not None:
-            check_count("--documents", self.documents, 10**12, "documents")
 
     @property
     def honest(self) -> int:
@@ -226,9 +212,8 @@ class Comparison:
     def __post_init__(self) -> None:
         self.shares(self.threshold, self.colluding)
         if self.training.sampling != "poisson":
-            raise NonsenseArgument(
-                "--sampling", self.training.sampling, "is not compared", "only Poisson samples are amplified in all of them"
-            )
+            problem = "must be poisson, because only Poisson samples are amplified under all of them"
+            raise refused("--sampling", self.training.sampling, problem, "leave --sampling away")
 
     def shares(self, threshold: int, colluding: int) -> Shares:
         """The same training with its noise in shares."""

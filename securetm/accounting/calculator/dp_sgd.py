@@ -10,14 +10,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, sentence_delta
 from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.calculator.option_checks import (
-    check_batch,
-    check_choice,
-    check_count,
-    check_delta,
-    check_epochs,
-    check_noise,
-)
+from securetm.accounting.calculator.option_checks import check, check_batch, check_choice, check_delta, check_epochs
 from securetm.accounting.composition import total
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
@@ -41,11 +34,10 @@ class Training:
     def __post_init__(self) -> None:
         check_batch(self.batch, self.documents)
         check_epochs(self.epochs, self.epochs / self.rate)
-        check_noise(self.noise)
+        check("--noise", self.noise)
         check_delta(self.delta)
         check_choice("--sampling", self.sampling, SAMPLINGS)
-        if self.tokens is not None:
-            check_count("--tokens", self.tokens, 10**9, "tokens")
+        check("--tokens", self.tokens)
 
     @property
     def rate(self) -> float:

@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from securetm.accounting.accounting_errors import BudgetTooSmall, NonsenseArgument
+from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.budget_report import BudgetReport
 from securetm.accounting.calculator.composed_report import Progress, Spends, largest_by, surely_within
 from securetm.accounting.calculator.dp_sgd import SAMPLINGS, Training, dp_sgd
-from securetm.accounting.calculator.option_checks import MOST_NOISE, MOST_STEPS, check_above_zero, check_choice
+from securetm.accounting.calculator.option_checks import MOST_STEPS, RANGES, check, check_choice, refused
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
 from securetm.wording import upward
 
 SOUGHT = ("noise", "epochs", "batch")
-LARGEST_EPSILON = 1000.0
+_MOST_NOISE = RANGES["--noise"].most
 _LEAST_NOISE = 0.05
 _MOST_EPOCHS = 1e6
 _STRIDE = 0.9  # loss distributions allow about a tenth less noise than Renyi divergences
@@ -40,22 +40,20 @@ class Target:
     def __post_init__(self) -> None:
         check_choice("--for", self.sought, SOUGHT)
         check_choice("--sampling", self.sampling, SAMPLINGS)
-        check_above_zero("--epsilon", self.epsilon, "give the epsilon per document that may be spent, 3 for example")
-        if self.epsilon > LARGEST_EPSILON:
-            raise NonsenseArgument(
-                "--epsilon", f"{self.epsilon:g}", "is no protection at all", f"give at most {LARGEST_EPSILON:g}"
-            )
+        check("--epsilon", self.epsilon)
         for name in SOUGHT:
-            given = getattr(self, name) is not None
-            if given == (name == self.sought):
-                raise NonsenseArgument(f"--{name}", *_given(given, self.sought, name))
+            self._check_given(name, getattr(self, name))
         if self.sought == "batch" and self.sampling == "shuffled":
-            raise NonsenseArgument(
-                "--for",
-                "batch",
-                "cannot be solved for shuffled batches",
-                "they are not amplified: no batch size changes epsilon",
-            )
+            instead = "shuffled batches are not amplified: no batch size changes epsilon"
+            raise refused("--for", "batch", "cannot be solved for shuffled batches", instead)
+
+    def _check_given(self, name: str, value: float | None) -> None:
+        """All that is not sought is given, and what is sought is not."""
+        if value is not None and name == self.sought:
+            instead = f"leave --{name} away, or seek something else than {name}"
+            raise refused(f"--{name}", value, "must be left out, because it is what is sought", instead)
+        if value is None and name != self.sought:
+            raise refused(f"--{name}", None, "", f"give --{name}, or seek it with --for {name}")
 
     def training(self, found: float) -> Training:
         """The training with what is sought in its place."""
@@ -69,12 +67,6 @@ class Target:
             self.sampling,
             self.tokens,
         )
-
-
-def _given(given: bool, sought: str, name: str) -> tuple[str, str, str]:
-    if given:
-        return "(a value)", "is what is sought", f"leave --{name} away, or seek something else than {sought}"
-    return "(nothing)", "is needed", f"give --{name}, or seek it with --for {name}"
 
 
 def solve(target: Target, progress: Progress) -> BudgetReport:
@@ -119,9 +111,9 @@ class _Tries:
 
 def _noise(target: Target, tries: _Tries) -> float:
     target.training(1.0)  # everything else must make sense first
-    low, high = _LEAST_NOISE, MOST_NOISE
+    low, high = _LEAST_NOISE, _MOST_NOISE
     if not tries.quick(high):
-        raise _too_small(target, f"even noise {MOST_NOISE:,.0f} spends more", "fewer epochs")
+        raise _too_small(target, f"even noise {_MOST_NOISE:,.0f} spends more", "fewer epochs")
     while high / low > 1.01:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if tries.quick(middle) else (middle, high)
@@ -140,10 +132,7 @@ def _epochs(target: Target, tries: _Tries) -> float:
     if count == 0:
         raise _too_small(target, "a single step spends more", "more noise or smaller batches")
     if count == highest:
-        noise = f"{target.noise:g}"
-        raise NonsenseArgument(
-            "--noise", noise, "is so large that epochs have no end", "ask for a smaller epsilon or less noise"
-        )
+        raise refused("--noise", target.noise, "is so large that epochs have no end", "ask for a smaller epsilon or less noise")
     return count * each
 
 

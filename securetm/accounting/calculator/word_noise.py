@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 
 from dp_accounting import LaplaceDpEvent
 
-from securetm.accounting.accounting_errors import NonsenseArgument
 from securetm.accounting.calculator.budget_report import (
     FALSE_POSITIVES,
     BudgetReport,
@@ -21,15 +20,13 @@ from securetm.accounting.calculator.budget_report import (
     unit_name,
 )
 from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
-from securetm.accounting.calculator.option_checks import check_above_zero, check_count, check_delta
+from securetm.accounting.calculator.option_checks import check, check_delta, refused
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
 from securetm.wording import counted, listed, upward
 
 UNIT = unit_name(Unit.WORD)
 PUBLIC = "how many words of the public list each document and sentence has is known to everybody anyway"
-LARGEST = 1e6
-_ADVICE = "give one of both: --epsilon-per-word 8 is --scale 0.125, since one occurrence moves one count by one"
 
 
 @dataclass(frozen=True)
@@ -42,29 +39,25 @@ class WordNoise:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        check_above_zero("--epsilon-per-word", self.epsilon_per_word, _ADVICE)
-        if self.epsilon_per_word > LARGEST:
-            raise NonsenseArgument("--epsilon-per-word", f"{self.epsilon_per_word:g}", "is no protection at all", _ADVICE)
-        if self.epsilon_per_word < 1 / LARGEST:
-            raise NonsenseArgument("--epsilon-per-word", f"{self.epsilon_per_word:g}", "drowns every count in noise", _ADVICE)
-        check_count("--releases", self.releases, 10**6, "releases")
+        check("--epsilon-per-word", self.epsilon_per_word)
+        check("--releases", self.releases)
         check_delta(self.delta, pure=True)
         for words in self.words:
-            check_count("--words", words, 10**9, "words")
+            check("--words", words)
 
     @classmethod
     def of(
         cls, epsilon_per_word: float | None, scale: float | None, releases: int, words: tuple[int, ...], delta: float
     ) -> WordNoise:
         """By epsilon or by the scale of the noise, one of both."""
-        if (epsilon_per_word is None) == (scale is None):
-            raise NonsenseArgument(
-                "--epsilon-per-word and --scale", "neither" if scale is None else "both", "was given", _ADVICE
-            )
-        if scale is not None:
-            check_above_zero("--scale", scale, _ADVICE)
-        epsilon = epsilon_per_word if epsilon_per_word is not None else 1 / scale if scale else 0.0
-        return cls(epsilon, releases, words, delta)
+        if epsilon_per_word is None and scale is None:
+            raise refused("--epsilon-per-word", None, "give it or --scale", "--epsilon-per-word 8 is --scale 0.125")
+        if epsilon_per_word is not None and scale is not None:
+            instead = "give one of both: --epsilon-per-word 8 is --scale 0.125"
+            raise refused("--scale", scale, "cannot be given beside --epsilon-per-word", instead)
+        check("--scale", scale)
+        epsilon = epsilon_per_word if scale is None else 1 / scale
+        return cls(epsilon or 0.0, releases, words, delta)
 
     def spends(self) -> Spends:
         """One Laplace answer about an occurrence per release."""

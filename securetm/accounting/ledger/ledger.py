@@ -78,8 +78,14 @@ class Ledger:
     @staticmethod
     def open(path: Path, owner: str, budget: Budget, corpus: str = "") -> Ledger:
         """The owner's ledger, whole and checked; a new one if there is none. Another budget than before becomes an entry."""
-        require(0 < budget.epsilon < float("inf"), "the ledger's budget", "epsilon", budget.epsilon, "is no number above 0")
-        require(0 <= budget.delta < 1, "the ledger's budget", "delta", budget.delta, "is no probability below 1")
+        require(
+            0 < budget.epsilon < float("inf"),
+            "the ledger's budget",
+            "epsilon",
+            budget.epsilon,
+            "must be a finite number above 0",
+        )
+        require(0 <= budget.delta < 1, "the ledger's budget", "delta", budget.delta, "must be at least 0 and below 1")
         opening = {"kind": OPENED, "version": VERSION, "party": owner, "corpus": corpus, "orders": orders_for(budget)}
         ledger = Ledger(LedgerFile.write(path, {**opening, **_written(budget), "time": _now()}))
         with ledger._closed_if_refused():
@@ -283,7 +289,7 @@ class Ledger:
 
     def _check_affordable(self, run: str, spend: Spend, planned: int) -> None:
         kind, count = replace(spend, count=1), spend.count * planned
-        require(count > 0, "a charge", "count", count, "is no answer at all")
+        require(count > 0, "a charge", "count", count, "must be at least 1")
         if self._accounts.fits(run, kind, count):
             return
         spent, would = self._accounts.spent(), self._accounts.spent(run, kind, count)

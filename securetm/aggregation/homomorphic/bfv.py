@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.homomorphic_errors import NotASum, NotWhole, TooWide
 from securetm.aggregation.homomorphic.parameters import DEGREE, Fit, cheapest
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext, memory_file
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import Array, Cohort, Domain, Needs, Terms
+from securetm.errors import NeedsIntegers, NeedsSum, SumTooWide
 
 
 class BfvCode:
@@ -53,7 +53,7 @@ def fit_whole(name: str, terms: Terms, parties: int) -> tuple[Terms, Fit]:
     reach = _as_float(int(min(terms.reach, width)))
     fit = cheapest(parties, reach) if reach >= 1 else None
     if fit is None:
-        raise TooWide(name, parties, f"{terms.reach:g}")
+        raise SumTooWide(f"ciphertexts of {name}", parties, f"{terms.reach:g}")
     return replace(terms, reach=float(reach)), fit
 
 
@@ -72,9 +72,9 @@ class BfvSum(SharedKeySum):
     def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
         """The admitted terms, and the parameters that every role derives from them."""
         if terms.needs is not Needs.SUM or terms.ragged:
-            raise NotASum("bfv")
+            raise NeedsSum("bfv")
         if terms.domain is not Domain.INTEGER:
-            raise NotWhole("bfv")
+            raise NeedsIntegers("bfv")
         return fit_whole("bfv", terms, len(cohort.members))
 
     def error(self, terms: Terms, cohort: Cohort) -> float:

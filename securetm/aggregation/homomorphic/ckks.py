@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.aggregation.homomorphic.bfv import fit_whole
-from securetm.aggregation.homomorphic.homomorphic_errors import NoRange, NotASum, TooWide
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, Fit, cheapest, largest_reach
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import INF, Array, Cohort, Domain, Needs, Terms
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsReach, NeedsSum, SumTooWide
 
 FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
 
@@ -98,17 +97,17 @@ class CkksSum(SharedKeySum):
     def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
         """The admitted terms, and the parameters that every role derives from them."""
         if terms.needs is not Needs.SUM or terms.ragged:
-            raise NotASum("ckks")
+            raise NeedsSum("ckks")
         parties = len(cohort.members)
         if terms.domain is Domain.INTEGER:
             return fit_whole("ckks", terms, parties)
         reach = min(self.span, terms.reach)
         if reach == INF:
-            raise NoRange("ckks")
+            raise NeedsReach("ckks")
         steps = round(reach / terms.grid) if terms.grid else self._steps(parties)
         fit = cheapest(parties, steps) if 1 <= steps <= FINEST else None
         if fit is None:
-            raise TooWide("ckks", parties, f"{steps:g} steps")
+            raise SumTooWide("ciphertexts of ckks", parties, f"{steps:g} steps")
         return replace(terms, reach=reach, grid=terms.grid or reach / steps), fit
 
     def error(self, terms: Terms, cohort: Cohort) -> float:

@@ -4,41 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors import Misuse, Refused, SecuretmError, Unsound
-
-
-@dataclass(eq=False)
-class NotASum(Unsound):
-    """this question needs each party's own vector, and {aggregation} opens nothing but their sum"""
-
-    aggregation: str
-    hint = "ask for a sum instead (for a union of words: the word sketch), or use a profile whose parties trust the coordinator"
-
-
-@dataclass(eq=False)
-class NotWhole(Unsound):
-    """{aggregation} adds whole numbers, and this question's values are real"""
-
-    aggregation: str
-    hint = "put a [[mechanism]] that rounds (fixed_point) into the profile, or use ckks"
-
-
-@dataclass(eq=False)
-class NoRange(Unsound):
-    """{aggregation} cannot choose its precision: nobody promised how large a value of this question may be"""
-
-    aggregation: str
-    hint = "give the aggregation a span, or put a [[mechanism]] that clamps into the profile"
-
-
-@dataclass(eq=False)
-class TooWide(Unsound):
-    """a sum over {parties} parties of values up to {reach} does not fit the ciphertexts of {aggregation}"""
-
-    aggregation: str
-    parties: int
-    reach: str
-    hint = "promise a smaller range, take coarser steps, or split the parties into several federations"
+from securetm.errors import Misuse, Refused, SecuretmError
 
 
 class NoSealLibrary(Misuse):

@@ -7,33 +7,6 @@ from dataclasses import dataclass
 from securetm.errors import Refused, Unsound
 
 
-class MaskedNeedsIntegers(Unsound):
-    """a masked sum adds whole numbers, and this question is about real ones"""
-
-    hint = "put a quantising mechanism before it, which turns real numbers into steps of a grid"
-
-
-class MaskedNeedsSum(Unsound):
-    """a masked sum opens nothing but the sum, and this question needs each party's own vector"""
-
-    hint = "choose a question that needs only the sum, for a matched model the aligned one, or the profile `open`"
-
-
-class MaskedNeedsReach(Unsound):
-    """a masked sum needs to know how large one party's values can be, and these terms set no limit"""
-
-    hint = "let a clipping or quantising mechanism set the largest value (`reach`)"
-
-
-@dataclass(eq=False)
-class RingTooSmall(Unsound):
-    """{parties} parties with values of up to {reach} do not fit into a ring of 64 bits"""
-
-    parties: int
-    reach: float
-    hint = "clip to smaller values or use a coarser grid"
-
-
 @dataclass(eq=False)
 class TwoViewsPossible(Unsound):
     """with a threshold of {threshold} among {holders}, {colluding} of them colluding, two lists of survivors could both open"""

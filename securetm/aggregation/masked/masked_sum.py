@@ -10,16 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from securetm.aggregation.masked.graph import Geometry, Risk, disconnected, geometry, holds, stalled
-from securetm.aggregation.masked.masked_errors import (
-    MaskedNeedsIntegers,
-    MaskedNeedsReach,
-    MaskedNeedsSum,
-    RingTooSmall,
-    ThresholdTooHigh,
-    TooFewHonest,
-    TwoViewsPossible,
-    WeakGraph,
-)
+from securetm.aggregation.masked.masked_errors import ThresholdTooHigh, TooFewHonest, TwoViewsPossible, WeakGraph
 from securetm.aggregation.masked.masked_sessions import MaskedCoordinatorSession, MaskedPartySession
 from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
@@ -30,7 +21,7 @@ from securetm.aggregation.masked.messages import (
 )
 from securetm.aggregation.masked.stored_setups import Policy
 from securetm.contracts import INF, Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide
 from securetm.sessions.identities import PinnedRoster, identity_of
 from securetm.sessions.waves import COORDINATOR
 
@@ -86,9 +77,9 @@ class MaskedSum(Aggregation):
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms with the ring that the sum fits into, or a refusal with its reason."""
         if terms.needs is not Needs.SUM or terms.ragged:
-            raise MaskedNeedsSum()
+            raise NeedsSum("a masked sum")
         if terms.domain is not Domain.INTEGER:
-            raise MaskedNeedsIntegers()
+            raise NeedsIntegers("a masked sum")
         self.check(len(cohort.members), cohort.threshold, cohort.colluding)
         return replace(terms, bits=_ring_bits(terms, len(cohort.members)))
 
@@ -111,7 +102,7 @@ class MaskedSum(Aggregation):
     def check(self, parties: int, threshold: int, colluding: int) -> None:
         """Refuses numbers of parties for which the sum would not be hidden, or could never be opened."""
         if parties > MOST_PARTIES:
-            raise BadSetting("MaskedSum", "parties", str(parties), f"are more than {MOST_PARTIES}")
+            raise BadSetting("MaskedSum", "parties", str(parties), f"must be at most {MOST_PARTIES}")
         shares = self._threshold(parties)  # that open a secret, where everybody holds one
         need, feared = max(threshold, shares), max(colluding, self.colluding)
         if need > parties:
@@ -165,8 +156,8 @@ class MaskedSum(Aggregation):
 def _ring_bits(terms: Terms, parties: int) -> int:
     """32 or 64: the sum of what every party may send at most fits, with its sign."""
     if terms.reach == INF:
-        raise MaskedNeedsReach()
+        raise NeedsReach("a masked sum")
     for bits in (32, 64):
         if parties * int(terms.reach) < 2 ** (bits - 1):
             return bits
-    raise RingTooSmall(parties, terms.reach)
+    raise SumTooWide("a ring of 64 bits", parties, f"{terms.reach:g}")

@@ -46,8 +46,8 @@ class LDA(Counting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("sampler", self.sampler in SAMPLERS, f"is none of {', '.join(SAMPLERS)}")
-        self._check("priors", self.priors in PRIORS, f"is none of {', '.join(PRIORS)}")
+        self._check("sampler", self.sampler in SAMPLERS, f"must be one of {', '.join(SAMPLERS)}")
+        self._check("priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
         self._check("cycles", self.cycles >= 1, "must be at least 1")
 
     def read(self, documents: Any, words: int) -> Held:

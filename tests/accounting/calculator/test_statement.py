@@ -7,7 +7,7 @@ import math
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds, NonsenseArgument
+from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds
 from securetm.accounting.calculator.budget_report import Promise, sentence, sentence_delta, sentence_large
 from securetm.accounting.calculator.composed_report import figures, places, replaced
 from securetm.accounting.calculator.distributed_noise import Shares
@@ -16,6 +16,7 @@ from securetm.accounting.calculator.solve_for import Target, solve
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend
+from securetm.errors import BadSetting
 from securetm.wording import downward, upward
 
 PROMISE = Promise("document", "the coordinator", "any one document was used", ("coins are secret", "noise is added"))
@@ -147,9 +148,9 @@ def test_a_budget_too_small_for_one_step_is_said_so() -> None:
 
 
 def test_what_is_sought_must_not_be_given_and_the_rest_must() -> None:
-    with pytest.raises(NonsenseArgument, match=r"--noise = .* is what is sought"):
+    with pytest.raises(BadSetting, match=r"option --noise is .* it is what is sought"):
         Target("noise", 1.0, 1000, 1e-6, batch=10, epochs=1, noise=1.0)
-    with pytest.raises(NonsenseArgument, match=r"--batch = .* is needed"):
+    with pytest.raises(BadSetting, match="option --batch is missing"):
         Target("noise", 1.0, 1000, 1e-6, epochs=1)
 
 
