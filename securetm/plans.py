@@ -310,7 +310,7 @@ def _checked(plan: Plan, where: str) -> Plan:
 def _who_is_protected(plan: Plan, budget: Budget | None) -> PrivacyChoice:
     """The person where a column of persons is named and the profile has a budget, unless the plan says otherwise."""
     asked = plan.privacy.unit
-    require(budget is not None or not asked, "[privacy]", "unit", asked, "means nothing: no budget protects it")
+    require(budget is not None or not asked, "[privacy]", "unit", asked, "means nothing, because no budget protects it")
     by_word = budget is not None and budget.unit is Unit.WORD
     problem = f"cannot be had, because profile {plan.profile} adds noise to single word occurrences, and hides no whole {asked}"
     require(not by_word or asked in ("", "word"), "[privacy]", "unit", asked, problem)
@@ -322,7 +322,8 @@ def _who_is_protected(plan: Plan, budget: Budget | None) -> PrivacyChoice:
 
 def _check_has_budget(plan: Plan, budget: Budget | None) -> None:
     """Numbers of a budget mean nothing where nothing is spent."""
-    problem = f"means nothing: profile {Path(plan.profile).stem} has no privacy budget (--profile dp-distributed has one)"
+    profile = Path(plan.profile).stem
+    problem = f"means nothing, because profile {profile} has no privacy budget (--profile dp-distributed has one)"
     for name in _NUMBERS:
         require(budget is not None or not getattr(plan.privacy, name), "[privacy]", name, getattr(plan.privacy, name), problem)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from securetm.accounting.calculator.option_checks import MOST_DOCUMENTS, check_count
-from securetm.accounting.calculator.profile_run import ProfileRun
+from securetm.accounting.calculator.option_checks import check
+from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun
 from securetm.agreement import agree
 from securetm.cli.command_errors import NothingSpent
 from securetm.contracts import NoiseBy
@@ -29,10 +29,9 @@ def billed(
     """What a run of that model under the profile of that name spends, round by round."""
     check("--rounds", rounds, MOST_ROUNDS)
     parties = max(5, read_profile(name).minimum_parties) if parties is None else parties
-    check_count("--parties", parties, 100_000, "parties")
-    check_count("--vocabulary-size", words, 1_000_000, "words")
-    if documents is not None:
-        check_count("--documents", documents, MOST_DOCUMENTS, "documents")
+    check("--parties", parties)
+    check("--vocabulary-size", words)
+    check("--documents", documents)
     agreement = agree(_plan(name, words, model), listed=tuple(f"word{n}" for n in range(words)))
     profile = agreement.profile
     if profile.budget is None:

@@ -131,7 +131,7 @@ class Coordinator:
             self._check_found(len(candidates))
             words = chosen(self.agreement.plan, candidates, found, held)
             least = self.agreement.plan.vocabulary.min_documents
-            problem = f"and max_share leave a single one of {len(candidates)} words"
+            problem = f"leaves, with max_share, a single one of {len(candidates)} words"
             require(len(words) >= 2, "[vocabulary]", "min_documents", least, problem)
         write_bytes(self.store.folder / "vocabulary.txt", "\n".join(words).encode())
         # On disk before a party hears of it: it takes no other list, so that after a new start it has to be the same again.
