@@ -1,14 +1,16 @@
-"""What one adversary of a threat model saw of a recorded run, and what everybody knows. It opens no file.
+"""What one adversary of a threat model saw of a recorded run, and what everybody knows. This module opens no file.
 
-An attack is given a `View` and nothing else: messages on the channels that its adversary sees, in memory. There is no folder
-in it, no store and no document.
+An attack gets an `AdversaryView` and nothing else: the messages on the channels that its adversary sees, in memory.
+It gets no folder, no store and no document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from securetm.agreement import Agreement
 from securetm.contracts import Adversary, Profile, State, TopicModel
@@ -16,12 +18,12 @@ from securetm.leakage.leakage_errors import NotGranted
 from securetm.plans import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"
-SIZES = "sizes"  # of messages on any channel: such a message holds its length in bytes, as text, and nothing else
+SIZES = "sizes"  # of the messages on all channels: the content of such a message is the length in bytes, as text
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message as it passed."""
+    """One recorded message."""
 
     serial: int
     channel: str
@@ -32,7 +34,7 @@ class Message:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is secret from nobody: how the run was set up. Where documents lie is not in it."""
+    """How the run was set up, which is secret from nobody. It does not say where documents lie."""
 
     members: tuple[str, ...]
     agreement: Agreement
@@ -55,19 +57,19 @@ class PublicFacts:
 
 @dataclass(frozen=True)
 class ColludingParty:
-    """A party that helps the adversary: what it holds itself, and no other party does."""
+    """What a party holds that shares everything with the adversary."""
 
     name: str
     documents: Any = field(repr=False)  # its training documents in the agreed words (contracts.Documents)
-    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # keys in its own store, by name
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # the keys in its own store, by name
 
 
 @dataclass(frozen=True)
 class AdversaryView:
-    """One adversary's eyes on one run, as far as one attack declared what it reads.
+    """What one adversary sees of one run, limited to what one attack declares that it reads.
 
-    `question` is what the judge puts to it (documents that may have been in the training, say), never the answer; `prepared`
-    what the attack made of question and public facts beforehand; `again` the same eyes on a second run, one party apart.
+    `question` is what the judge asks, never the answer; `redrawn` makes the question of the control. `prepared` is what the
+    attack computed from the question and public facts beforehand. `again` is the view of a second run without some parties.
     """
 
     adversary: Adversary
@@ -77,6 +79,7 @@ class AdversaryView:
     weights: State | None = field(default=None, repr=False)
     insiders: tuple[ColludingParty, ...] = ()
     question: Any = field(default=None, repr=False)
+    redrawn: Callable[[np.random.Generator], Any] | None = field(default=None, repr=False)
     prepared: Any = field(default=None, repr=False)
     again: AdversaryView | None = field(default=None, repr=False)
 
@@ -86,14 +89,16 @@ class AdversaryView:
         more = {VOCABULARY: self.words is not None, MODEL: self.weights is not None}
         held = [*self.seen, *(channel for channel, there in more.items() if there)]
         for channel in held:
-            if channel not in self.adversary.sees:
-                raise NotGranted(channel, self.adversary.name)
-        for channel, messages in self.seen.items():
-            if any(message.channel != channel for message in messages):
+            if channel not in self.adversary.sees or any(one.channel != channel for one in self.seen.get(channel, ())):
                 raise NotGranted(channel, self.adversary.name)
 
+    @property
+    def helpers(self) -> frozenset[str]:
+        """The names of the colluding parties."""
+        return frozenset(insider.name for insider in self.insiders)
+
     def messages(self, channel: str) -> tuple[Message, ...]:
-        """What passed on a channel, in order; a channel that was not granted is an error and not an empty list."""
+        """The messages on a channel, in order. A channel that was not granted is an error, not an empty list."""
         if channel not in self.seen:
             raise NotGranted(channel, self.adversary.name)
         return self.seen[channel]

@@ -1,13 +1,13 @@
-"""The form of an attack, as plain records: what it is, what it may read, what it guesses, how its guess is judged.
+"""The contract of an attack: what it reads, what it estimates, and how its estimate is scored against the ground truth.
 
-A new attack is one file in `attacks/` that holds an `ATTACK`. Nothing here runs one.
+`securetm.leakage.attacks` registers every attack. This module holds records only and runs no attack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -17,12 +17,12 @@ from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.illustrations import Curve, Example
 
-Effort = Mapping[str, int]  # how hard: rounds, documents, runs, as the plan says
+Effort = Mapping[str, int]  # by name: how many rounds, documents or runs the attack may use, as the plan says
 
 
 @dataclass(frozen=True)
 class ClaimedEpsilon:
-    """What a run claims of its total, where it claims anything: differential privacy of that unit."""
+    """The differential privacy that a run claims for its whole training."""
 
     epsilon: float
     delta: float
@@ -30,21 +30,22 @@ class ClaimedEpsilon:
 
     @property
     def of_whole_documents(self) -> bool:
-        """Whether what hides that unit hides a whole document."""
+        """Whether protecting one unit protects at least one whole document."""
         return self.unit in {unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.PARTY)}
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """A question to the attack, and its answer, which only the judge gets."""
+    """A question for the attack, and the answer, which only the judge sees. `redrawn` makes the question of a control."""
 
     question: Any
     answer: Any
+    redrawn: Callable[[np.random.Generator], Any] | None = None
 
 
 @dataclass(frozen=True)
 class TopicTables:
-    """How often each word had each topic at one party in one round: as it was counted, and without noise in the words."""
+    """How often each word had each topic at one party in one round: as counted, and with the words before any noise."""
 
     counted: Array
     real: Array
@@ -52,53 +53,75 @@ class TopicTables:
 
 @dataclass(frozen=True)
 class Canaries:
-    """Made documents in the agreed words, each put among its party's own by a fair coin before the run."""
+    """Made documents in the agreed words. A fair coin decided before the run whether a party got each of them."""
 
     documents: Any  # contracts.Documents
-    parties: tuple[str, ...]  # who was to hold each
-    coins: Array  # whether it was put there
-    others: Mapping[str, Any] = field(default_factory=dict)  # party -> the documents that it trained on beside canaries
+    parties: tuple[str, ...]  # the party of each canary
+    coins: Array  # whether the party got it
+    others: Mapping[str, Any] = field(default_factory=dict)  # party -> its training documents without the canaries
 
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """What the parties really held. The judge has it; an attack never meets it."""
+    """What the parties really held. Only the judge reads it; an attack never does."""
 
     vocabulary: tuple[str, ...]
-    held: Mapping[str, Any]  # party -> counts of its documents, a CSR array
-    batches: Mapping[tuple[int, str], Any]  # round and party -> counts of the documents that took part
-    tables: Callable[[int, str], TopicTables] | None = None  # of models that count: what a party's answer was made of
-    others: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of documents it never trained on
-    answer: Any = None  # to the question that was put to the attack
-    helpers: tuple[str, ...] = ()  # parties that help the adversary: what is theirs is nothing to recover
-    confidence: float = 0.95  # of intervals that a judge makes itself
+    held: Mapping[str, Any]  # party -> counts of its training documents, a CSR array
+    batches: Mapping[tuple[int, str], Any]  # (round, party) -> counts of the documents that took part
+    tables: Callable[[int, str], TopicTables] | None = None  # (round, party) -> the tables behind the answer of a matched model
+    others: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its held-out documents
+    answer: Any = None  # to the challenge
+    helpers: tuple[str, ...] = ()  # colluding parties; their documents do not count as recovered
+    confidence: float = 0.95  # of the intervals that a judge computes itself
     reachable: float = 1.0  # the share of documents that took part in a round, where secret coins chose them
     public: PublicFacts | None = None  # how the run was set up
-    canaries: Canaries | None = None  # made documents that were put among the parties' own, or were not
-    claimed: ClaimedEpsilon | None = None  # what the run claims of its total
+    canaries: Canaries | None = None
+    claimed: ClaimedEpsilon | None = None
     sentences: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its sentences, where words have an order
 
-    def batch(self, serial: int, party: str) -> Any:
-        """The documents of one party in one round."""
-        return self.batches[serial, party]
+    def batch(self, serial: int, party: str) -> Array:
+        """The documents of one party (of all parties for party "") in one round, as dense counts."""
+        there = (counts for which, counts in self.batches.items() if which[0] == serial and party in ("", which[1]))
+        return np.asarray(stacked(there).todense())
 
-    def in_round(self, serial: int) -> Any:
-        """The documents of all parties in one round."""
-        return sparse.csr_array(sparse.vstack([counts for (at, _), counts in self.batches.items() if at == serial]))
+    def honest(self, by_party: Mapping[str, Any]) -> dict[str, Any]:
+        """The entries of the parties that do not collude."""
+        return {party: value for party, value in by_party.items() if party not in self.helpers}
+
+
+def stacked(tables: Iterable[Any]) -> sparse.csr_array:
+    """Several tables of counts as one."""
+    return sparse.csr_array(sparse.vstack(list(tables)))
 
 
 @dataclass(frozen=True)
 class Proportion:
-    """So many successes in so many independent tries: the frame makes the exact interval."""
+    """`hits` successes in `of` independent trials. The frame computes the exact interval."""
 
     hits: int
     of: int
-    doubt: float = 1.0  # the part of all doubt (1 - confidence) that is left for it, where a judge spent some already
+    doubt: float = 1.0  # the part of all doubt (1 - confidence) that is left for the interval
+
+    @classmethod
+    def over(cls, counts: Iterable[tuple[int, int]]) -> Self:
+        """The sum over several pairs of hits and trials."""
+        pairs = list(counts)
+        return cls(sum(hits for hits, _ in pairs), sum(of for _, of in pairs))
+
+    @classmethod
+    def recall(cls, masks: Iterable[tuple[Array, Array]]) -> Self:
+        """Of the true places, how many were guessed. Each pair holds a mask of guesses and a mask of the truth."""
+        return cls.over((int((guess & real).sum()), int(real.sum())) for guess, real in masks)
+
+    @classmethod
+    def precision(cls, masks: Iterable[tuple[Array, Array]]) -> Self:
+        """Of the guessed places, how many are true. Each pair holds a mask of guesses and a mask of the truth."""
+        return cls.recall((real, guess) for guess, real in masks)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measure that is no share, with the interval and the ceiling that the attack's own theory gives."""
+    """A measure that is no proportion, with the interval and the upper limit that the attack's own theory gives."""
 
     value: float
     low: float
@@ -108,7 +131,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Score:
-    """What a guess was worth, by measure, with a few examples and curves."""
+    """The worth of an estimate by measure, with a few examples and curves."""
 
     measures: Mapping[str, Proportion | Estimate]
     examples: tuple[Example, ...] = ()
@@ -116,53 +139,42 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Attack:
-    """One way to try a claim.
+class Reconstruction:
+    """What an attack says was in one round of one party, or of all parties (party "")."""
 
-    Before it guesses, the judge may `pose` a question (it knows the truth and a generator), and the attack `prepare` what
-    depends on public facts and the question alone, once for the run and its control. Where a run claims differential privacy,
-    `allowed` says how much of a measure that claim allows: only beyond it is the claim refuted.
+    serial: int
+    party: str
+    documents: tuple[Array, ...] = ()
+    words: Array | None = None
+    groups: tuple[Array, ...] = ()  # words of one document each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """One way to test a claim.
+
+    First `pose` asks a question; it knows the truth. Then `prepare` computes what depends on public facts and the question
+    alone, once for the run and its control. `attack` estimates from the view, and `judge` scores the estimate. Where a run
+    claims differential privacy, `allowed` says how much of a measure the claim permits: only more refutes it.
     """
 
     name: str
     title: str
     citation: str
     cost: str
-    given: str  # what it knows beside the channels
-    needs: tuple[str, ...]  # channels that it cannot do without
-    either: tuple[str, ...]  # channels of which it needs one, and reads all that are granted
+    given: str  # what the attacker knows beside the channels
+    needs: tuple[str, ...]  # channels that the attack cannot do without
+    either: tuple[str, ...] = ()  # it needs one of these channels, and reads all that are granted
     models: tuple[str, ...]
-    measures: Mapping[str, str]  # each measure's name and the unit that it counts
+    measures: Mapping[str, str]  # each measure's name, and the unit that it counts
     attack: Callable[[AdversaryView, Effort], Any]
     judge: Callable[[Any, GroundTruth], Score]
-    efforts: tuple[str, ...] = ()  # what a plan must say of how hard it tries, beside rounds
-    questions: tuple[str, ...] = (TRAIN,)  # whose rounds it reads
+    efforts: tuple[str, ...] = ()  # the amounts that a plan must set, beside rounds
+    questions: tuple[str, ...] = (TRAIN,)  # the questions whose rounds it reads
     pose: Callable[[GroundTruth, Effort, np.random.Generator], Challenge] | None = None
     prepare: Callable[[AdversaryView, Effort], Any] | None = None
     allowed: Callable[[str, ClaimedEpsilon], float] | None = None
-    malicious_vector: Callable[[Array, Terms], Array] | None = None  # what a lying party sends in place of its own flat vector
-    malicious_state: Callable[[State, TopicModel, Effort], State] | None = (
-        None  # what a lying coordinator shows in place of its state
-    )
-    limits: tuple[str, ...] = ()  # what it cannot do, said in the report
+    malicious_vector: Callable[[Array, Terms], Array] | None = None  # what a malicious party sends in place of its vector
+    malicious_state: Callable[[State, TopicModel, Effort], State] | None = None  # what a malicious coordinator sends as state
+    limits: tuple[str, ...] = ()  # what the attack cannot do; the report says so
     remark: str = ""  # what a reader should know beside the figures
-
-
-# ---- what several attacks judge alike ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reconstruction:
-    """What an attack says was in one round of one party, or of all (party "")."""
-
-    serial: int
-    party: str
-    documents: tuple[Array, ...] = ()
-    words: Array | None = None
-    groups: tuple[Array, ...] = ()
-
-
-def held_in(guess: Reconstruction, truth: GroundTruth) -> Array:
-    """The documents that a guess is about, as dense counts."""
-    counts = truth.batch(guess.serial, guess.party) if guess.party else truth.in_round(guess.serial)
-    return np.asarray(counts.todense())

@@ -303,7 +303,8 @@ def _put(case: _Case) -> tuple[AdversaryView, GroundTruth]:
     truth = replace(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
     if attack.pose is not None:
         posed = attack.pose(truth, effort, np.random.default_rng(int.from_bytes(OperatingSystem().bytes(16))))
-        view, truth = replace(view, question=posed.question), replace(truth, answer=posed.answer)
+        view = replace(view, question=posed.question, redrawn=posed.redrawn)
+        truth = replace(truth, answer=posed.answer)
     if attack.prepare is not None:
         view = replace(view, prepared=attack.prepare(replace(view, seen={}, weights=None, again=None), effort))
     return view, truth

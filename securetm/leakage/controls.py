@@ -39,7 +39,7 @@ def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
         seen[SIZES] = _exchanged(seen[SIZES], rng)
     weights = {name: _alike(values, rng) for name, values in view.weights.items()} if view.weights is not None else None
     again = of_chance(view.again, seed + 1) if view.again is not None else None
-    question = view.question.of_chance(rng) if hasattr(view.question, "of_chance") else view.question
+    question = view.redrawn(rng) if view.redrawn is not None else view.question
     return replace(view, seen=seen, weights=weights, again=again, question=question, insiders=_without_keys(view))
 
 

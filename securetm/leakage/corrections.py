@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from securetm.errors import NotFound
-from securetm.leakage import attacks
-from securetm.leakage.attacks import attack_names
+from securetm.leakage.attacks import ATTACKS
 from securetm.leakage.audit_plans import Trial
 
 
@@ -38,12 +37,13 @@ def of_epsilon(trial: Trial) -> bool:
 @cache
 def knows_epsilon(attack: str) -> bool:
     """Whether the attack's file says what an epsilon allows."""
-    if attack not in attack_names():
-        raise NotFound("attack", attack, attack_names())
-    tree = ast.parse((Path(attacks.__path__[0]) / f"{attack}.py").read_text("utf-8"))
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    made = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Attack")
-    return any(given.arg == "allowed" for call in made for given in call.keywords)
+    module, _, declaration = ATTACKS.find(attack).place.partition(":")
+    source = find_spec(module)
+    assert source is not None  # an attack is declared somewhere
+    assert source.origin is not None
+    made = (node for node in ast.parse(Path(source.origin).read_text("utf-8")).body if isinstance(node, ast.Assign))
+    calls = (one.value for one in made if isinstance(one.targets[0], ast.Name) and one.targets[0].id == declaration)
+    return any(given.arg == "allowed" for call in calls if isinstance(call, ast.Call) for given in call.keywords)
 
 
 @cache

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
+from securetm.leakage.attacks import ATTACKS
 from securetm.leakage.audit_plans import Trial
 from securetm.leakage.source_code import code_of
 from securetm.resources import named_toml
@@ -74,7 +75,7 @@ def trial_hash(trial: Trial) -> str:
 @cache
 def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
     """The attack's own file, the malicious role of the run, and all modules of `leakage` that these are made of."""
-    return _of_source((f"securetm.leakage.attacks.{name}", *malicious), ("leakage.",))
+    return _of_source((ATTACKS.find(name).module, *malicious), ("leakage.",))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the parties really held, read out of their own folders for the judge. No attack may import it, or meets a folder."""
+"""Reads what the parties really held out of their own folders, for the judge. No attack may import this module."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ from securetm.mechanisms.sampling import batch_rows
 
 def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> GroundTruth:
     """Every party's documents, and which of them took part in these rounds, by the parties' own reading of the plan."""
-    vocabulary = vocabulary_of(folder)
+    vocabulary, profile = vocabulary_of(folder), folder.agreement.profile
     sides = {name: _adopted(folder, name, vocabulary) for name in folder.members}
-    held = {name: sides[name].for_question(TRAIN).counts for name in folder.members}
-    others = {name: sides[name].for_question(HELD_OUT).counts for name in folder.members}
-    sentences = {name: one for name in folder.members if (one := _sentences(sides[name].for_question(TRAIN))) is not None}
-    in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in folder.agreement.profile.mechanisms)
-    batches = {
-        (asked.serial, name): _batch(counts, asked, folder.plan.seed)
-        for asked in rounds
-        if asked.question == TRAIN and (in_batches or not asked.terms.batch)
-        for name, counts in held.items()
-    }
+    trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
+    training = [asked for asked in rounds if asked.question == TRAIN]
+    in_batches = any(mechanism.sampling is Sampling.PUBLIC for mechanism in profile.mechanisms)
     states = states_of(folder, {asked.serial for asked in rounds})
-    truth = GroundTruth(
-        vocabulary, held, batches, lambda serial, name: replayed_tables(folder, vocabulary, states, serial, name), others
-    )
-    drawn = [asked.terms.sampling for asked in rounds if asked.question == TRAIN and not in_batches]
-    truth = replace(truth, reachable=min(drawn, default=1.0), sentences=sentences)
-    return replace(
-        truth, public=public_facts(folder), canaries=_canaries(folder, vocabulary, sides), claimed=claimed_by(folder)
+    return GroundTruth(
+        vocabulary,
+        held={name: documents.counts for name, documents in trained.items()},
+        batches={
+            (asked.serial, name): _batch(documents.counts, asked, folder.plan.seed)
+            for asked in training
+            if in_batches or not asked.terms.batch
+            for name, documents in trained.items()
+        },
+        tables=lambda serial, name: replayed_tables(folder, vocabulary, states, serial, name),
+        others={name: side.for_question(HELD_OUT).counts for name, side in sides.items()},
+        reachable=1.0 if in_batches else min((asked.terms.sampling for asked in training), default=1.0),
+        public=public_facts(folder),
+        canaries=_canaries(folder, vocabulary, trained),
+        claimed=claimed_by(folder),
+        sentences={name: found for name, documents in trained.items() if (found := _sentences(documents)) is not None},
     )
 
 
@@ -61,23 +63,22 @@ def _sentences(documents: Corpus) -> Any:
     return counts
 
 
-def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], sides: Mapping[str, Documents]) -> Canaries | None:
-    """The judge's record, and what the parties trained on beside: who looks for one document may know all others."""
+def _canaries(folder: RunFolder, vocabulary: tuple[str, ...], trained: Mapping[str, Any]) -> Canaries | None:
+    """The record of the canaries, and the parties' other training documents: an attacker may know all of these."""
     if (found := record_of(folder.path, vocabulary)) is None:
         return None
-    trained = {name: side.for_question(TRAIN) for name, side in sides.items()}
     made = found.documents.keys
     return replace(found, others={name: own.select(~np.isin(own.keys, made)) for name, own in trained.items()})
 
 
 def colluding_parties_of(folder: RunFolder, helpers: int) -> tuple[ColludingParty, ...]:
-    """The last parties, as they tell all they hold to somebody who attacks the others."""
+    """The last parties of the run, with all that they hold."""
     vocabulary, names = vocabulary_of(folder), folder.members[len(folder.members) - helpers :]
     return tuple(ColludingParty(n, _adopted(folder, n, vocabulary).for_question(TRAIN), _secrets(folder, n)) for n in names)
 
 
 def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
-    """Keys, prekeys and whatever else this party keeps for the rounds, out of its own store."""
+    """Keys, prekeys and all else that this party keeps in its store."""
     store = PartyStore(folder.party(name))
     found = {str(key): store.get(str(key)) or b"" for (key,) in store.rows("SELECT key FROM store ORDER BY key")}
     store.close()
@@ -91,7 +92,7 @@ def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Docum
 
 
 def _batch(counts: Any, asked: RoundQuestion, seed: int) -> Any:
-    """The order of shuffled batches follows from public numbers; which documents these are only the judge can say."""
+    """The documents of a batch. Its places follow from public numbers."""
     if not asked.terms.batch or counts.shape[0] == 0:
         return counts
     return counts[np.asarray(batch_rows(counts.shape[0], asked.terms.batch, asked.number, seed))]

@@ -44,7 +44,8 @@ class BagOfWords:
 
     def select(self, rows: Array) -> Self:
         """These documents only."""
-        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows])
+        persons = self.persons[rows] if self.persons is not None else None
+        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
 
 
 @dataclass(frozen=True)

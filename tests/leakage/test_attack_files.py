@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import securetm
 from securetm.errors import NotFound
-from securetm.leakage import attacks
 from securetm.leakage.attack import Attack
-from securetm.leakage.attacks import attack_called, attack_names
+from securetm.leakage.attacks import ATTACKS, attack_called, attack_names
 from securetm.leakage.auditor import audit
 from securetm.threats import CHANNELS
 
@@ -88,7 +88,9 @@ def _is_plain_call(node: ast.AST) -> bool:
 
 @pytest.mark.parametrize("name", attack_names())
 def test_no_attack_reaches_a_folder_or_the_truth(name: str) -> None:
-    assert _offences(FOLDER / f"{name}.py") == []
+    module = ATTACKS.find(name).module
+    assert module.rpartition(".")[0] == "securetm.leakage.attacks"
+    assert _offences(FOLDER / f"{module.rpartition('.')[2]}.py") == []
 
 
 @pytest.mark.parametrize("path", sorted((HOUSE / "leakage" / "parts").glob("*.py")), ids=lambda path: path.stem)
@@ -153,9 +155,9 @@ def judge(guesses, truth):
 
 
 ATTACK = Attack(
-    "name_everything", "Naming every word", "nobody, 2020", "no time at all", "the list of words",
-    ("request", "answer", "vocabulary"), (), ("prodlda",),
-    {"named words that occur": "word", "words that are named": "word"}, attack, judge,
+    name="name_everything", title="Naming every word", citation="nobody, 2020", cost="no time at all",
+    given="the list of words", needs=("request", "answer", "vocabulary"), models=("prodlda",),
+    measures={"named words that occur": "word", "words that are named": "word"}, attack=attack, judge=judge,
 )
 '''
 
@@ -163,9 +165,10 @@ ATTACK = Attack(
 def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The frame runs it beside its control, and sees that naming everything is no success: random numbers do as well."""
     (tmp_path / "name_everything.py").write_text(STRANGER)
-    monkeypatch.setattr(attacks, "__path__", [*attacks.__path__, str(tmp_path)])
-    monkeypatch.setitem(sys.modules, "securetm.leakage.attacks.name_everything", None)
-    del sys.modules["securetm.leakage.attacks.name_everything"]
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "name_everything", None)
+    del sys.modules["name_everything"]
+    monkeypatch.setitem(cast(dict[str, str], ATTACKS.own), "name_everything", "name_everything:ATTACK")
     assert "name_everything" in attack_names()
     assert attack_called("name_everything").title == "Naming every word"
     plan = write_plan(

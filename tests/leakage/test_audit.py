@@ -203,18 +203,18 @@ def test_a_run_that_is_not_whole_is_refused_before_anything_is_trained(
 def test_an_attack_that_measures_less_than_it_declares_is_told(
     tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    half = dataclasses.replace(gradient_inversion.ATTACK, judge=lambda guesses, truth: Score({}))
-    monkeypatch.setattr(gradient_inversion, "ATTACK", half)
+    half = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, judge=lambda guesses, truth: Score({}))
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", half)
     with pytest.raises(BrokenAttack, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "half.toml", documents_file, profiles=["open"], batch=2))
 
 
 def test_a_measure_that_was_not_declared_is_told(tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = gradient_inversion.ATTACK
+    honest = gradient_inversion.GRADIENT_INVERSION
     more = dataclasses.replace(
         honest, judge=lambda guesses, truth: Score({**honest.judge(guesses, truth).measures, "luck": Proportion(1, 1)})
     )
-    monkeypatch.setattr(gradient_inversion, "ATTACK", more)
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", more)
     with pytest.raises(BrokenAttack, match="luck"):
         audit(write_plan(tmp_path / "more.toml", documents_file, profiles=["open"], batch=2))
 
@@ -225,7 +225,8 @@ def test_what_an_attack_cannot_read_is_not_tested(
     def lost(view: object, effort: object) -> None:
         raise UnreadableMessage("north")
 
-    monkeypatch.setattr(gradient_inversion, "ATTACK", dataclasses.replace(gradient_inversion.ATTACK, attack=lost))
+    broken = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, attack=lost)
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", broken)
     (finding,) = audit(write_plan(tmp_path / "lost.toml", documents_file, profiles=["open"], batch=2)).findings
     assert (finding.verdict, finding.measured.value) == (NOT_TESTED, None)
     assert "holds no vector" in finding.why

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
-from securetm.contracts import RoundContext
+from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues
+from securetm.aggregation.homomorphic.key_messages import FRESH, HEAD, KEY_ID, VERSION
+from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
+from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
+from securetm.contracts import RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.leakage.adversary_view import AdversaryView, Message
@@ -22,7 +27,6 @@ from securetm.leakage.parts.differences import without
 from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import DOCUMENTS, GRADIENT
 from securetm.leakage.parts.reconstruction_scores import EXACT
-from securetm.leakage.parts.shared_keys import at_random
 from securetm.leakage.reading import questions_in, totals
 from securetm.leakage.recorded import view_of
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
@@ -214,8 +218,20 @@ def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) 
     assert isinstance(outcome, wire.Accepted)
     if not outcome.parcels:
         return message
-    drawn = at_random(outcome.parcels[0], view, questions_in(view)[message.serial].terms, rng)
+    drawn = _random_ciphertexts(outcome.parcels[0], view, questions_in(view)[message.serial].terms, rng)
     return replace(message, content=wire.pack_reply(session, replace(outcome, parcels=(drawn, *outcome.parcels[1:]))))
+
+
+def _random_ciphertexts(parcel: bytes, view: AdversaryView, terms: Terms, rng: np.random.Generator) -> bytes:
+    """The same message with ciphertexts of nothing."""
+    fresh, head = b"SH" + bytes([VERSION, FRESH]), HEAD + 32 + KEY_ID
+    if not parcel.startswith(fresh):
+        return parcel
+    aggregation = cast(SharedKeySum, view.public.profile.aggregation)
+    fit = aggregation.fit(terms, cohort_of(view.public.profile, view.public.members))[1]
+    count = fit.ciphertexts(terms.size)
+    residues = rng.integers(0, fit.modulus.value, (count, DEGREE), dtype=np.uint64)
+    return parcel[:head] + pack_residues(residues, fit) + rng.bytes(SEED * count)
 
 
 @pytest.fixture(scope="module", params=["ckks", "bfv"])

@@ -58,7 +58,7 @@ def _tried(facts: PublicFacts, runs: int, confidence: float = AT) -> tuple[Score
     truth = GroundTruth(WORDS, {}, {}, confidence=confidence, public=facts)
     posed = pose(truth, effort, np.random.default_rng(0))
     view = AdversaryView(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
-    chance = replace(view, question=posed.question.of_chance(np.random.default_rng(1)))
+    chance = replace(view, question=posed.redrawn(np.random.default_rng(1)))
     truth = replace(truth, answer=posed.answer)
     told, control = (judge(attack(one, effort), truth) for one in (view, chance))
     return told, control

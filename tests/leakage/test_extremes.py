@@ -254,9 +254,9 @@ def test_what_is_no_measure_is_not_judged(
     assert not is_sound(worth)
     if worth != Proportion(3, 2):
         return  # one of them in a whole audit
-    honest = gradient_inversion.ATTACK
+    honest = gradient_inversion.GRADIENT_INVERSION
     wrong = dataclasses.replace(honest, judge=lambda guesses, truth: Score(dict.fromkeys(honest.measures, worth)))
-    monkeypatch.setattr(gradient_inversion, "ATTACK", wrong)
+    monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", wrong)
     with pytest.raises(BrokenAttack, match="documents recovered exactly"):
         audit(write_plan(tmp_path / "wrong.toml", documents_file, profiles=["open"], batch=2))
 

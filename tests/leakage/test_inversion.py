@@ -135,4 +135,4 @@ def test_the_judge_knows_what_took_part(recorded: Recorded) -> None:
         whole = np.asarray(sum(counts.sum() for (_, party), counts in truth.batches.items() if party == name))
         assert 0 < whole <= truth.held[name].sum()
     serial = next(iter(truth.batches))[0]
-    assert truth.in_round(serial).shape == (100, len(truth.vocabulary))
+    assert truth.batch(serial, "").shape == (100, len(truth.vocabulary))

@@ -11,7 +11,7 @@ import pytest
 from securetm.contracts import Block, Domain, Terms
 from securetm.federation.folder import Unwatched
 from securetm.leakage.attacks import attack_called
-from securetm.leakage.attacks.poisoning import OWN, STEERED, chosen, lie
+from securetm.leakage.attacks.poisoning import OWN, STEERED, chosen, false_counts
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
@@ -27,7 +27,7 @@ COUNTS = Terms((Block("counts", (4, 60)), Block("priors", (5,))), domain=Domain.
 
 def test_a_lie_has_as_many_words_as_the_truth_and_only_the_chosen_ones() -> None:
     honest = np.random.default_rng(1).integers(0, 50, COUNTS.size)
-    told = lie(honest, COUNTS)
+    told = false_counts(honest, COUNTS)
     table, priors = told[:240].reshape(4, 60), told[240:]
     assert abs(int(table.sum()) - int(honest[:240].sum())) <= 12
     assert [set(np.flatnonzero(row)) for row in table] == [set(words) for words in chosen(4, 60)]
@@ -39,7 +39,7 @@ def test_a_lie_has_as_many_words_as_the_truth_and_only_the_chosen_ones() -> None
 def test_other_questions_are_answered_honestly() -> None:
     honest = np.arange(7)
     terms = Terms((Block("documents", (1,)), Block("frequencies", (6,))), domain=Domain.INTEGER)
-    assert lie(honest, terms) is honest
+    assert false_counts(honest, terms) is honest
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_honest_parties_put_these_words_nowhere(plan: Path, tmp_path: Path) -> N
 def test_a_lying_party_is_another_run_than_an_honest_one_and_the_same_lie_is_the_same_run(plan: Path, tmp_path: Path) -> None:
     settings = read_audit_plan(plan).trials[0].run
     runs = Demonstrations(tmp_path, Unwatched())
-    lies = MaliciousParties(1, "poisoning", lie)
+    lies = MaliciousParties(1, "poisoning", false_counts)
     folders = [
         runs.run("open", settings),
         runs.run("open", settings, corruption=lies),

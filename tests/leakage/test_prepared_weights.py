@@ -72,7 +72,7 @@ def tried(facts: PublicFacts, seed: int = 0, documents: int = 41) -> tuple[Estim
     truth = GroundTruth(WORDS, {"north": counts}, {}, public=facts)
     posed = pose(truth, EFFORT, np.random.default_rng(seed))
     view = AdversaryView(adversary(), facts, {"request": ()}, WORDS, question=posed.question)
-    chance = replace(view, question=posed.question.of_chance(np.random.default_rng(1)))
+    chance = replace(view, question=posed.redrawn(np.random.default_rng(1)))
     truth = replace(truth, answer=posed.answer)
     told, control = (measure(judge(attack(one, EFFORT), truth)) for one in (view, chance))
     return told, control

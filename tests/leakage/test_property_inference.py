@@ -9,7 +9,7 @@ import pytest
 
 from securetm.federation.folder import Unwatched
 from securetm.leakage.attack import Proportion
-from securetm.leakage.attacks.property_inference import HOLDER, SHARE
+from securetm.leakage.attacks.party_inference import HOLDER, SHARE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.noised_shares import noise_of

@@ -9,7 +9,7 @@ import pytest
 
 from securetm.federation.folder import Unwatched
 from securetm.leakage.attack import Proportion
-from securetm.leakage.attacks.source_inference import ATTACK, SOURCE
+from securetm.leakage.attacks.party_inference import SOURCE, SOURCE_INFERENCE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.party_tables import fits
@@ -52,7 +52,7 @@ def test_masked_vectors_tell_no_more_than_random_numbers(runs: Demonstrations, d
 def test_nobody_asks_whose_the_helpers_documents_are(runs: Demonstrations, documents_file: Path) -> None:
     found = _tried(runs, "open", "lda-matched", documents_file, helpers=2)
     assert {name for name, _ in found.truth.answer} == set(PARTIES[:3])
-    assert set(ATTACK.attack(found.view, EFFORT)) <= set(PARTIES[:3])
+    assert set(SOURCE_INFERENCE.attack(found.view, EFFORT)) <= set(PARTIES[:3])
     assert found.share(SOURCE) >= 0.8
 
 

@@ -16,7 +16,7 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.sparse_sums import EXACT, ONE, WHOSE
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.leakage.parts.word_owners import owners
+from securetm.leakage.parts.word_tables import owners
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plans import plan_from_tables
 

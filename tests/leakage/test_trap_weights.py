@@ -13,6 +13,7 @@ from securetm.contracts import Array
 from securetm.federation.folder import RunFolder, Unwatched
 from securetm.federation.store import read_arrays
 from securetm.leakage.attacks import attack_called
+from securetm.leakage.attacks.trap_weights import imprinted_state
 from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
 from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
@@ -20,7 +21,6 @@ from securetm.leakage.leakage_errors import BrokenAttack, NotGranted
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.parts.bin_contents import one_document, two_documents
 from securetm.leakage.parts.imprint_layer import between, imprint_for, in_bin
-from securetm.leakage.parts.imprinted_weights import imprinted_state
 from securetm.leakage.reading import questions_in
 from securetm.leakage.recorded import granted_to, view_of
 from securetm.models.neural.prodlda import ProdLDA

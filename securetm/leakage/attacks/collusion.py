@@ -1,6 +1,6 @@
-"""What parties that help the coordinator let it see of the others: the total less their own answers, and what their keys open.
+"""The other parties' documents, for a coordinator with colluding parties: the sum less their answers, and what their keys open.
 
-It breaks no mask and no cipher; it uses what a helper has anyway: its own message, and the keys to its own masks.
+It breaks no mask and no cipher. It uses what a colluding party holds: its own message, and the keys of its own masks.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from securetm.contracts import Array, Profile, Unit
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Reconstruction, Score
 from securetm.leakage.parts.differences import without
-from securetm.leakage.parts.gradient_reconstruction import invert_gradient
 from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
-from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
+from securetm.leakage.parts.prodlda_layers import GRADIENT, gradients, invert_gradient, layers_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, EXACT, LINKS, TOGETHER, WORDS, judged, judged_documents
-from securetm.leakage.parts.remaining_noise import deviation_of
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, ReadVector, totals
+from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, totals
 
 ALONE = "documents recovered from one party's own answer"
 MISSING = "promised noise that is missing"
@@ -30,7 +28,7 @@ _REBUILT = {**DOCUMENTS, **WORDS, TOGETHER: LINKS[TOGETHER]}
 
 @dataclass(frozen=True)
 class RemainingSum:
-    """What is left of one total by words: a row of the first layer for each, and the noise that the terms promise in it."""
+    """One sum less the helpers' answers: the first layer's row of each word, and the noise that the terms promise in it."""
 
     rows: Array
     promised: float  # 0 where none is
@@ -38,20 +36,19 @@ class RemainingSum:
 
 @dataclass(frozen=True)
 class CollusionGuess:
-    """What the helpers' answers and keys made visible of the others."""
+    """What the helpers' answers and keys show of the other parties."""
 
-    together: tuple[Reconstruction, ...]  # of all others, from what is left of totals
+    together: tuple[Reconstruction, ...]  # of all others, from what is left of the sums
     alone: tuple[Reconstruction, ...]  # of each of the others, from its own message
     left: tuple[RemainingSum, ...]
 
 
 def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
-    """Run by the coordinator with all that its helpers hold."""
-    told = [one for one in opened_answers(view) if GRADIENT in one.heard.blocks]
-    helping = {insider.name for insider in view.insiders}
-    left = list(_left(view, told, helping))[: effort["rounds"]]
+    """Takes off the sums, and off each party's message, all that the helpers know."""
+    answers = [one for one in opened_answers(view) if GRADIENT in one.heard.blocks]
+    left = list(_left(view, answers))[: effort["rounds"]]
     rounds = {heard.round.serial for heard in left}
-    alone = [one.heard for one in told if one.heard.party not in helping and one.heard.round.serial in rounds]
+    alone = [one.heard for one in answers if one.heard.party not in view.helpers and one.heard.round.serial in rounds]
     model, parties, profile = view.public.model, len(view.public.members), view.public.profile
     return CollusionGuess(
         tuple(invert_gradient(heard, model, parties) for heard in left),
@@ -60,47 +57,54 @@ def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
     )
 
 
-def _left(view: AdversaryView, told: Sequence[OpenedAnswer], helping: set[str]) -> Iterator[ReadVector]:
-    """Totals less what the helpers themselves put in, where all of them still know what that was."""
-    for total in totals(view):
-        if GRADIENT in total.blocks:
-            own = [one.heard for one in told if one.whole and one.heard.round.serial == total.round.serial]
-            mine = [heard for heard in own if heard.party in helping]
-            if len(mine) == len(helping):
-                yield without(total, mine)
+def _left(view: AdversaryView, answers: Sequence[OpenedAnswer]) -> Iterator[ReadVector]:
+    """Each sum less the helpers' own vectors, if the vectors of all helpers are known."""
+    for total in gradients(totals(view)):
+        of_round = [one.heard for one in answers if one.whole and one.heard.round.serial == total.round.serial]
+        own = [heard for heard in of_round if heard.party in view.helpers]
+        if len(own) == len(view.helpers):
+            yield without(total, own)
 
 
 def _promised(heard: ReadVector, profile: Profile) -> float:
-    """The deviation of the noise in every number of a sum, whoever is to add it, as an accountant takes it.
+    """The deviation of the noise in every number of a sum, whoever adds it, as the accountant counts it.
 
-    Noise on single words is in the documents before anything is summed: its deviation says nothing of the numbers of a sum.
+    Noise on single words is in the documents before anything is summed. Its deviation does not apply to a sum.
     """
     terms = heard.round.terms
     by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms)
     return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.round.step or 1.0)
 
 
-def judge(seen: CollusionGuess, truth: GroundTruth) -> Score:
-    """Run by the judge: only what is of parties that do not help is anything to recover."""
+def judge(guess: CollusionGuess, truth: GroundTruth) -> Score:
+    """Scores the documents of honest parties only."""
     honest = {which: held for which, held in truth.batches.items() if which[1] not in truth.helpers}
     others = replace(truth, batches=honest)
-    alone = judged_documents(seen.alone, others)
-    return judged(seen.together, others, _REBUILT, {ALONE: alone.measures[EXACT], **_noise(seen.left, truth)})
+    alone = judged_documents(guess.alone, others)
+    return judged(guess.together, others, _REBUILT, {ALONE: alone.measures[EXACT], **_noise(guess.left, truth)})
 
 
 def _noise(left: Sequence[RemainingSum], truth: GroundTruth) -> dict[str, Estimate]:
-    """From the rows of words that no honest party has, which would be zero without noise: its variance, with an interval.
+    """The noise that remains. The rows of words that no honest party has would be zero without it.
 
     Where no noise is promised, none can be missing.
     """
-    used = [np.asarray(held.sum(axis=0)).ravel() > 0 for name, held in truth.held.items() if name not in truth.helpers]
-    unused = ~np.any(used, axis=0)
+    unused = ~np.any([np.asarray(held.sum(axis=0)).ravel() > 0 for held in truth.honest(truth.held).values()], axis=0)
     values = np.concatenate([np.ravel(one.rows[unused]) / one.promised for one in left if one.promised] or [np.zeros(0)])
     if not values.size:
         return dict.fromkeys((MISSING, DEVIATION), Estimate(math.nan, 0.0, 1.0, 0.0))
-    ratio, low, high = deviation_of(values, truth.confidence)
+    ratio, low, high = _deviation(values, truth.confidence)
     gone = [min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low)]
     return {MISSING: Estimate(gone[0], gone[1], gone[2], 1.0), DEVIATION: Estimate(ratio, low, high, 1.0)}
+
+
+def _deviation(values: Array, confidence: float) -> tuple[float, float, float]:
+    """The deviation of independent normal numbers about zero, and its two-sided interval (chi-squared)."""
+    from scipy.stats import chi2
+
+    square, count, tail = float(np.sum(np.square(values))), len(values), (1.0 - confidence) / 2.0
+    low, high = (square / float(chi2.ppf(at, count)) for at in (1.0 - tail, tail))
+    return float(np.sqrt(square / count)), float(np.sqrt(low)), float(np.sqrt(high))
 
 
 ATTACK = Attack(
@@ -110,15 +114,15 @@ ATTACK = Attack(
     cost="under a second on one core for each total over a hundred documents, and for each message of another party",
     given="keys of the parties that help, what these sent, the model's settings and words, and how many documents are in a sum",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    either=(ANSWER, SEALED),
+    either=BY_PARTIES,
     models=("prodlda",),
     measures={**_REBUILT, ALONE: "document", MISSING: "variance", DEVIATION: "promised deviation"},
     attack=attack,
     judge=judge,
     limits=(
-        "documents behind noise: it says how much noise remains, and looks for them as if there were none",
-        "rounds under an earlier set-up of masks, whose keys a party has no more",
-        "helpers that break the rules: that drop out on purpose, or put something into the sum",
+        "documents behind noise: it measures how much noise remains, and looks for documents as if there were none",
+        "rounds under an earlier set-up of masks, whose keys a party no longer has",
+        "helpers that break the rules: that drop out on purpose, or change the sum",
         "masks where only some parties are neighbours, and rounds in which somebody dropped out",
     ),
     remark="A sum hides whose an answer is among those who do not help, and nothing else: with all but two helping it is the "

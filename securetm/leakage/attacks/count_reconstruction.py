@@ -1,6 +1,6 @@
-"""A party's table of words and topics out of what iFTM sends of it: shares of whole counts are the counts.
+"""A party's table of words and topics from what iFTM sends of it: shares of whole counts give the counts back.
 
-It undoes the topic-wise normalisation by rational reconstruction. Noise in the words it does not undo; it takes off its mean.
+Rational reconstruction undoes the normalisation of each topic. Noise in the words is not undone; its mean is subtracted.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Sco
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.noised_shares import WordNoise, noise_of, table_behind
 from securetm.leakage.parts.reconstruction_scores import in_words
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, ReadVector, party_vectors
+from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
 
 TOPICS = "topics"
-_HUNDREDTH = 0.005  # sums of continuous noise come back to so much; whole numbers are as right as ever
+_HUNDREDTH = 0.005  # sums of continuous noise come back to so much; whole numbers come back exactly
 BEHIND, REAL = "counts behind the shares that are exact", "counts of real words that are exact"
 NEAR = "counts of real words that are off by two at most"
 PLACED, PLACED_AT_ALL = "occurrences of words that are counted in their topic", "occurrences of words that are counted at all"
 SHOWN, USED = "words of topics that are named", "named words that the topic really has"
 
+Pairs = Iterable[tuple[Array, Array]]  # of guessed and true counts
+
 
 @dataclass(frozen=True)
 class ReconstructedTable:
-    """What one party's answer of one round is taken for: counts as they were normalised, and an estimate of the real ones."""
+    """The estimate of one party's table in one round: the counts that were normalised, and the real ones."""
 
     serial: int
     party: str
@@ -37,7 +39,7 @@ class ReconstructedTable:
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...]:
-    """Run by the adversary: every party's table, as long as there are no more documents' worth of answers than wanted."""
+    """Reconstructs the tables of as many answers as the plan says."""
     heard = [one for one in party_vectors(view) if TOPICS in one.blocks]
     noise = noise_of(view.public.profile, len(view.vocabulary()))
     return tuple(_table(one, noise) for one in heard[: effort["tables"]])
@@ -50,45 +52,36 @@ def _table(heard: ReadVector, noise: WordNoise) -> ReconstructedTable:
 
 
 def judge(tables: tuple[ReconstructedTable, ...], truth: GroundTruth) -> Score:
-    """Run by the judge: entries that are not zero, compared one by one."""
+    """Compares the tables entry by entry."""
     assert truth.tables is not None
     pairs = [(table, truth.tables(table.serial, table.party)) for table in tables]
-    behind = [(table.counted, held.counted) for table, held in pairs]
     real = [(table.real, held.real) for table, held in pairs]
-    named = sum(int(((guess > 0) & (held > 0)).sum()) for guess, held in real)
+    there = [(guess > 0, held > 0) for guess, held in real]
     measures = {
-        BEHIND: _exact(behind, within=_HUNDREDTH),
-        REAL: _exact(real),
-        NEAR: _exact(real, within=2),
+        BEHIND: _near(((table.counted, held.counted) for table, held in pairs), _HUNDREDTH),
+        REAL: _near(real, 0.0),
+        NEAR: _near(real, 2.0),
         PLACED: _placed(real),
-        PLACED_AT_ALL: _placed([(guess.sum(axis=0), held.sum(axis=0)) for guess, held in real]),
-        SHOWN: Proportion(named, sum(int((held > 0).sum()) for _, held in real)),
-        USED: Proportion(named, sum(int((guess > 0).sum()) for guess, _ in real)),
+        PLACED_AT_ALL: _placed((guess.sum(axis=0), held.sum(axis=0)) for guess, held in real),
+        SHOWN: Proportion.recall(there),
+        USED: Proportion.precision(there),
     }
-    return Score(measures, tuple(_examples(real[:1], truth.vocabulary)))
-
-
-def _placed(pairs: Iterable[tuple[Array, Array]]) -> Proportion:
-    """Of the real occurrences, how many the guess has under the same word, and in the same topic where these are apart."""
-    both = [(int(np.minimum(guess, held).sum()), int(held.sum())) for guess, held in pairs]
-    return Proportion(sum(hits for hits, _ in both), sum(of for _, of in both))
-
-
-def _exact(pairs: Iterable[tuple[Array, Array]], within: float = 0.0) -> Proportion:
-    """Of the entries that are not zero, how many were found to the last count, or within a few."""
-    hits = of = 0
-    for guess, held in pairs:
-        there = held > 0
-        hits, of = hits + int((np.abs(guess[there] - held[there]) <= within).sum()), of + int(there.sum())
-    return Proportion(hits, of)
-
-
-def _examples(real: Iterable[tuple[Array, Array]], vocabulary: tuple[str, ...]) -> list[Example]:
-    """The first two topics of a party: its counts of its most frequent words."""
-    rows = [(guess, held.astype(np.int64)) for table, truth in real for guess, held in zip(table[:2], truth[:2], strict=True)]
-    return [
-        Example(in_words(held, vocabulary), in_words(guess, vocabulary), bool((guess == held).all())) for guess, held in rows
+    first, words = [pair for table, held in real[:1] for pair in zip(table[:2], held[:2], strict=True)], truth.vocabulary
+    examples = [
+        Example(in_words(held.astype(np.int64), words), in_words(guess, words), bool((guess == held).all()))
+        for guess, held in first
     ]
+    return Score(measures, tuple(examples))
+
+
+def _placed(pairs: Pairs) -> Proportion:
+    """Of the real occurrences, how many the guess has under the same word, and in the same topic where these are apart."""
+    return Proportion.over((int(np.minimum(guess, held).sum()), int(held.sum())) for guess, held in pairs)
+
+
+def _near(pairs: Pairs, within: float) -> Proportion:
+    """Of the entries that are not zero, how many are off by so much at most."""
+    return Proportion.recall((np.abs(guess - held) <= within, held > 0) for guess, held in pairs)
 
 
 ATTACK = Attack(
@@ -98,7 +91,7 @@ ATTACK = Attack(
     cost="milliseconds for a topic",
     given="the words, and how large the noise on them is",
     needs=(REQUEST, VOCABULARY),
-    either=(ANSWER, SEALED),
+    either=BY_PARTIES,
     models=("lda-matched", "sentence-lda-matched"),
     measures={
         BEHIND: "count of a word in a topic",
@@ -115,7 +108,7 @@ ATTACK = Attack(
     limits=(
         "large topics behind continuous noise: single precision then keeps no trace of the sum, and it is only estimated",
         "how many occurrences somebody would place who knows other texts only (half to two thirds, by other parties' words)",
-        "the noise itself: its mean is taken off, and nothing else is known of it, as it is drawn once and stays",
+        "the noise itself: its mean is subtracted; nothing else is known of it, as it is drawn once and stays",
         "what differences between rounds tell of words in rare documents (rare_documents)",
     ),
     remark="The paper (section 3) says that the normalised matrix “can be considered as the result of a lossless encryption "

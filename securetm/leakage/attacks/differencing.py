@@ -1,6 +1,6 @@
-"""One party's documents from two sums that are one party apart: the same question put to all, and to all but that party.
+"""One party's documents from two sums: the same question put to all parties, and to all but that party.
 
-Each sum hides its parties well; it is the difference that does not. Nothing is guessed about documents that both sums hold.
+Each sum hides its parties; the difference of the two does not. Nothing is guessed about documents that both sums hold.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Reconstruction, Score
 from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.differences import apart
-from securetm.leakage.parts.gradient_reconstruction import invert_gradient
-from securetm.leakage.parts.prodlda_layers import GRADIENT
+from securetm.leakage.parts.prodlda_layers import GRADIENT, gradients, invert_gradient
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged
 from securetm.leakage.parts.reconstruction_scores import WORDS as NAMED
 from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
@@ -32,27 +31,28 @@ _REBUILT = {**DOCUMENTS, **NAMED}
 
 @dataclass(frozen=True)
 class Difference:
-    """What two runs tell of the party that only one of them had."""
+    """What two runs show of the party that took part in only one of them."""
 
     party: str
-    guesses: tuple[Reconstruction, ...]  # from rounds of training with the same state in both
+    guesses: tuple[Reconstruction, ...]  # from rounds of training with the same state in both runs
     rounds: int  # of training, in the first run
-    documents_with: Counter[str] | None  # by word, from the question for the words; None where it was not asked of both
+    documents_with: Counter[str]  # how many documents have each word; empty where only one cohort was asked for words
 
 
 def attack(view: AdversaryView, effort: Effort) -> Difference:
-    """Run by whoever sees the totals of both runs."""
+    """Subtracts the sums of the second run from those of the first."""
     other = view.again or view
     between = sorted(set(view.public.members) ^ set(other.public.members))
     if len(between) != 1:
         raise NotOneApart(", ".join(between) or "none")
     (party,) = between
     here, there = list(totals(view)), list(totals(other))
-    trained = [one for one in here if one.round.question == TRAIN and GRADIENT in one.blocks]
+    trained = [one for one in gradients(here) if one.round.question == TRAIN]
     pairs = [(one, rest) for one in trained for rest in there if _same(one, rest)][: effort["rounds"]]
-    apart_by = [apart(one, rest, len(view.public.members), party) for one, rest in pairs]
-    words = _words(_counted(here, view), _counted(there, other))
-    return Difference(party, tuple(invert_gradient(one, view.public.model) for one in apart_by), len(trained), words)
+    differences = [apart(one, rest, len(view.public.members), party) for one, rest in pairs]
+    held, held_by_rest = _document_frequencies(here, view), _document_frequencies(there, other)
+    words = held - held_by_rest if held is not None and held_by_rest is not None else Counter[str]()
+    return Difference(party, tuple(invert_gradient(one, view.public.model) for one in differences), len(trained), words)
 
 
 def _same(one: ReadVector, other: ReadVector) -> bool:
@@ -65,13 +65,8 @@ def _equal(one: State, other: State) -> bool:
     return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def _words(here: Counter[str] | None, there: Counter[str] | None) -> Counter[str] | None:
-    """In how many documents of the party each word is, where both cohorts were asked."""
-    return here - there if here is not None and there is not None else None
-
-
-def _counted(heard: list[ReadVector], view: AdversaryView) -> Counter[str] | None:
-    """In how many documents of a cohort each word is: by the question about a list of words, or by the table of all words."""
+def _document_frequencies(heard: list[ReadVector], view: AdversaryView) -> Counter[str] | None:
+    """How many documents of a cohort have each word, by the question about a list of words or the table of all words."""
     for one in heard:
         if one.round.question == FREQUENCIES:
             numbers = one.blocks["frequencies"]
@@ -86,7 +81,7 @@ def _counted(heard: list[ReadVector], view: AdversaryView) -> Counter[str] | Non
 
 
 def _candidates(view: AdversaryView, size: int) -> tuple[str, ...]:
-    """The list that was sent to all before they were asked about it."""
+    """The list of words that was sent to all parties before they were asked about it."""
     for message in view.messages(REQUEST):
         _, body = wire.unpack_request(message.content)
         if isinstance(body, wire.Adopt) and len(words := tuple(body.words.decode().split("\n"))) == size:
@@ -95,7 +90,7 @@ def _candidates(view: AdversaryView, size: int) -> tuple[str, ...]:
 
 
 def judge(told: Difference, truth: GroundTruth) -> Score:
-    """Run by the judge."""
+    """Counts documents, words, their frequencies, and rounds that both cohorts were asked."""
     asked_twice = Proportion(len(told.guesses), told.rounds)
     return judged(told.guesses, truth, _REBUILT, {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice})
 
@@ -105,8 +100,7 @@ def _frequencies(told: Difference, truth: GroundTruth) -> Proportion:
     both = (truth.held[told.party], truth.others[told.party])
     real = sum((np.asarray((counts > 0).sum(axis=0)).ravel() for counts in both), np.zeros(len(truth.vocabulary)))
     used = [(word, int(number)) for word, number in zip(truth.vocabulary, real, strict=True) if number]
-    known = told.documents_with if told.documents_with is not None else Counter[str]()
-    return Proportion(sum(known[word] == number for word, number in used), len(used))
+    return Proportion(sum(told.documents_with[word] == number for word, number in used), len(used))
 
 
 ATTACK = Attack(
@@ -116,7 +110,6 @@ ATTACK = Attack(
     cost="well under a second on one core for each round that both runs began with the same state",
     given="the totals of two runs, the second without one party; the model's settings and words, how many documents a sum has",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    either=(),
     models=("prodlda",),
     measures={**_REBUILT, FREQUENT: "word", ASKED_TWICE: "round"},
     attack=attack,
@@ -126,9 +119,9 @@ ATTACK = Attack(
         "rounds whose states differ between the two runs, which is all but the first",
         "runs that begin with different seeds or different words, whose first states differ already",
         "noise, and coins that choose other documents in each run: what the two sums share is then not known",
-        "more than one party apart",
+        "runs that differ in more than one party",
     ),
-    remark="Sums over cohorts that are one party apart are that party's answer; the protocol says so under what it does not "
+    remark="Sums over cohorts that are one party apart are that party's answer; the protocol lists this under what it does not "
     "provide. A party answers questions about its corpus alone only once from one store, and a new run has a new store. "
     "Against repeated questions about a model only noise helps.",
 )

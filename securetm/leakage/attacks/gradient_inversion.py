@@ -1,50 +1,109 @@
-"""Documents out of what one party sends while ProdLDA is trained: the first layer's gradient, solved in closed form.
+"""Documents from ProdLDA's gradients in closed form: from one party's gradient, its decoder part alone, or the sum of all.
 
-It optimises nothing and needs no knowledge of the documents' noise; what is sealed it reads as the numbers that it shows.
+Nothing is optimised, and the noise that the model drew for a document need not be known. A sealed vector is read as the
+numbers that it shows.
 """
 
 from __future__ import annotations
 
+from typing import cast
+
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Reconstruction, Score
-from securetm.leakage.parts.gradient_reconstruction import invert_gradient
-from securetm.leakage.parts.prodlda_layers import GRADIENT, documents_said
-from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
+from securetm.leakage.parts.closed_form import document_behind
+from securetm.leakage.parts.prodlda_layers import documents_said, gradients, invert_gradient, layers_of, weights_of
+from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
+from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.models.neural.prodlda import ProdLDA
 
-_MEASURES = {**DOCUMENTS, **WORDS}
-
-
-def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
-    """Run by the adversary: the documents in every party's vectors, until there are enough of them."""
-    guesses, looked_at = list[Reconstruction](), 0
-    for heard in party_vectors(view):
-        if GRADIENT in heard.blocks and looked_at < effort["documents"]:
-            guesses.append(invert_gradient(heard, view.public.model))
-            looked_at += documents_said(heard, effort["documents"])
-    return tuple(guesses)
+_DOCUMENTS_AND_WORDS = {**DOCUMENTS, **WORDS}
 
 
-def judge(guesses: tuple[Reconstruction, ...], truth: GroundTruth) -> Score:
-    """Run by the judge: exact documents, and words."""
-    return judged(guesses, truth, _MEASURES)
+def invert_answers(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+    """Inverts the parties' gradients one by one, until they hold enough documents."""
+    found, documents = list[Reconstruction](), 0
+    for heard in gradients(party_vectors(view)):
+        if documents < effort["documents"]:
+            found.append(invert_gradient(heard, view.public.model))
+            documents += documents_said(heard, effort["documents"])
+    return tuple(found)
 
 
-ATTACK = Attack(
+def invert_sums(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+    """Inverts the opened sums."""
+    heard, parties = gradients(totals(view))[: effort["rounds"]], len(view.public.members)
+    return tuple(invert_gradient(one, view.public.model, parties) for one in heard)
+
+
+def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+    """Finds the document of each gradient that holds one alone. It reads the decoder's part of the gradient only."""
+    most = effort["documents"]
+    alone = [one for one in gradients(party_vectors(view)) if documents_said(one, most) == 1][:most]
+    return tuple(_from_decoder(one, view) for one in alone)
+
+
+def _from_decoder(heard: ReadVector, view: AdversaryView) -> Reconstruction:
+    model = cast(ProdLDA, view.public.model)
+    weights = weights_of(heard, model)
+    document = document_behind(layers_of(heard, model), weights["topics"], weights["background"], model.gain)
+    return Reconstruction(heard.round.serial, heard.party, () if document is None else (document,))
+
+
+def judge_documents_and_words(guesses: tuple[Reconstruction, ...], truth: GroundTruth) -> Score:
+    """Counts exact documents, and words."""
+    return judged(guesses, truth, _DOCUMENTS_AND_WORDS)
+
+
+GRADIENT_INVERSION = Attack(
     name="gradient_inversion",
     title="Documents from one party's gradient",
     citation="Geiping et al. 2020 (a layer's gradient over its bias'); for batches the corners of the gradient's cone",
     cost="well under a second on one core for one answer of up to 64 documents",
     given="the model's settings and words, and how many documents an answer holds; nothing about the documents",
     needs=(REQUEST, VOCABULARY),
-    either=(ANSWER, SEALED),
+    either=BY_PARTIES,
     models=("prodlda",),
-    measures=_MEASURES,
-    attack=attack,
-    judge=judge,
+    measures=_DOCUMENTS_AND_WORDS,
+    attack=invert_answers,
+    judge=judge_documents_and_words,
     efforts=("documents",),
     limits=(
-        "optimisation, which gradients that are rounded coarsely, clipped or noised would need",
+        "optimisation, which gradients need that are coarsely rounded, clipped or noised",
         "what one round tells about the next",
     ),
+)
+
+SUM_INVERSION = Attack(
+    name="sum_inversion",
+    title="Words and documents from the sum over all parties",
+    citation="Geiping et al. 2020 (arXiv 2003.14053), a layer's gradient over its bias'; words of one document alone in a sum: "
+    "arXiv 2508.04285, on sparse sums; the corners of the cone are our own",
+    cost="under a second on one core for one sum of a hundred documents",
+    given="the model's settings and words, and how many parties and documents are in a sum",
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    models=("prodlda",),
+    measures=MEASURES,
+    attack=invert_sums,
+    judge=judged,
+    limits=(
+        "sums of more documents than the model's first layer is wide: it finds only words and links in them",
+        "noise: it does not model noise, so it names every word and finds nothing more",
+        "two sums over almost the same documents, which tell more than each alone",
+    ),
+)
+
+DECODER_INVERSION = Attack(
+    name="decoder_inversion",
+    title="A document from the decoder's gradient alone",
+    citation="the decoder's part of gradient inversion; softmax shows counts as expectation less gradient",
+    cost="well under a second on one core for one answer",
+    given="the weights that were sent out, the model's settings and words",
+    needs=(REQUEST, VOCABULARY),
+    either=BY_PARTIES,
+    models=("prodlda",),
+    measures=DOCUMENTS,
+    attack=invert_decoders,
+    judge=judged_documents,
+    efforts=("documents",),
+    limits=("answers that hold more than one document",),
 )

@@ -1,12 +1,13 @@
-"""Documents and words out of the difference that a party sends after training ProdLDA on its own for whole epochs.
+"""Words and documents from the model difference that a party sends after training ProdLDA alone for whole epochs.
 
-A document's input is the same at every step, so plain steps add up to one cone, as in a gradient. Adam leaves signs and links.
+A document's input is the same at every step, so plain gradient steps add up to one cone, as in a single gradient. Of Adam's
+steps the signs remain, and which words move alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -16,51 +17,44 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Reconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
-from securetm.leakage.parts.weight_updates import RecoveredGradient, groups_alike
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, ReadVector, party_vectors
+from securetm.leakage.parts.weight_updates import MOST_ROWS, RecoveredGradient, groups_alike
+from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
 
 _DIFFERENCE, _DOCUMENTS = "difference", "documents"
-_EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, in parts of them
-_MOST_ROWS = 2000  # words whose rows are compared with each other
+_EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, as a share of them
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
-    """Run by the adversary, on what each party sent."""
-    return tuple(_guess(heard, cast(ProdLDA, view.public.model)) for heard in _heard(view, effort["answers"]))
-
-
-def _heard(view: AdversaryView, most: int) -> Iterator[ReadVector]:
+    """Reads the differences that the parties sent."""
     differences = (heard for heard in party_vectors(view) if _DIFFERENCE in heard.blocks)
-    return (heard for _, heard in zip(range(most), differences, strict=False))
+    return tuple(_reconstructed(heard, cast(ProdLDA, view.public.model)) for heard in islice(differences, effort["answers"]))
 
 
-def _guess(heard: ReadVector, model: ProdLDA) -> Reconstruction:
+def _reconstructed(heard: ReadVector, model: ProdLDA) -> Reconstruction:
     said = float(heard.blocks[_DOCUMENTS][0])
     held = round(said) if 1 <= said <= 1e6 else model.hidden
     shape = Shape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
-    sums = shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64))
-    layers = GradientLayers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], heard.round.step)
+    layers = GradientLayers.of(shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64)), heard.round.step)
     occur = words_in(layers)
     if model.optimiser == ADAM:
         return Reconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
     rounded = replace(layers, step=_rounding(heard, shape, held))
-    return Reconstruction(
-        heard.round.serial, heard.party, tuple(documents_in(rounded, held)), occur, tuple(linked_words(rounded, 1))
-    )
+    documents, groups = tuple(documents_in(rounded, held)), tuple(linked_words(rounded, 1))
+    return Reconstruction(heard.round.serial, heard.party, documents, occur, groups)
 
 
 def _rounding(heard: ReadVector, shape: Shape, held: int) -> float:
-    """The grid on which a difference of weights stands, which are rounded themselves, in the units of the answer."""
+    """The grid of a difference of weights, which are rounded themselves, in the units of the answer."""
     words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
     return max(heard.round.step, held * float(np.median(np.spacing(np.abs(words)))))
 
 
 def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
-    """Words of one document alone move alike at every step: by its sign in each column, as far as the step's size says."""
-    if not 0 < len(rows) <= _MOST_ROWS:
+    """Words of one document alone move alike at every step: in the same direction in each column, and about as far."""
+    if not 0 < len(rows) <= MOST_ROWS:
         return ()
     errors = _EVEN * np.abs(rows) + _EVEN * float(np.median(np.abs(rows)))
     return tuple(occur[group] for group in groups_alike(RecoveredGradient(rows, errors)) if len(group) > 1)
@@ -74,7 +68,7 @@ ATTACK = Attack(
     cost="under a second on one core for an answer over thousands of documents",
     given="the model's settings and words, and how many documents a party has",
     needs=(REQUEST, VOCABULARY),
-    either=(ANSWER, SEALED),
+    either=BY_PARTIES,
     models=("prodlda",),
     measures=MEASURES,
     attack=attack,
@@ -83,8 +77,8 @@ ATTACK = Attack(
     limits=(
         "whole documents behind Adam, which leaves little of a gradient's size",
         "whole documents where a party has more of them than the model's first layer is wide",
-        "noise, of which it knows nothing: each word is then named, and nothing more is found",
-        f"which words belong together, where more than {_MOST_ROWS:,} of them move behind Adam",
+        "noise: it does not model noise, so it names every word and finds nothing more",
+        f"which words belong together, where more than {MOST_ROWS:,} of them move behind Adam",
         "the sum over all parties' differences, where nobody sees a single party's",
         "what the differences of several rounds over the same documents tell together",
     ),

@@ -1,6 +1,6 @@
-"""How much epsilon one noised sum really shows: made very often, with one known document in it or without.
+"""How much epsilon one noised sum shows when it is made very often, with one known document in it or without.
 
-It tries the noise itself and nothing of a whole run: no sampling, no rounds, and no model that forgets. One run cannot tell
+It tests the noise itself and nothing of a whole run: no sampling, no rounds, and no model that forgets. One run cannot tell
 half the noise from all of it; very many sums can.
 """
 
@@ -35,42 +35,42 @@ from securetm.leakage.reading import REQUEST
 RUNS = "runs"
 DIRECT = "share of one sum's epsilon that is shown, nothing assumed"
 GAUSSIAN = "share of one sum's epsilon that is shown, if the noise is Gaussian"
-NOBODY = 1.0  # the epsilon that is compared with where a profile claims none
-NOTHING = 1e-6  # and where one claims that nothing is shown, a share of which would be infinite
-_CHOSEN_AT = 0.999  # confidence for which a test is made sharpest; it is then judged at the plan's own
+NOBODY = 1.0  # the epsilon to compare with where a profile claims none
+NOTHING = 1e-6  # the epsilon to compare with where a profile claims 0: a share of 0 would be infinite
+_CHOSEN_AT = 0.999  # the confidence at which thresholds are chosen; they are judged at the plan's own
 _ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True)
 class ThresholdTest:
-    """Says of a sum that the canary is in it, from this score on."""
+    """The score of each unlabelled sum, and the score from which on the canary is said to be in it, for each bound."""
 
     scores: Array
-    direct: float  # the threshold for each of the two bounds
+    direct: float
     gaussian: float
 
 
 @dataclass(frozen=True)
 class HiddenCoins:
-    """The judge's: in which sums the canary was, and what one of them claims."""
+    """In which sums the canary was, and what one sum claims. Only the judge has it."""
 
     coins: Array
-    one: SumClaim
+    claim: SumClaim
 
 
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
-    """Run by the judge: sums with and without a label. Their noise is the operating system's, only the coins are repeatable."""
+    """Makes sums with and without a label. Their noise is the operating system's; only the coins can be repeated."""
     assert truth.public is not None
-    one, half = CanarySumSource.of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
+    source, half = CanarySumSource.of(truth.public, truth.vocabulary), max(effort[RUNS] // 4, 1)
     coins = rng.integers(0, 2, 2 * half).astype(bool)
-    unknown = np.empty((2 * half, one.width), dtype=np.float32)
-    unknown[coins], unknown[~coins] = (one.opened(int((coins == there).sum()), present=there) for there in (True, False))
-    question = CanarySums(one.opened(half, present=True), one.opened(half, present=False), unknown)
-    return Challenge(question, HiddenCoins(coins, one.claimed))
+    unknown = np.empty((2 * half, source.width), dtype=np.float32)
+    unknown[coins], unknown[~coins] = (source.opened(int((coins == there).sum()), present=there) for there in (True, False))
+    question = CanarySums(source.opened(half, present=True), source.opened(half, present=False), unknown)
+    return Challenge(question, HiddenCoins(coins, source.claimed), question.shuffled)
 
 
 def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:  # noqa: ARG001 - how many sums there are is the question's
-    """Run by whoever sees noised sums, or a model that is made of them: the direction in which the canary moves a sum."""
+    """Projects the sums on the direction in which the canary moves them, and chooses thresholds on the labelled sums."""
     sums: CanarySums = view.question
     moved = (sums.present.mean(axis=0) - sums.absent.mean(axis=0)).astype(np.float64)
     present, absent = sums.present @ moved, sums.absent @ moved
@@ -84,23 +84,23 @@ def attack(view: AdversaryView, effort: Effort) -> ThresholdTest:  # noqa: ARG00
 
 
 def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
-    """Run by the judge: only sums that had no label count, so nothing that was chosen is judged by what it was chosen on."""
+    """Scores the unlabelled sums only: no threshold is judged on the sums that it was chosen on."""
     secret: HiddenCoins = truth.answer
-    one, present, absent = secret.one, guess.scores[secret.coins], guess.scores[~secret.coins]
+    claim, present, absent = secret.claim, guess.scores[secret.coins], guess.scores[~secret.coins]
     direct, gaussian = (errors_at(threshold, present, absent) for threshold in (guess.direct, guess.gaussian))
-    shown = {DIRECT: _by_ratio(direct, one.delta, truth.confidence)}
-    if not one.pure:
-        shown[GAUSSIAN] = _by_shift(gaussian, one.delta, truth.confidence)
+    shown = {DIRECT: _by_ratio(direct, claim.delta, truth.confidence)}
+    if not claim.pure:
+        shown[GAUSSIAN] = _by_shift(gaussian, claim.delta, truth.confidence)
     untried = {} if GAUSSIAN in shown else {GAUSSIAN: Proportion(0, 0)}
-    measures = {name: _share(found, one.epsilon) for name, found in shown.items()}
+    measures = {name: _share(found, claim.epsilon) for name, found in shown.items()}
     runs = min(len(present), len(absent))
-    return Score({**measures, **untried}, curves=_curves(shown, one, runs, truth.confidence))
+    return Score({**measures, **untried}, curves=_curves(shown, claim, runs, truth.confidence))
 
 
 def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
-    """Each end from an interval of either share, at half the doubt: so both ends together hold at the whole of it."""
+    """Each end comes from an interval at half the doubt, so both ends together hold at the given confidence."""
     confidence = of_each(confidence)
-    most = direct_epsilon(ErrorCounts(errors.present, errors.present, 0, errors.absent), delta, confidence)
+    most = direct_epsilon(errors.never_wrong, delta, confidence)
     middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(*errors.at_best(confidence), delta)
     return _bounded(middle, direct_epsilon(errors, delta, confidence), high, most)
 
@@ -108,14 +108,14 @@ def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
 def _by_shift(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
     """The same, if the noise is Gaussian."""
     confidence = of_each(confidence)
-    most = gaussian_shift(ErrorCounts(errors.present, errors.present, 0, errors.absent), confidence)
+    most = gaussian_shift(errors.never_wrong, confidence)
     high = min(shift(*errors.at_best(confidence)), most)
     mus = (shift(*errors.smoothed()), gaussian_shift(errors, confidence), high, most)
     return _bounded(*(gaussian_epsilon(mu, delta) for mu in mus))
 
 
 def _bounded(value: float, low: float, high: float, most: float) -> Estimate:
-    """So many sums show no more than `most`, even where the attacker is never wrong: an upper end beyond it is not known."""
+    """An attacker who is never wrong shows `most` on so many sums. An upper end beyond it is not known."""
     return Estimate(min(max(value, low), most), low, max(min(high, most), low), most)
 
 
@@ -124,39 +124,27 @@ def _share(found: Estimate, epsilon: float | None) -> Estimate:
     return Estimate(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
 
 
-def _curves(shown: dict[str, Estimate], one: SumClaim, runs: int, confidence: float) -> tuple[Curve, ...]:
-    """Claimed epsilon across; what was surely shown, and what an ideal attacker would show of honest noise, up."""
-    if one.epsilon is None:
+def _curves(shown: dict[str, Estimate], claim: SumClaim, runs: int, confidence: float) -> tuple[Curve, ...]:
+    """Over the claimed epsilon: what was surely shown, and what an ideal attacker would show of honest noise."""
+    if claim.epsilon is None:
         return ()
-    points = tuple(sorted({*_ACROSS, one.epsilon}))
-    return tuple(
-        curve
-        for name, found in shown.items()
-        for curve in (
-            Curve(
-                "epsilon",
-                f"an ideal attacker, so many sums, {_short(name)}, on average",
-                points,
-                _ideal(name, points, one, runs, of_each(confidence)),
-            ),
-            Curve("epsilon", f"shown, {_short(name)}", (one.epsilon,), (found.low,)),
-        )
-    )
+    points, curves = tuple(sorted({*_ACROSS, claim.epsilon})), list[Curve]()
+    for name, found in shown.items():
+        assumed, ideal = name.split(", ")[1], _ideal(name, points, claim, runs, of_each(confidence))
+        curves.append(Curve("epsilon", f"an ideal attacker, so many sums, {assumed}, on average", points, ideal))
+        curves.append(Curve("epsilon", f"shown, {assumed}", (claim.epsilon,), (found.low,)))
+    return tuple(curves)
 
 
-def _ideal(name: str, points: tuple[float, ...], one: SumClaim, runs: int, confidence: float) -> tuple[float, ...]:
-    if one.pure:
-        return tuple(ideal_pure(runs, epsilon, one.delta, confidence) for epsilon in points)
+def _ideal(name: str, points: tuple[float, ...], claim: SumClaim, runs: int, confidence: float) -> tuple[float, ...]:
+    if claim.pure:
+        return tuple(ideal_pure(runs, epsilon, claim.delta, confidence) for epsilon in points)
     best = ideal_direct if name == DIRECT else ideal_gaussian
-    return tuple(best(runs, gaussian_mu(epsilon, one.delta), one.delta, confidence) for epsilon in points)
-
-
-def _short(name: str) -> str:
-    return name.split(", ")[1]
+    return tuple(best(runs, gaussian_mu(epsilon, claim.delta), claim.delta, confidence) for epsilon in points)
 
 
 def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's
-    """All of what one sum claims, and no more."""
+    """The whole epsilon that one sum claims."""
     return 1.0
 
 
@@ -173,7 +161,6 @@ ATTACK = Attack(
         "other documents, the helpers' shares of noise, and that the document's coin fell for it"
     ),
     needs=(REQUEST,),
-    either=(),
     models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
     measures={DIRECT: "epsilon that one sum claims", GAUSSIAN: "epsilon that one sum claims"},
     attack=attack,
@@ -188,8 +175,8 @@ ATTACK = Attack(
         "mechanisms that fail for other documents than this one, or only now and then",
     ),
     remark=(
-        "What is tried is the epsilon of one sum with the document in it for certain, worked out from the mechanism's own "
-        "event without sampling; 1 stands in for it where none is claimed. Above 1, more is shown than was claimed. The "
-        "Gaussian bound takes the noise for Gaussian and asks only how large it is; for Laplace noise it is no bound."
+        "The claim that is tested is the epsilon of one sum that certainly has the document in it, computed from the "
+        "mechanism's own event without sampling; 1 stands in for it where none is claimed. Above 1, more is shown than was "
+        "claimed. The Gaussian bound assumes Gaussian noise and asks only how large it is; for Laplace noise it is no bound."
     ),
 )

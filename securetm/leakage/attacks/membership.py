@@ -1,6 +1,7 @@
-"""Whether a document was in the training, from the finished model alone: a likelihood ratio by shadow models, and a bare fit.
+"""Whether a document was in the training: by shadow models, by the model's fit to it, and by the counts of its words.
 
-It meets no transcript. The documents that it is asked about come without a word of which were trained on.
+The evidence is the finished model, or the opened sums of all rounds. No single party's answer is read, so a secure sum does
+not protect against these attacks. The attack gets the candidates without a word on which of them were trained on.
 """
 
 from __future__ import annotations
@@ -11,19 +12,34 @@ import numpy as np
 
 from securetm.contracts import Array, State
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Score
+from securetm.leakage.attack import Attack, Effort
+from securetm.leakage.leakage_errors import EndedEarly
 from securetm.leakage.parts.document_likelihood import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios
 from securetm.leakage.parts.membership_game import MembershipCandidates, allowed, judged, measures, pose
-from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, shadows_of
+from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
+from securetm.leakage.parts.word_equations import presence
+from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
 from securetm.models.estimator import BagOfWords
 
-NETWORKS = ("prodlda",)  # whose encoder remembers documents beside what their topics remember
-RATIO, LOSS = "likelihood ratio", "loss"
+_NETWORKS = ("prodlda",)  # their encoders may remember documents beyond what their topics do
+_RATIO, _LOSS, _COUNTS = "likelihood ratio", "loss", "word counts"
+_TABLE = "counts"
 
 
-def prepare(view: AdversaryView, effort: Effort) -> ShadowScores:
-    """Run by the attacker before it looks at the model."""
+def _scored(view: AdversaryView, fits: Array) -> dict[str, Array]:
+    """Two scores of each candidate, higher for members: the likelihood ratio, and the mean fit of its words."""
+    return {
+        _RATIO: log_ratios(fits, view.prepared.scores, view.prepared.inside),
+        _LOSS: fits / view.question.counts.sum(axis=1),
+    }
+
+
+# ---- the finished model --------------------------------------------------------------------------------------------
+
+
+def prepare_for_model(view: AdversaryView, effort: Effort) -> ShadowScores:
+    """Trains the shadow models, before the attacker looks at the model."""
 
     def fits(candidates: MembershipCandidates, rounds: Iterator[ShadowRound]) -> Array:
         *_, (_, _, state) = rounds
@@ -32,54 +48,148 @@ def prepare(view: AdversaryView, effort: Effort) -> ShadowScores:
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
 
-def attack(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the effort went into the shadow models
-    """Run by whoever reads the finished model."""
-    return scored(view.question, _fits(view.question, view, view.model_state()), view.prepared)
-
-
-def scored(candidates: MembershipCandidates, fits: Array, shadows: ShadowScores) -> Mapping[str, Array]:
-    """Both scores of each candidate, higher for members: the likelihood ratio, and the fit by word alone."""
-    return {RATIO: log_ratios(fits, shadows.scores, shadows.inside), LOSS: fits / candidates.counts.sum(axis=1)}
+def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the shadow models took it
+    """Compares the finished model with the shadow models."""
+    return _scored(view, _fits(view.question, view, view.model_state()))
 
 
 def _fits(candidates: MembershipCandidates, view: AdversaryView, state: State) -> Array:
-    """Each document's log-likelihood: by the shares of topics that suit it best, or by those that a network reads off it."""
+    """Each document's log-likelihood, under its best shares of topics, or under those that a network infers from it."""
     model = view.public.model
-    if model.name not in NETWORKS:
+    if model.name not in _NETWORKS:
         return best_fits(candidates.counts, model.topics(state))
     documents = BagOfWords(candidates.counts, view.vocabulary(), np.zeros(len(candidates), dtype=np.uint64))
     return model.log_likelihood(state, documents, documents)
 
 
-def judge(guesses: Mapping[str, Array], truth: GroundTruth) -> Score:
-    """Run by the judge."""
-    return judged(guesses, truth)
+def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - no effort improves it
+    """Solves one equation for each word: a finished model of counts holds the counts of its training documents."""
+    totals = np.asarray(view.model_state()[_TABLE], dtype=np.float64).sum(axis=0)
+    share = float(totals.sum() / max(view.question.counts.sum(), 1))  # of the candidates that are members
+    return {_COUNTS: presence(view.question.counts, totals, min(max(share, 0.0), 1.0))}
 
 
-ATTACK = Attack(
+# ---- the opened sums -----------------------------------------------------------------------------------------------
+
+
+def prepare_for_sums(view: AdversaryView, effort: Effort) -> ShadowScores:
+    """Trains the shadow models, before the attacker looks at any message."""
+    wanted = rounds_read(view.public, effort["rounds"])
+
+    def fits(candidates: MembershipCandidates, rounds: Iterator[ShadowRound]) -> Array:
+        return _fits_in_all(candidates, [total[_TABLE] for number, total, _ in rounds if number in wanted], view)
+
+    return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
+
+
+def attack_sums(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
+    """Compares the sums of all rounds with those of the shadow models, and solves the equations of their word counts."""
+    wanted = rounds_read(view.public, effort["rounds"])
+    heard = [one for one in totals(view) if _TABLE in one.blocks and one.round.number in wanted]
+    if len(heard) != len(wanted):
+        raise EndedEarly("the coordinator")
+    fits = _fits_in_all(view.question, [one.blocks[_TABLE] for one in heard], view)
+    return {**_scored(view, fits), _COUNTS: _by_counts(heard, view)}
+
+
+def _fits_in_all(candidates: MembershipCandidates, tables: list[Array], view: AdversaryView) -> Array:
+    """The mean over the rounds of each document's log-likelihood under the topics of that round's sum."""
+    model = view.public.model
+    state = model.start(tuple(map(str, range(candidates.counts.shape[1]))), np.random.default_rng(0))
+    topics = (model.topics({**state, _TABLE: np.asarray(table, dtype=np.float64)}) for table in tables)
+    found: Array = np.mean([best_fits(candidates.counts, each) for each in topics], axis=0)
+    return found
+
+
+def _by_counts(heard: list[ReadVector], view: AdversaryView) -> Array:
+    """Every round counts the same words of the same documents again, so the mean over the rounds has less noise."""
+    terms, counts = heard[-1].round.terms, view.question.counts
+    summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in heard], axis=0)
+    topics = heard[-1].blocks[_TABLE].shape[0]
+    deviation = terms.deviation * (terms.grid or 1) * float(np.sqrt(topics / len(heard))) / terms.sampling
+    whole = terms.grid == 0  # rows of whole numbers are bounded count by count
+    bounds = (min(terms.l1, 1e12), min(terms.linf, 1e12) * topics) if whole else (np.inf, np.inf)
+    return presence(counts, summed / (len(heard) * terms.sampling), 1 - view.public.plan.training.held_out, deviation, *bounds)
+
+
+# ---- the declarations ----------------------------------------------------------------------------------------------
+
+_CANDIDATES = "the candidate documents themselves, which all parties' training documents are among"
+_ONE_MODEL = "intervals are over the documents of one {}: another training of the same documents may tell more or fewer"
+_THRESHOLD = "the threshold is set so that surely no more than the share of others lies above it, which costs some members"
+_TRAININGS = "one training of the whole model for each shadow model: seconds to minutes each, on one core"
+_AS_MANY = (
+    "about as many candidates are members as the training share; the rest were held out. In the world there are far more "
+    "others, so a found member is less sure than it looks here"
+)
+
+MEMBERSHIP = Attack(
     name="membership",
     title="Whether a document was in the training, from the finished model",
     citation="Carlini et al. 2022, arXiv 2112.03570 (likelihood ratio); Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451 "
     "(topic models); Yeom et al. 2018, arXiv 1709.01604 (loss)",
-    cost="one training of the whole model for each shadow model: seconds to minutes each, on one core",
-    given="the candidate documents themselves, which all parties' training documents are among, and how the run was set up",
+    cost=_TRAININGS,
+    given=f"{_CANDIDATES}, and how the run was set up",
     needs=(MODEL, VOCABULARY),
-    either=(),
     models=("lda", "lda-vi", "prodlda"),
-    measures=measures(RATIO, LOSS),
-    attack=attack,
-    judge=judge,
+    measures=measures(_RATIO, _LOSS),
+    attack=attack_model,
+    judge=judged,
     efforts=("shadows",),
     pose=pose,
-    prepare=prepare,
+    prepare=prepare_for_model,
     allowed=allowed,
     limits=(
-        "intervals are over the documents of one model: another training of the same documents may tell more or fewer",
-        "the threshold is set so that surely no more than the share of others lies above it, which costs some members: papers "
-        "set it on the curve itself, and count more",
+        _ONE_MODEL.format("model"),
+        f"{_THRESHOLD}: papers set it on the curve itself, and count more",
         "runs that ended before the last round of their plan: shadow models go on to it, and fit less well",
         "documents that are rarer, or written to be remembered, than those that the parties really hold (plan of canaries)",
     ),
-    remark="as many candidates are members as were trained on, and the rest were held out; in the world there are far more "
-    "others, so a found member is less sure than it looks here",
+    remark=_AS_MANY,
+)
+
+MEMBERSHIP_COUNTS = Attack(
+    name="membership_counts",
+    title="Whether a document was in the training, from the word counts in the finished model",
+    citation="Homer et al. 2008 (who is in published sums); Dwork et al. 2015 (robust traceability); solved as equations here",
+    cost="seconds on one core",
+    given=_CANDIDATES,
+    needs=(MODEL, VOCABULARY),
+    models=("lda", "lda-vi", "sentence-lda"),
+    measures=measures(_COUNTS),
+    attack=attack_counts,
+    judge=judged,
+    pose=pose,
+    allowed=allowed,
+    limits=(
+        "training documents that are not among the candidates: each of them makes the equations less exact",
+        "fewer words than documents: then there are fewer equations than unknowns",
+        _ONE_MODEL.format("model"),
+        _THRESHOLD,
+    ),
+    remark="topics as shares of words, which do not say how long the training texts were in all, would show this less exactly",
+)
+
+MEMBERSHIP_TRANSCRIPT = Attack(
+    name="membership_transcript",
+    title="Whether a document was in the training, from the totals of its rounds",
+    citation="Carlini et al. 2022, arXiv 2112.03570; Manzonelli, Zhang and Vadhan 2024, arXiv 2403.04451; who is in published "
+    "sums: Homer et al. 2008, Dwork et al. 2015",
+    cost=_TRAININGS,
+    given=f"{_CANDIDATES}, and how the run was set up",
+    needs=(REQUEST, TOTAL, VOCABULARY),
+    models=("lda", "lda-vi"),
+    measures=measures(_RATIO, _LOSS, _COUNTS),
+    attack=attack_sums,
+    judge=judged,
+    efforts=("shadows",),
+    pose=pose,
+    prepare=prepare_for_sums,
+    allowed=allowed,
+    limits=(
+        _ONE_MODEL.format("run"),
+        _THRESHOLD,
+        "what a document's own draws of topics give away, which follow from public numbers for whoever knows its key",
+    ),
+    remark=_AS_MANY,
 )

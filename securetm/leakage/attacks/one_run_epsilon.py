@@ -1,7 +1,7 @@
-"""How much epsilon one whole run shows: made documents were put in by fair coins, and the attack guesses where the coins fell.
+"""How much epsilon one whole run shows: fair coins put made documents in, and the attack guesses how the coins fell.
 
-One run is enough for a bound, but for a low one: even what somebody shows who is never wrong grows with the number of made
-documents alone. So it sees a run that protects nothing, and cannot see noise that is half of what it should be.
+One run gives a bound, but a low one: even the bound of somebody who is never wrong is limited by the number of made
+documents. So it detects a run that protects nothing. It cannot detect noise that is half of what it should be.
 """
 
 from __future__ import annotations
@@ -38,42 +38,35 @@ class CanaryCandidates:
 
     documents: Any  # contracts.Documents, in the agreed words
     parties: tuple[str, ...]
-    others: Mapping[str, Any]  # party -> what it trained on beside: differential privacy reckons with those who know all that
-    confidence: float  # at which guesses will be judged, as the plan says: how many are best depends on it
+    others: Mapping[str, Any]  # party -> its other training documents: differential privacy assumes that these are known
+    confidence: float  # at which guesses will be judged: the best number of guesses depends on it
 
 
-@dataclass(frozen=True)
-class CanaryGuesses:
-    """About the canaries of which it is surest: 1 was in, -1 was not, 0 is no guess."""
-
-    said: Array
-
-
-def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the coins fell before the run
-    """Run by the judge: every canary, and which were put in."""
+def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the coins fell before
+    """Asks about every canary. The answer is which of them were put in."""
     assert truth.canaries is not None  # the plan of such a trial says how many
     found = truth.canaries
     return Challenge(CanaryCandidates(found.documents, found.parties, found.others, truth.confidence), found.coins)
 
 
-def attack(view: AdversaryView, effort: Effort) -> CanaryGuesses:  # noqa: ARG001 - it reads all rounds that it was given
-    """Run by whoever sees noised answers, their sum, or the model they are made into."""
+def attack(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it reads all rounds that it was given
+    """Guesses about the canaries with the highest and lowest scores: 1 was in, -1 was not, 0 is no guess."""
     scores, budget = _scores(view), view.public.profile.budget
     about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
     half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
     said, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
     said[order[len(scores) - half :]] = 1
     said[order[:half]] = -1
-    return CanaryGuesses(said)
+    return said
 
 
 # ---- scores --------------------------------------------------------------------------------------------------------
 
 
 def _scores(view: AdversaryView) -> Array:
-    """How much of each canary's own row is in what was heard beyond the other documents' rows.
+    """How much of each canary's row is in the tables, after the rows of all other documents are subtracted.
 
-    All rows at once, by least squares that reckon with noise: what one canary adds is not taken for another's.
+    Least squares with a term for noise solve for all rows at once, so one canary's part is not taken for another's.
     """
     candidates: CanaryCandidates = view.question
     heard, groups = _heard(view), _groups(view, candidates)
@@ -88,7 +81,7 @@ def _scores(view: AdversaryView) -> Array:
 
 
 def _solved(rows: list[Any], left: list[Array]) -> Array:
-    """The shares of these rows that best explain what is left in all rounds; the more noise there is, the nearer to none."""
+    """The shares of these rows that best explain what is left in all rounds. More noise moves them towards 0."""
     inner = sum((part @ part.T).toarray() for part in rows)
     noise = float(np.mean(np.square(np.concatenate(left))))
     return np.linalg.solve(
@@ -97,7 +90,7 @@ def _solved(rows: list[Any], left: list[Array]) -> Array:
 
 
 def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, Array]:
-    """Canaries by the party whose own answers are heard, or all together in sums."""
+    """Canaries by party where the parties' own answers are read, else all canaries together."""
     speaking = {one.party for one in party_vectors(view)} if ANSWER in view.seen else set()
     if not speaking:
         return {"": np.arange(len(candidates.parties))}
@@ -106,7 +99,7 @@ def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, A
 
 
 def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
-    """Tables of counts by round and party: answers in the clear, else opened sums, else what the next state is made of."""
+    """Tables of counts by round and party: from answers in the clear, else from opened sums, else from the next state."""
     if found := {(one.round.serial, one.party): one.blocks[COUNTS].ravel() for one in party_vectors(view)}:
         return found
     if TOTAL in view.seen:
@@ -117,7 +110,7 @@ def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
 
 
 def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, Any]]:
-    """Each document's row in each round, bounded as its party would: draws are public, so an attacker repeats them."""
+    """Each document's row in each round, clipped as its party would. Draws of topics are public, so they can be repeated."""
     questions, profile = Questions(view.public.agreement), view.public.profile
     questions.adopt(view.vocabulary())
     memory: Memory = {}
@@ -129,25 +122,25 @@ def _rows(view: AdversaryView, documents: Any) -> Iterator[tuple[int, Any]]:
 
 
 class _RowRecorder:
-    """A clipped sum (contracts.ClippedSum) that adds nothing up."""
+    """Stands in for a clipped sum (contracts.ClippedSum), and keeps the rows."""
 
     rows: Any = None
 
     def add(self, rows: Any, owners: Array) -> None:  # noqa: ARG002 - row i is that of document i
-        """Keeps them."""
+        """Keeps the rows."""
         self.rows = rows
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(guesses: CanaryGuesses, truth: GroundTruth) -> Score:
-    """Run by the judge: what so many right guesses show, beside what as many canaries show to somebody who is never wrong.
+def judge(said: Array, truth: GroundTruth) -> Score:
+    """Computes the epsilon that the right guesses show, and the most that as many canaries can show.
 
     Each end of the interval has half of the doubt.
     """
     coins = np.where(truth.answer, 1, -1)
-    made, right = int((guesses.said != 0).sum()), int((guesses.said == coins).sum())
+    made, right = int((said != 0).sum()), int((said == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     sure = of_each(truth.confidence)
     low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)
@@ -157,7 +150,7 @@ def judge(guesses: CanaryGuesses, truth: GroundTruth) -> Score:
 
 
 def _odds(share: float) -> float:
-    """The epsilon under which this share of guesses may be right, if delta is nothing."""
+    """The epsilon under which this share of guesses may be right, at delta 0."""
     return math.log(share / (1 - share)) if share < 1 else math.inf
 
 
@@ -171,7 +164,7 @@ def _curves(canaries: int, claimed: ClaimedEpsilon, low: float, confidence: floa
 
 
 def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - there is one
-    """The run's whole epsilon, where it is that of a whole document: of a smaller unit it says nothing about one."""
+    """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
     if not claimed.of_whole_documents:
         raise SmallerUnit("one_run_epsilon", claimed.unit)
     return claimed.epsilon

@@ -1,6 +1,7 @@
-"""One party that lies about its documents so that words of its choice come to the top of topics. It reads no other's message.
+"""One malicious party that reports false counts, so that words of its choice become the heaviest words of topics.
 
-It keeps to every rule that others could check: as many words as it really has, only not the ones that stand in its documents.
+It reads no message of other parties. It keeps to every rule that others could check: it counts as many words as it really
+has, but not the words of its documents.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from securetm.leakage.illustrations import Example
 COUNTS = "counts"
 STEERED = "words chosen by the lying party among the ten heaviest of a topic"
 OWN = "chosen words among the ten heaviest of the very topic that they were pushed into"
-PUSHED, TOP = 3, 10  # words for each topic, and how far down a topic people read
+PUSHED, TOP = 3, 10  # words for each topic, and how many words of a topic people read
 
 
 def chosen(topics: int, words: int) -> Array:
-    """Which words are pushed into which topic: any would do, these are spread over the list."""
+    """Which words are pushed into which topic. Any words would do; these are spread over the list."""
     places = (np.arange(topics * PUSHED) + 1) * words // (topics * PUSHED + 1)
     return np.asarray(places.reshape(topics, PUSHED))
 
 
-def lie(vector: Array, terms: Terms) -> Array:
-    """Run by the lying party: of a table of topics by words, all that it would have counted, on the chosen words instead."""
+def false_counts(vector: Array, terms: Terms) -> Array:
+    """The malicious party's vector: its real number of counts, all on the chosen words."""
     if terms.layout[0].name != COUNTS:
         return vector
     topics, words = terms.layout[0].shape
@@ -38,14 +39,14 @@ def lie(vector: Array, terms: Terms) -> Array:
 
 
 def attack(view: AdversaryView, effort: Effort) -> Array:
-    """Run by whoever gets the model: the ten heaviest words of each topic."""
+    """Reads the ten heaviest words of each topic from the model."""
     del effort
     topics = view.public.model.topics(view.model_state())
     return np.argsort(-topics, axis=1, kind="stable")[:, :TOP]
 
 
 def judge(top: Array, truth: GroundTruth) -> Score:
-    """Run by the judge, who knows which words were pushed into which topic."""
+    """Counts the chosen words among the heaviest ones."""
     pushed = chosen(len(top), len(truth.vocabulary))
     anywhere = int(np.isin(pushed, top).sum())
     own = sum(int(np.isin(words, row).sum()) for words, row in zip(pushed, top, strict=True))
@@ -65,15 +66,14 @@ ATTACK = Attack(
     cost="nothing beside one round's answer",
     given="what every party is given, and its own documents",
     needs=(MODEL, VOCABULARY),
-    either=(),
     models=("lda", "lda-vi", "sentence-lda"),
     measures={STEERED: "chosen word", OWN: "chosen word"},
     attack=attack,
     judge=judge,
-    malicious_vector=lie,
+    malicious_vector=false_counts,
     limits=(
-        "lies that are hard to see in the topics, and lies that are to show more of the others' documents",
-        "defences: a bound on what one party may say in a sum that nobody can read takes proofs that no profile has",
+        "lies that are hard to see in the topics, and lies that make the model show more of the others' documents",
+        "defences: to bound what one party puts into a sealed sum takes zero-knowledge proofs, which no profile has",
     ),
     remark="What is sealed cannot be checked: no profile here keeps a party from lying.",
 )

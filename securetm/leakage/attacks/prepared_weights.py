@@ -1,24 +1,24 @@
 """Whether neighbouring sums lie as near to each other as the terms say, under weights that were made to pull them apart.
 
-It tries the bound from which noise takes its size: neither the noise nor any epsilon. The documents go through the profile's
-own mechanisms up to the one that adds noise, once all together and once without each of them.
+It tests the bound that sizes the noise, and neither the noise nor any epsilon. The documents go through the steps of the
+training's route before the one that adds noise, once all together and once without each of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Self, cast
 
 import numpy as np
-from scipy import sparse
 
 from securetm.contracts import INF, Array, Query, RoundContext, Sampling, State, TopicModel, Unit
 from securetm.entropy import OperatingSystem
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
-from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score
+from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score, stacked
+from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.leakage.reading import REQUEST
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
@@ -28,54 +28,44 @@ from securetm.route import Route
 
 DOCUMENTS, STATES = "documents", "states"
 FARTHEST = "distance of neighbouring sums, in sensitivities that the terms state"
-UNBOUNDED = 1.0  # the sensitivity that is compared with where the terms state none: what our profiles clip rows to
-ALLOWANCE = (
-    1e-5  # share of a distance that is not told from none: results are kept with six digits, and counts reach their bound
-)
+UNBOUNDED = 1.0  # the sensitivity to compare with where the terms state none: what our profiles clip rows to
+ALLOWANCE = 1e-5  # share of a distance that does not count: results are kept with six digits, and counts reach their bound
 _OF_ONE_PERSON = 2  # documents, where persons are protected
-_LOUD = {"float32": (1e3, 1e6), "float64": (1e8, 1e11)}  # second layer and heads: what rounding leaves decides between topics
+_LOUD = {"float32": (1e3, 1e6), "float64": (1e8, 1e11)}  # second layer and heads: rounding errors decide between topics
 _MOST_COUNTED = 12.0  # decimal places of the largest number in a table
 
 
 @dataclass(frozen=True)
-class NeighbourDistances:
-    """How far sums lie apart: with one document or person more or less, and of the same documents summed once more."""
-
-    neighbours: Array
-    repeated: Array = field(repr=False)
-
-    def of_chance(self, rng: np.random.Generator) -> Self:  # noqa: ARG002 - nothing is drawn
-        """What sums differ by where nobody is left out: the randomness of the mechanisms, if they have any."""
-        return replace(self, neighbours=self.repeated)
-
-
-@dataclass(frozen=True)
 class StatedSensitivity:
-    """What the terms say of the sums, in the sums' own numbers."""
+    """The sensitivity that the terms state, in the sums' own numbers."""
 
     sensitivity: float
     owners: int  # documents or persons in the sum
 
 
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
-    """Run by the judge: sums of the parties' own documents, as one party would answer before it adds noise."""
+    """Measures distances between sums of the parties' own documents, as one party would answer before it adds noise.
+
+    The question holds the distances of sums that are one document or person apart. Its control holds what sums of the same
+    documents differ by, which is random sampling, if there is any.
+    """
     assert truth.public is not None
     documents = _documents(truth, effort[DOCUMENTS], truth.public.agreement.unit is Unit.PERSON, rng)
     assert documents.persons is not None
-    sensitivity, neighbours, repeated = INF, [np.zeros(0)], [np.zeros(0)]
+    sensitivity, neighbours, repeated = INF, list[float](), list[float]()
     for _ in range(effort[STATES]):
         asked = PreparedQuery.about(truth.public, truth.vocabulary, rng)
         sensitivity = asked.route.terms.l2
         whole = asked.total(documents)
-        repeated.append(np.array([_apart(whole, asked.total(documents))]))
-        neighbours.append(np.array([_apart(whole, asked.total(rest)) for rest in _without_each(documents)]))
+        repeated.append(float(np.linalg.norm(whole - asked.total(documents))))
+        neighbours += [float(np.linalg.norm(whole - asked.total(rest))) for rest in _without_each(documents)]
     stated = StatedSensitivity(UNBOUNDED if sensitivity == INF else sensitivity, len(np.unique(documents.persons)))
-    return Challenge(NeighbourDistances(np.concatenate(neighbours), np.concatenate(repeated)), stated)
+    return Challenge(tuple(neighbours), stated, lambda _: tuple(repeated))
 
 
 def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.Generator) -> BagOfWords:
-    """So many of the parties' documents, or as many as there are; of persons in pairs, else each of its own."""
-    counts = sparse.csr_array(sparse.vstack(list(truth.held.values())))
+    """So many of the parties' documents, at most. Each person has two where persons are protected, else one."""
+    counts = stacked(truth.held.values())
     chosen = rng.permutation(counts.shape[0])[:most]
     persons = np.arange(len(chosen)) // (_OF_ONE_PERSON if of_persons else 1)
     keys = rng.integers(0, 2**64, len(chosen), dtype=np.uint64)
@@ -85,12 +75,7 @@ def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.G
 def _without_each(documents: BagOfWords) -> Iterator[BagOfWords]:
     assert documents.persons is not None
     for person in np.unique(documents.persons):
-        rest = np.flatnonzero(documents.persons != person)
-        yield replace(documents.select(rest), persons=documents.persons[rest])
-
-
-def _apart(one: Array, other: Array) -> float:
-    return float(np.linalg.norm(one - other))
+        yield documents.select(np.flatnonzero(documents.persons != person))
 
 
 # ---- the question, up to the noise -----------------------------------------------------------------------------------
@@ -98,7 +83,7 @@ def _apart(one: Array, other: Array) -> float:
 
 @dataclass(frozen=True)
 class PreparedQuery:
-    """The training's own question about a prepared state, and its route without noise and without sampling."""
+    """The training's question about a prepared state, and its route without noise and without sampling."""
 
     query: Query
     route: Route
@@ -106,7 +91,7 @@ class PreparedQuery:
 
     @classmethod
     def about(cls, public: PublicFacts, words: tuple[str, ...], rng: np.random.Generator) -> Self:
-        """With a state that the rng prepares."""
+        """Prepares a state."""
         questions = Questions(public.agreement)
         questions.adopt(words)
         state = public.model.for_party(prepared(public.model, words, rng), public.members[0])
@@ -116,7 +101,7 @@ class PreparedQuery:
         kept = [step.mechanism for step in before_noise if step.mechanism.sampling is Sampling.NONE]
         terms = before_noise[-1].after if before_noise else query.terms
         route = replace(Route.through(query.terms, kept, cohort), terms=terms)
-        return cls(query, route, RoundContext(cohort, OperatingSystem(), _MemoryStore()))
+        return cls(query, route, RoundContext(cohort, OperatingSystem(), MemoryStore()))
 
     def total(self, documents: BagOfWords) -> Array:
         """One party's sum of these documents."""
@@ -124,26 +109,23 @@ class PreparedQuery:
         return np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in answer.vector.values()])
 
 
-class _MemoryStore(dict[str, bytes]):
-    """A store that is thrown away."""
-
-    def put(self, key: str, value: bytes) -> None:
-        self[key] = value
-
-
 # ---- the states ------------------------------------------------------------------------------------------------------
 
 
 def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator) -> State:
-    """What a coordinator may show in place of its model: finite, of the right shape, and made so that a last bit matters."""
+    """A state that a malicious coordinator may show: finite, of the right shape, and sensitive to the last bit of a number."""
     state = model.start(words, rng)
     if "weights" in state:
         return {**state, "weights": _weights(cast(ProdLDA, model), state["weights"], rng)}
-    return {**state, "counts": _table(state["counts"], rng), "step": state["step"] + 1}  # at first some models read no table
+    return {
+        **state,
+        "counts": _table(state["counts"], rng),
+        "step": state["step"] + 1,
+    }  # in the first step some models read no table
 
 
 def _weights(model: ProdLDA, start: Array, rng: np.random.Generator) -> Array:
-    """The second layer's sums cancel, and what rounding leaves of them chooses one of two topics: so whole rows turn."""
+    """The second layer's sums cancel, and their rounding errors choose one of two topics, so a whole row may change."""
     flat = start.copy()
     parts = Shape.of(flat, model.hidden, model.n_topics).views(flat)
     parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, model.hidden)
@@ -153,13 +135,13 @@ def _weights(model: ProdLDA, start: Array, rng: np.random.Generator) -> Array:
     parts["inner"][...] = size * (inner - np.outer(inward, inward @ inner) / (inward @ inward))
     heads = loud * rng.standard_normal(parts["head"].shape)
     odd = heads[1::2]
-    odd[...] = -heads[::2][: len(odd)]  # what is the same in all hidden numbers cancels
+    odd[...] = -heads[::2][: len(odd)]  # what all hidden numbers have in common cancels
     parts["head"][...] = heads
     return flat
 
 
 def _table(start: Array, rng: np.random.Generator) -> Array:
-    """Words as rare or as frequent as a number can say, and topics in pairs of which neither is the likelier one."""
+    """Words of extreme frequencies, and pairs of equal topics, of which neither is likelier."""
     table = np.broadcast_to(10.0 ** rng.uniform(0, _MOST_COUNTED, (1, start.shape[1])), start.shape).copy()
     table *= rng.integers(0, 2, start.shape)
     odd = table[1::2]
@@ -170,14 +152,13 @@ def _table(start: Array, rng: np.random.Generator) -> Array:
 # ---- the attack and its judge ----------------------------------------------------------------------------------------
 
 
-def attack(view: AdversaryView, effort: Effort) -> float | None:  # noqa: ARG001 - how hard it is tried is in the question
-    """The farthest that any neighbours came; none where nobody is in a sum."""
-    distances: NeighbourDistances = view.question
-    return float(distances.neighbours.max()) if len(distances.neighbours) else None
+def attack(view: AdversaryView, effort: Effort) -> float | None:  # noqa: ARG001 - the effort went into the question
+    """Takes the largest distance; None where no sum has a document."""
+    return max(view.question, default=None)
 
 
 def judge(guess: float | None, truth: GroundTruth) -> Score:
-    """Nothing is estimated here: either two neighbours lie farther apart than the terms say, or none were found that do."""
+    """Compares the distance with the stated sensitivity. Nothing is estimated: a larger distance is a counterexample."""
     stated: StatedSensitivity = truth.answer
     if guess is None:
         return Score({FARTHEST: Estimate(float("nan"), 0.0, 0.0, 0.0)})
@@ -199,7 +180,6 @@ ATTACK = Attack(
         "before noise is added"
     ),
     needs=(REQUEST,),
-    either=(),
     models=("lda", "lda-vi", "prodlda"),
     measures={FARTHEST: "sensitivity that the terms state"},
     attack=attack,
@@ -208,12 +188,12 @@ ATTACK = Attack(
     pose=pose,
     limits=(
         "processors, numbers of threads and versions of libraries other than those of this audit, which may sum otherwise",
-        "states other than those few that were drawn, and sums of as many documents as parties really hold",
+        "states other than the few that were drawn, and sums of as many documents as parties really hold",
         "the noise itself, which the attack many_run_epsilon tries",
     ),
     remark=(
-        "No epsilon is tried. Noise hides one document only if neighbouring sums lie no farther apart than the sensitivity "
-        "that it was sized by: above 1 they do, and just 1 is within the bound. Where the terms state none, a length of 1 "
+        "No epsilon is tested. Noise hides one document only if neighbouring sums lie no farther apart than the sensitivity "
+        "that sized the noise: above 1 they do, and just 1 is within the bound. Where the terms state none, a length of 1 "
         "stands in for it."
     ),
 )

@@ -1,7 +1,7 @@
-"""Words of one document or sentence from how counts move between rounds: of sums over whole corpora, which stay the same.
+"""Words of one document or sentence from how counts change between rounds, even in sums over all parties.
 
-Every round draws the topics of the same words anew. A word that occurs once stands in one cell of the table, and words whose
-cells change together belong together. It needs no party's own answer; it reads these where they are sent in the open.
+Every round draws the topics of the same words again. A word that occurs once stands in one cell of the table, and words whose
+cells change together belong together. No party's own answer is needed; where answers are sent in the open they are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score, stacked
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.co_movement import (
     BY_SENTENCE,
@@ -40,17 +40,17 @@ _EXAMPLES, _MOST_WORDS = 6, 24
 
 
 def companion(of: str) -> str:
-    """The name of a measure: how many rare words' likeliest companions stand in the same document, or sentence."""
+    """The measure of how many rare words' likeliest companions stand in the same document, or sentence."""
     return f"rare words whose likeliest companion is of the same {of}"
 
 
 def linked(of: str) -> str:
-    """The name of a measure: how many of the linked pairs stand in one."""
+    """The measure of how many linked pairs stand in one document, or sentence."""
     return f"linked pairs of rare words that are of one {of}"
 
 
 def links_found(of: str) -> str:
-    """The name of a measure: how many of the pairs that stand in one are linked."""
+    """The measure of how many pairs of one document, or sentence, are linked."""
     return f"pairs of rare words of one {of} that are linked"
 
 
@@ -59,20 +59,20 @@ class WordGroups:
     """What is said of the documents of one party, or of all (party ""): words followed, each one's companion, and groups."""
 
     party: str
-    words: Array  # all that were followed: only of these can anything be right
+    words: Array  # all that were followed; only these are scored
     companions: Array  # of each, the number in the vocabulary of another of them
     groups: tuple[Array, ...]
     of: str = DOCUMENT  # what a group is taken for
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
-    """Run by whoever sees the same documents' counts in several rounds."""
+    """Compares the counts of the same documents in several rounds."""
     by_sentence = view.public.plan.model.name in SENTENCES
-    return tuple(_moved(party, tables, by_sentence, effort["words"]) for party, tables in _tables(view).items())
+    return tuple(_groups(party, tables, by_sentence, effort["words"]) for party, tables in _tables(view).items())
 
 
 def _tables(view: AdversaryView) -> Mapping[str, Array]:
-    """Each party's table of each round where they are sent in the open, else the sums' own."""
+    """The tables of all rounds: each party's where they are sent in the open, else the sums'."""
     heard: dict[str, list[ReadVector]] = {}
     for one in party_vectors(view) if view.seen.get(ANSWER) else totals(view):
         if COUNTS in one.blocks:
@@ -82,9 +82,9 @@ def _tables(view: AdversaryView) -> Mapping[str, Array]:
     }
 
 
-def _moved(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:
+def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:
     lone, of = lone_words(tables), SENTENCE if by_sentence else DOCUMENT
-    if len(lone) < 2 or (tables < 0).any():  # noise: any word may be rare, and none can be told to be
+    if len(lone) < 2 or (tables < 0).any():  # with noise, any word may be rare, and none can be told to be
         words = maybe_lone_words(tables, most)
         words = words if len(words) > 1 else words[:0]  # one alone has no companion
         return WordGroups(party, words, words[companions_behind_noise(tables, words)], (), of)
@@ -100,18 +100,18 @@ def _moved(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroup
 
 
 def judge(told: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
-    """Run by the judge, who knows in which document, and in which sentence of it, each word stands that occurs once."""
+    """Looks up in which document, and in which sentence, each word stands that occurs once."""
     measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
         each = [_right(one, of, _home(rows)) for one in told if (rows := _rows(one.party, of, truth)) is not None]
         for name in (companion(of), linked(of), links_found(of)):
-            measures[name] = Proportion(sum(found[name][0] for found in each), sum(found[name][1] for found in each))
+            measures[name] = Proportion.over(found[name] for found in each)
     examples = [example for one in told for example in _examples(one, truth)]
     return Score(measures, tuple(examples[:_EXAMPLES]))
 
 
 def _right(told: WordGroups, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
-    """By measure how much is right, and of how much: of rare words that were followed, as were others of their document."""
+    """Hits and trials by measure, over the rare words that were followed beside another word of their document."""
     where = home[told.words]
     mates = np.bincount(where[where >= 0])
     right = (where >= 0) & (where == home[told.companions])
@@ -125,11 +125,11 @@ def _right(told: WordGroups, of: str, home: Array) -> Mapping[str, tuple[int, in
 
 
 def _rows(party: str, of: str, truth: GroundTruth) -> Any:
-    """Whose words they are; None where nobody knows the sentences."""
+    """The documents or sentences of a party, or of all; None where sentences are not known."""
     held = truth.sentences if of == SENTENCE else truth.held
     if party:
         return held.get(party)
-    return sparse.csr_array(sparse.vstack(list(held.values()))) if held else None
+    return stacked(held.values()) if held else None
 
 
 def _home(rows: Any) -> Array:
@@ -144,13 +144,13 @@ def _home(rows: Any) -> Array:
 
 
 def _pairs(group: Array, home: Array) -> tuple[int, int]:
-    """Of the pairs in a group, how many are of one document, and how many there are."""
+    """How many pairs of a group are of one document, and how many pairs there are."""
     _, sizes = np.unique(home[group][home[group] >= 0], return_counts=True)
     return int((sizes * (sizes - 1)).sum()) // 2, len(group) * (len(group) - 1) // 2
 
 
 def _examples(told: WordGroups, truth: GroundTruth) -> Iterator[Example]:
-    """The largest groups, each beside the rare words of the document or sentence that its first word stands in."""
+    """The largest groups, each beside the rare words of the document or sentence of its first word."""
     rows = _rows(told.party, told.of, truth) if told.groups else None
     if rows is None:
         return
@@ -187,10 +187,10 @@ ATTACK = Attack(
     limits=(
         "words that occur more often, which it does not follow: where words are agreed on that five documents have, hardly "
         "any occurs once in a sum",
-        "words beyond as many as it may follow: its figures are of those that it does; which of these occur once it cannot "
+        "words beyond as many as it may follow: its figures are of those that it follows; which of these occur once it cannot "
         "tell behind noise",
-        "it does not say how the groups of one document's sentences belong together",
+        "how the groups of one document's sentences belong together",
     ),
-    remark="A sum over all parties' documents is of the same words in every round. What changes are their topics, and do so "
-    "document by document, or sentence by sentence: no secure sum hides that, since it is the sum that moves.",
+    remark="A sum over all parties' documents is of the same words in every round. Only their topics change, document by "
+    "document or sentence by sentence. No secure sum hides that, since it is the sum itself that changes.",
 )

@@ -1,6 +1,6 @@
-"""One party's documents from its ciphertexts, for a coordinator to whom another party gave the key that all of them share.
+"""One party's documents from its ciphertexts, for a coordinator that got the shared secret key from a colluding party.
 
-It is no attack on encryption. It shows what hangs on one key that many hold.
+It breaks no encryption. It shows what depends on one key that many parties hold.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Reconstruction, Score
-from securetm.leakage.parts.gradient_reconstruction import invert_gradient
-from securetm.leakage.parts.prodlda_layers import GRADIENT
+from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
+from securetm.leakage.parts.prodlda_layers import GRADIENT, invert_gradient
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
-from securetm.leakage.parts.shared_keys import DecryptedAnswer, opened_by_key
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, party_vectors
+from securetm.leakage.parts.shared_keys import opened_by_key
+from securetm.leakage.reading import ANSWER, BY_PARTIES, REQUEST
 
 OPENED = "answers of single parties that are opened"
 _REBUILT = {**DOCUMENTS, **WORDS}
@@ -21,31 +21,27 @@ _REBUILT = {**DOCUMENTS, **WORDS}
 
 @dataclass(frozen=True)
 class DecryptedAnswers:
-    """What was made of the answers of parties that help nobody."""
+    """The documents in the answers of honest parties, and how many of these answers the key opened."""
 
     guesses: tuple[Reconstruction, ...]
-    opened: int
-    of: int
+    opened: Proportion
 
 
 def attack(view: AdversaryView, effort: Effort) -> DecryptedAnswers:
-    """Run by the coordinator: with the key of a helper, or with none."""
-    helping = {insider.name for insider in view.insiders}
-    theirs = [one for one in _answers(view) if one.heard.party not in helping and GRADIENT in one.heard.blocks]
-    looked_at = theirs[: effort["answers"]]
-    guesses = tuple(invert_gradient(one.heard, view.public.model) for one in looked_at)
-    return DecryptedAnswers(guesses, sum(one.with_key for one in looked_at), len(looked_at))
+    """Opens the honest parties' answers with the key of a helper, if there is one, and inverts their gradients."""
+    answers = [one for one in _answers(view) if one.heard.party not in view.helpers and GRADIENT in one.heard.blocks]
+    answers = answers[: effort["answers"]]
+    guesses = tuple(invert_gradient(one.heard, view.public.model) for one in answers)
+    return DecryptedAnswers(guesses, Proportion(sum(one.whole for one in answers), len(answers)))
 
 
-def _answers(view: AdversaryView) -> list[DecryptedAnswer]:
-    if view.seen.get(ANSWER):  # nothing is locked
-        return [DecryptedAnswer(heard, True) for heard in party_vectors(view)]
-    return list(opened_by_key(view))
+def _answers(view: AdversaryView) -> list[OpenedAnswer]:
+    return list(opened_answers(view) if view.seen.get(ANSWER) else opened_by_key(view))
 
 
-def judge(read: DecryptedAnswers, truth: GroundTruth) -> Score:
-    """Run by the judge."""
-    return judged(read.guesses, truth, _REBUILT, {OPENED: Proportion(read.opened, read.of)})
+def judge(found: DecryptedAnswers, truth: GroundTruth) -> Score:
+    """Counts opened answers, exact documents and words."""
+    return judged(found.guesses, truth, _REBUILT, {OPENED: found.opened})
 
 
 ATTACK = Attack(
@@ -55,7 +51,7 @@ ATTACK = Attack(
     cost="well under a second on one core for one answer, decrypted and inverted",
     given="the key of one party that helps, the model's settings and words, and how many documents an answer holds",
     needs=(REQUEST, VOCABULARY),
-    either=(ANSWER, SEALED),
+    either=BY_PARTIES,
     models=("prodlda",),
     measures={**_REBUILT, OPENED: "answer"},
     attack=attack,

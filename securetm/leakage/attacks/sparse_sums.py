@@ -1,6 +1,6 @@
-"""One party's own numbers in a sum over all: where only one party adds anything, the sum is what it added.
+"""One party's own numbers in a sum over all parties: where only one party adds anything, the sum is what it added.
 
-No mask is attacked. It takes what the vocabulary's rounds told of whose words are whose, and reads those places of the total.
+No mask is attacked. The attack learns from the vocabulary's rounds whose words are whose, and reads those places of the sum.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Sco
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.closed_form import counted, words_in
 from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
-from securetm.leakage.parts.word_owners import owners
-from securetm.leakage.reading import ANSWER, REQUEST, SEALED, TOTAL, ReadVector, totals
+from securetm.leakage.parts.word_tables import owners
+from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, totals
 
 COUNTS = "counts"
 EXACT = "counts of a word that one party alone used in a round, told exactly"
@@ -29,7 +29,7 @@ _EXAMPLES = 10
 
 @dataclass(frozen=True)
 class SoleContributions:
-    """What one total says of words that only one party has: how often it used each, and which party that is, if it is known."""
+    """The words in one sum that only one party has: how often it used each, and which party that is, if it is known."""
 
     serial: int
     words: Array
@@ -38,7 +38,7 @@ class SoleContributions:
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
-    """Run by whoever sees totals, the training's and the vocabulary's."""
+    """Reads the sums of the training and of the vocabulary."""
     known = owners(view)
     heard = [one for one in totals(view) if one.round.question == TRAIN]
     return tuple(_read(one, view, known) for one in heard[: effort["rounds"]])
@@ -52,35 +52,31 @@ def _read(heard: ReadVector, view: AdversaryView, known: Mapping[str, str]) -> S
 
 
 def _times(heard: ReadVector, view: AdversaryView) -> Array:
-    """How often each word was used: counts as they are, or what a gradient makes of them."""
+    """How often each word was used: counts as they are, or an estimate from a gradient."""
     if COUNTS in heard.blocks:
         times: Array = np.rint(np.asarray(heard.blocks[COUNTS], dtype=np.float64).sum(axis=0)).astype(np.int64)
         return times
-    if GRADIENT not in heard.blocks:
-        return np.zeros(len(view.vocabulary()), dtype=np.int64)
-    layers = layers_of(heard, view.public.model)
     times = np.zeros(len(view.vocabulary()), dtype=np.int64)
-    occur = words_in(layers)
-    times[occur] = np.maximum(np.rint(counted(layers)[occur]), 1).astype(np.int64)
+    if GRADIENT in heard.blocks:
+        layers = layers_of(heard, view.public.model)
+        occur = words_in(layers)
+        times[occur] = np.maximum(np.rint(counted(layers)[occur]), 1).astype(np.int64)
     return times
 
 
-def judge(reads: tuple[SoleContributions, ...], truth: GroundTruth) -> Score:
-    """Run by the judge: of the words that exactly one party used in a round, one that helps nobody."""
-    rounds = [_held_against(one, truth) for one in reads if _known(one, truth)]
-    exact, whose, right, there, said = (sum(counts) for counts in zip(*rounds, strict=True)) if rounds else (0, 0, 0, 0, 0)
+def judge(found: tuple[SoleContributions, ...], truth: GroundTruth) -> Score:
+    """Scores the words that exactly one party used in a round, if that party is honest."""
+    known = [one for one in found if all((one.serial, name) in truth.batches for name in truth.held)]  # no secret coins
+    exact, whose, right, there, said = np.sum([_compared(one, truth) for one in known] or [[0] * 5], axis=0).tolist()
     measures = {EXACT: Proportion(exact, there), WHOSE: Proportion(whose, there), ONE: Proportion(right, said)}
-    return Score(measures, tuple(_examples(reads[:2], truth)))
+    return Score(measures, tuple(_examples([one for one in found[:2] if one in known], truth)))
 
 
-def _known(one: SoleContributions, truth: GroundTruth) -> bool:
-    """Whether the judge knows which documents took part: not where secret coins chose them."""
-    return all((one.serial, name) in truth.batches for name in truth.held)
+def _compared(one: SoleContributions, truth: GroundTruth) -> list[int]:
+    """Five counts for one round.
 
-
-def _held_against(one: SoleContributions, truth: GroundTruth) -> tuple[int, int, int, int, int]:
-    """Of one round: counts that are exact, those of them with their party, words rightly said to be one party's; how many
-    such words there were, and how many were said.
+    Counts that are exact; those of them that name the party; words that are rightly said to be one party's; all words of one
+    party; all words that are said to be one party's.
     """
     table = np.array([_used(truth, one.serial, name) for name in truth.held])
     alone = (table > 0).sum(axis=0) == 1
@@ -89,26 +85,26 @@ def _held_against(one: SoleContributions, truth: GroundTruth) -> tuple[int, int,
     right = alone[one.words]
     exact = right & (table.sum(axis=0)[one.words] == one.times)
     named = user[one.words] == np.array(one.parties, dtype=object)
-    return int(exact.sum()), int((exact & named).sum()), int(right.sum()), int(alone.sum()), len(one.words)
+    return [int(exact.sum()), int((exact & named).sum()), int(right.sum()), int(alone.sum()), len(one.words)]
 
 
 def _used(truth: GroundTruth, serial: int, party: str) -> Array:
-    return np.asarray(truth.batch(serial, party).sum(axis=0)).ravel().astype(np.int64)
+    return np.asarray(truth.batch(serial, party).sum(axis=0), dtype=np.int64)
 
 
-def _examples(reads: tuple[SoleContributions, ...], truth: GroundTruth) -> Iterator[Example]:
-    """The most used of the words read from a total, beside what parties really counted of them."""
-    for one in reads:
-        if not len(one.words) or not _known(one, truth):
-            continue
-        first = np.argsort(-one.times, kind="stable")[:_EXAMPLES]
-        table = {name: _used(truth, one.serial, name) for name in truth.held}
-        real = [_said(truth.vocabulary[w], [(name, int(n[w])) for name, n in table.items() if n[w]]) for w in one.words[first]]
-        guess = [_said(truth.vocabulary[one.words[n]], [(one.parties[n] or "one party", int(one.times[n]))]) for n in first]
-        yield Example("; ".join(real), "; ".join(guess), real == guess)
+def _examples(found: list[SoleContributions], truth: GroundTruth) -> Iterator[Example]:
+    """The most used of these words, beside the parties' real counts of them."""
+    for one in found:
+        if len(one.words):
+            first = np.argsort(-one.times, kind="stable")[:_EXAMPLES]
+            table = {name: _used(truth, one.serial, name) for name in truth.held}
+            used = ([(name, int(counts[w])) for name, counts in table.items() if counts[w]] for w in one.words[first])
+            real = [_text(truth.vocabulary[w], by) for w, by in zip(one.words[first], used, strict=True)]
+            guess = [_text(truth.vocabulary[one.words[n]], [(one.parties[n] or "one party", int(one.times[n]))]) for n in first]
+            yield Example("; ".join(real), "; ".join(guess), real == guess)
 
 
-def _said(word: str, used: list[tuple[str, int]]) -> str:
+def _text(word: str, used: list[tuple[str, int]]) -> str:
     return f"{word}: {', '.join(f'{party} ×{times}' for party, times in used)}"
 
 
@@ -119,7 +115,7 @@ ATTACK = Attack(
     cost="a second for a sum; the knowledge of whose words are whose costs as vocabulary_leakage",
     given="the words; how many parties have each, or which, from the rounds in which they were agreed on; what helpers have",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    either=(ANSWER, SEALED),
+    either=BY_PARTIES,
     models=("lda", "prodlda", "sentence-lda"),
     measures={EXACT: "word of one party in a round", WHOSE: "word of one party in a round", ONE: "word in a round"},
     attack=attack,
@@ -127,8 +123,8 @@ ATTACK = Attack(
     questions=(WORDS, JOINT, TRAIN),
     limits=(
         "words that several parties have, of which only one used some in a round: it has no way to know",
-        "of a gradient it reads how often a word was used, roughly; the documents behind it are sum_inversion's",
-        "a public list of words says nothing of who uses which: then it reads nothing, unless all other parties help",
+        "the documents behind a gradient, which sum_inversion looks for; of a gradient it estimates how often a word was used",
+        "runs with a public list of words, which does not say who uses which: it reads nothing unless all other parties help",
     ),
     remark="A secure sum hides who added what, among several that add something. Where one party alone adds, it hides only "
     "the name: the number is its own, exactly. Whoever knows by other means who uses such a word has the name as well.",

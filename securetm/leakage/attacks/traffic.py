@@ -1,6 +1,6 @@
-"""What somebody who sees only how long encrypted messages are, and whose, finds out about the parties. It reads no content.
+"""How many words each party has, for somebody who sees only the lengths of encrypted messages, and their senders.
 
-A list of a party's own words is as long as its words; an answer whose form everybody knows beforehand tells nothing.
+The attack reads no content. A party's list of its own words is as long as its words; a message of fixed length tells nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ from securetm.leakage.illustrations import Example
 
 FOUND = "share of the parties' different words that were counted rightly"
 ORDERED = "pairs of parties whose order by number of words is found"
-_WORD = 9.0  # bytes of an English word in a list of different ones, and of what parts it from the next
+_WORD = 9.0  # bytes of an English word in a list of different words, with its separator
 
 
 def attack(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
-    """Run by whoever listens: how many words each party has, by what it sends in the first round where lengths differ.
-
-    Equally long messages were so before anybody had a document, and tell nothing.
-    """
+    """Estimates how many words each party has, by the first round in which the lengths of the parties' messages differ."""
     del effort
     sizes = view.messages(SIZES)
     for serial in dict.fromkeys(message.serial for message in sizes):
@@ -40,7 +37,7 @@ def _sent(sizes: Sequence[Message], members: Sequence[str]) -> dict[str, int]:
 
 
 def judge(guess: Mapping[str, float], truth: GroundTruth) -> Score:
-    """Run by the judge, over a list of words that holds every word of every party."""
+    """Compares the estimates with the real numbers of words. The list must hold every word of every party."""
     held = {party: _different(truth, party) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
     found = max(0.0, 1.0 - missed / max(sum(held.values()), 1))
@@ -61,9 +58,8 @@ ATTACK = Attack(
     title="How many words each party has, from the lengths of encrypted messages",
     citation="lengths of encrypted messages tell what they carry: Dyer et al. 2012 (Peek-a-Boo), IEEE S&P",
     cost="no time at all",
-    given="how the protocol goes on, and how long an English word is",
+    given="the protocol, and how long an English word is",
     needs=(SIZES,),
-    either=(),
     models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
     measures={FOUND: "word of a party", ORDERED: "pair of parties"},
     attack=attack,

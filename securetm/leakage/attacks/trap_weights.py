@@ -1,42 +1,134 @@
-"""Documents out of the sum over all parties, by a coordinator that shows them weights made for it instead of the model's.
+"""Documents from answers about weights that a malicious coordinator made for that purpose, one party's or the sum of all.
 
-A secure sum is not attacked here, only what it opens; every message keeps to the protocol.
+Every message keeps to the protocol: shapes are right and values finite. No mask and no seal is broken; a sealed answer is
+read as the numbers that it shows, and a secure sum as what it opens.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+
+from securetm.contracts import Array, State, TopicModel
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Reconstruction
-from securetm.leakage.parts.imprinted_weights import CITATION, EXPECTED, documents_behind, imprinted_state
+from securetm.leakage.parts.bin_contents import one_document, two_documents
+from securetm.leakage.parts.imprint_layer import ImprintLayer, between, imprint_for, in_bin, weights_of
+from securetm.leakage.parts.prodlda_layers import GRADIENT, shape_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
-from securetm.leakage.reading import REQUEST, TOTAL, totals
+from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.neural.prodlda_losses import Prior, Shape
+
+_CITATION = (
+    "Fowl et al. 2022 (arXiv 2110.13057), the bins; Boenisch et al. 2023 (arXiv 2112.02918), trap weights; that two documents "
+    "in a bin come apart by their counts is our own"
+)
+_EXPECTED = "documents"  # about how many documents a vector holds, as the plan says
+_LEAST_ERROR = 3e-4  # of a number, as a share of a document's length: what documents in neighbouring bins leave behind
+_ROUNDING = 3e-7  # of sums in 32 bits, as a share of the largest number
 
 
-def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
-    """Run by the same coordinator, on the sums over which its weights were asked about."""
-    guesses = (documents_behind(heard, view.public, effort) for heard in totals(view))
-    return tuple(guess for guess in guesses if guess is not None)
+def imprinted_state(state: State, model: TopicModel, effort: Effort) -> State:
+    """The malicious coordinator's state: other imprint weights in each round, for about so many documents in a sum."""
+    network, flat = cast(ProdLDA, model), state["weights"]
+    shape = Shape.of(flat, network.hidden, network.n_topics)
+    imprint = imprint_for(shape, effort[_EXPECTED], int(state["step"][0]))
+    prior = Prior.laplace(network.alpha, network.n_topics, network.prior_weight)
+    return {**state, "weights": weights_of(imprint, shape, prior, network.dtype)}
 
 
-ATTACK = Attack(
+def attack_answers(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+    """Reads the parties' own answers."""
+    return tuple(_reconstructed(party_vectors(view), view, effort))
+
+
+def attack_sums(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+    """Reads the opened sums."""
+    return tuple(_reconstructed(totals(view), view, effort))
+
+
+def _reconstructed(vectors: Iterator[ReadVector], view: AdversaryView, effort: Effort) -> Iterator[Reconstruction]:
+    """Only of vectors about the coordinator's own weights."""
+    for heard in vectors:
+        if GRADIENT in heard.blocks and _is_own(heard.round.state, view, effort):
+            yield _documents_behind(heard, view, effort)
+
+
+def _is_own(shown: State, view: AdversaryView, effort: Effort) -> bool:
+    """Whether these are weights that the malicious coordinator made."""
+    return bool(shown) and np.array_equal(imprinted_state(shown, view.public.model, effort)["weights"], shown["weights"])
+
+
+def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) -> Reconstruction:
+    shape = shape_of(heard, view.public.model)
+    imprint = imprint_for(shape, effort[_EXPECTED], int(heard.round.state["step"][0]))
+    parts, summands = shape.views(heard.blocks[GRADIENT]), 1 if heard.party else len(view.public.members)
+    error = heard.round.step * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
+    error += _ROUNDING * float(np.abs(parts["words"]).max())
+    found: list[Array] = []
+    for document in _in_bins(between(parts["words"], imprint), between(parts["words_bias"], imprint), imprint, error):
+        if not any(np.array_equal(document, other) for other in found[-2:]):  # a document on a threshold is in two bins
+            found.append(document)
+    return Reconstruction(heard.round.serial, heard.party, tuple(found))
+
+
+def _in_bins(words: Array, biases: Array, imprint: ImprintLayer, error: float) -> Iterator[Array]:
+    """The documents of each bin: one, or two, or none if the bin holds more than can be told apart."""
+    for place, bias in enumerate(biases):
+        if bias > 6 * error:
+            yield from _told_apart(words[:, place] / bias, max(_LEAST_ERROR, error / bias), imprint, place)
+
+
+def _told_apart(inputs: Array, error: float, imprint: ImprintLayer, place: int) -> tuple[Array, ...]:
+    """The documents of this bin that add up to these inputs, if only one set of them does."""
+    for read in (one_document, two_documents):
+        fitting = [tuple(found) for found in read(inputs, error) if all(in_bin(imprint, place, one) for one in found)]
+        if len(fitting) == 1:
+            return fitting[0]
+    return ()
+
+
+TRAP_ANSWERS = Attack(
+    name="trap_answers",
+    title="Documents from one party's answer, behind weights made for it",
+    citation=_CITATION,
+    cost="a second on one core for one answer",
+    given="the model's settings and words, about how many documents are in an answer, and weights of its choice",
+    needs=(REQUEST, VOCABULARY),
+    either=BY_PARTIES,
+    models=("prodlda",),
+    measures=DOCUMENTS,
+    attack=attack_answers,
+    judge=judged_documents,
+    efforts=(_EXPECTED,),
+    malicious_state=imprinted_state,
+    limits=(
+        "two rounds, two sessions or two set-ups together, in which something under a mask might repeat",
+        "answers with noise, for which it has closed forms only",
+    ),
+)
+
+TRAP_WEIGHTS = Attack(
     name="trap_weights",
     title="Documents from the sum over all parties, behind weights made for it",
-    citation=CITATION,
+    citation=_CITATION,
     cost="a second on one core for one sum; nothing beside the weights has to be changed",
     given="the model's settings and words, about how many documents are in a sum, and weights of its choice",
     needs=(REQUEST, TOTAL, VOCABULARY),
-    either=(),
     models=("prodlda",),
     measures=DOCUMENTS,
-    attack=attack,
+    attack=attack_sums,
     judge=judged_documents,
-    efforts=(EXPECTED,),
+    efforts=(_EXPECTED,),
     malicious_state=imprinted_state,
     limits=(
-        "it does not hide: whoever looks at the weights, or at how little the model learns in such a round, sees them",
-        "of sums with many more documents than the first layer is wide, about as many documents as it is wide",
+        "hiding: whoever looks at the weights, or at how little the model learns in such a round, notices them",
+        "sums with many more documents than the first layer is wide: it finds about as many documents as it is wide",
         "weights that single out documents with a word of the coordinator's choice, which would reach further into large sums",
-        "parties that train for whole epochs before they answer, and behind noise anything but closed forms",
+        "parties that train for whole epochs before they answer, and sums with noise, for which it has closed forms only",
     ),
-    remark="A sum hides who said something, not what was said: who chooses the weights chooses what the sum says.",
+    remark="A secure sum hides who sent a vector, and not its content. Whoever chooses the weights chooses what the sum shows.",
 )

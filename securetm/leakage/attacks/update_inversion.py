@@ -1,12 +1,14 @@
-"""What a party reads out of the shared weights that it is sent round by round: their step is the sum over all parties.
+"""Words and documents from how the shared weights change: a party gets them every round, and their step is the sum of all.
 
-It needs no message of anybody else, no total and no key: two questions that follow each other. It is blind to who said what.
+The attack reads no message of another party, no opened sum and no key. It needs two consecutive questions. It cannot tell
+which party a document came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import attrgetter
 from typing import cast
 
 import numpy as np
@@ -17,50 +19,51 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Reconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, counted, documents_in, linked_words, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
-from securetm.leakage.parts.weight_updates import RecoveredGradient, edges, gradient_behind, groups_alike, inputs_along
+from securetm.leakage.parts.weight_updates import (
+    MOST_ROWS,
+    RecoveredGradient,
+    edges,
+    gradient_behind,
+    groups_alike,
+    inputs_along,
+)
 from securetm.leakage.parts.word_bags import readings, settled
 from securetm.leakage.reading import REQUEST, RoundQuestion, questions_in
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
 
-_SHARP = 1e-3  # where the step itself blurs numbers less than this, in parts of them, the closed form for exact sums works
-_MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it only the words themselves are named
+_SHARP = 1e-3  # the closed form for exact sums works where the step's error is a smaller share of each number
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
-    """Run by a party, on what it was asked."""
+    """Reads the steps between the questions of training."""
     model = cast(ProdLDA, view.public.model)
     steps = [pair for pair in _steps(view) if model.optimiser != ADAM or pair[0].number == 0]
-    return tuple(_guess(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
+    return tuple(_reconstructed(before, after, model, len(view.public.members)) for before, after in steps[: effort["steps"]])
 
 
 def _steps(view: AdversaryView) -> Iterator[tuple[RoundQuestion, RoundQuestion]]:
-    """Rounds that follow each other: the weights of the second are those of the first after one step."""
-    rounds = (one for one in questions_in(view).values() if one.question == TRAIN and "weights" in one.state)
-    found = sorted(rounds, key=_number)
+    """Consecutive rounds: the weights of the second are those of the first after one step."""
+    trained = (one for one in questions_in(view).values() if one.question == TRAIN and "weights" in one.state)
+    found = sorted(trained, key=attrgetter("number"))
     return ((one, two) for one, two in pairwise(found) if two.number == one.number + 1)
 
 
-def _number(one: RoundQuestion) -> int:
-    return one.number
-
-
-def _guess(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> Reconstruction:
+def _reconstructed(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> Reconstruction:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
     shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
     on_grid = before.terms.grid * np.sqrt(parties / 4.0)  # each party rounded its own sum, by half a step at most
     sums, errors = shape.views(held * undone.values), shape.views(np.hypot(held * undone.errors, on_grid))
-    step = 2.0 * float(np.median(errors["words"]))  # as if each number had been rounded
-    layers = GradientLayers(sums["words"], sums["words_bias"], sums["topics"], sums["background"], step)
+    layers = GradientLayers.of(sums, 2.0 * float(np.median(errors["words"])))  # as if each number had been rounded
     occur = words_in(layers)
     rows = RecoveredGradient(sums["words"][occur], errors["words"][occur])
     sharp = undone.blur < _SHARP
     whole = tuple(documents_in(layers, held)) if sharp else ()
     if rows.blur < _SHARP:
         return Reconstruction(before.serial, "", whole, occur, tuple(linked_words(layers, 1)))
-    if len(occur) > _MOST_ROWS:
+    if len(occur) > MOST_ROWS:
         return Reconstruction(before.serial, "", whole, occur)
     rays = edges(rows, groups_alike(rows), held)
     together = tuple(occur[group] for group, _ in rays if len(group) > 1)
@@ -70,7 +73,7 @@ def _guess(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties:
 def _documents(
     rays: list[tuple[Array, Array]], rows: RecoveredGradient, layers: GradientLayers, occur: Array
 ) -> tuple[Array, ...]:
-    """Counts of the documents whose own ray was found; the rays' lengths do not matter, a document's input has length one."""
+    """Counts of the documents whose own ray was found. The length of a ray is irrelevant: a document's input has length one."""
     if not rays:
         return ()
     inputs = inputs_along(np.array([ray for _, ray in rays]), rows)
@@ -89,7 +92,6 @@ ATTACK = Attack(
     cost="a second or two on one core for one step over a hundred documents",
     given="the model's settings and words, and how many parties and documents are in a sum",
     needs=(REQUEST, VOCABULARY),
-    either=(),
     models=("prodlda",),
     measures=MEASURES,
     attack=attack,
@@ -97,10 +99,10 @@ ATTACK = Attack(
     efforts=("steps",),
     limits=(
         "steps of Adam after the first, whose sizes and signs are mixed with those of earlier ones",
-        "noise, of which it knows nothing: each word is then named, and nothing more is found",
-        f"which words belong together, where more than {_MOST_ROWS:,} of them occur in a sum and the step blurs their rows",
+        "noise: it does not model noise, so it names every word and finds nothing more",
+        f"which words belong together, where more than {MOST_ROWS:,} of them occur in a sum and the step blurs their rows",
         "rounds that do not follow each other among those it was given",
-        "what the party's own documents, which it knows, would take off the sum",
+        "taking the party's own documents, which it knows, off the sum",
         "telling which documents took part where secret coins chose them: shares are then of all documents",
     ),
 )

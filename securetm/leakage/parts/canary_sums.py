@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from securetm.accounting.composition import total
 from securetm.accounting.pure import basic_epsilon
@@ -36,8 +37,10 @@ from securetm.entropy import OperatingSystem
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
+from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.mechanisms.noise_shares import honest_shares
 from securetm.mechanisms.rotating import Rotation
+from securetm.models.estimator import BagOfWords
 from securetm.profiles import cohort_of
 from securetm.route import Route, Step, compile_route
 
@@ -61,8 +64,8 @@ class CanarySums:
     absent: Array
     unknown: Array = field(repr=False)
 
-    def of_chance(self, rng: np.random.Generator) -> Self:
-        """The same sums in a random order: what an attack still finds in them, it would find in anything."""
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """The same sums in a random order, for the control: whatever an attack still finds is chance."""
         return replace(self, unknown=rng.permutation(self.unknown, axis=0))
 
 
@@ -151,7 +154,7 @@ class CanarySumSource:
         terms = replace(self.terms, layout=(Block(NAME, shape),))
         longer = replace(self.route, steps=(repeating, *self.route.steps), terms=terms)
         query = _CanaryQuery(self.asked, _row(self.asked, self.terms))
-        answer = longer.answer(query, _CanaryDocuments(int(present)), *self._at_hand())
+        answer = longer.answer(query, _canary_documents(int(present)), *self._at_hand())
         vector = np.asarray(answer.vector[NAME])
         return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
 
@@ -161,7 +164,7 @@ class CanarySumSource:
         return honest_shares(self.cohort) if self.terms.noised is Noised.SHARE else 1
 
     def _at_hand(self) -> tuple[RoundContext, Memory, np.random.Generator]:
-        return RoundContext(self.cohort, OperatingSystem(), _MemoryStore()), {}, np.random.default_rng(0)
+        return RoundContext(self.cohort, OperatingSystem(), MemoryStore()), {}, np.random.default_rng(0)
 
     # ---- slots of words ----
 
@@ -171,8 +174,8 @@ class CanarySumSource:
             yield self._slots_at_once(min(_SLOTS, n - start), present)
 
     def _slots_at_once(self, n: int, present: bool) -> Array:
-        context = RoundContext(self.cohort, OperatingSystem(), _MemoryStore())
-        documents: Any = _CanaryDocuments(1, np.full(n, 0 if present else -1, dtype=np.int32))
+        context = RoundContext(self.cohort, OperatingSystem(), MemoryStore())
+        documents = _canary_documents(1, np.full(n, 0 if present else -1, dtype=np.int32))
         documents = self.route.on_documents(documents, context)
         ends, words, weights = documents.perturbed.between(0, n)
         table = np.zeros((n, _WORDS), dtype=np.float32)
@@ -213,35 +216,8 @@ class _RepeatedVector(Mechanism):
         return np.tile(vector, self.times)
 
 
-@dataclass(frozen=True, eq=False)
-class _CanaryDocuments:
-    """A document that is there or not (contracts.Documents), and for slots the words in them."""
-
-    n: int
-    tokens: Array | None = None
-    vocabulary: tuple[str, ...] = tuple(f"word{n}" for n in range(_WORDS))
-    sentence_ends: None = None
-    embeddings: None = None
-    perturbed: None = None
-
-    def __len__(self) -> int:
-        return self.n
-
-    @property
-    def keys(self) -> Array:
-        return np.arange(self.n, dtype=np.uint64)
-
-    @property
-    def persons(self) -> Array:
-        return np.arange(self.n)
-
-    @property
-    def token_ends(self) -> Array | None:
-        return None if self.tokens is None else np.array([len(self.tokens)], dtype=np.int64)
-
-
-class _MemoryStore(dict[str, bytes]):
-    """A store that is thrown away."""
-
-    def put(self, key: str, value: bytes) -> None:
-        self[key] = value
+def _canary_documents(n: int, tokens: Array | None = None) -> Any:
+    """A document that is there or not, and for slots the words in it (contracts.Documents)."""
+    none, words = sparse.csr_array((n, _WORDS), dtype=np.int64), tuple(f"word{n}" for n in range(_WORDS))
+    ends = None if tokens is None else np.array([len(tokens)], dtype=np.int64)
+    return BagOfWords(none, words, np.arange(n, dtype=np.uint64), tokens, ends, persons=np.arange(n))

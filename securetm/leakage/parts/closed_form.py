@@ -7,7 +7,9 @@ document; the cone of several is our own). It takes arrays, not messages.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -18,13 +20,18 @@ from securetm.leakage.parts.word_bags import readings, settled
 
 @dataclass(frozen=True)
 class GradientLayers:
-    """The parts of a gradient that words pass through; `step` is the grid on which each number was rounded, 0 if on none."""
+    """The layers of a gradient that words pass through. `step` is the grid of its numbers, 0 if they are not rounded."""
 
     words: Array  # vocabulary x hidden
     words_bias: Array  # hidden
     topics: Array  # topics x vocabulary
     background: Array  # vocabulary
     step: float = 0.0
+
+    @classmethod
+    def of(cls, layers: Mapping[str, Array], step: float) -> Self:
+        """The layers by the model's own names."""
+        return cls(layers["words"], layers["words_bias"], layers["topics"], layers["background"], step)
 
 
 def words_in(layers: GradientLayers) -> Array:

@@ -29,6 +29,11 @@ class ErrorCounts:
     false: int
     absent: int
 
+    @property
+    def never_wrong(self) -> ErrorCounts:
+        """The counts of an attacker who is always right on as many sums."""
+        return ErrorCounts(self.present, self.present, 0, self.absent)
+
     def surely(self, confidence: float) -> tuple[float, float]:
         """So many true positives at least, and so many false ones at most: both together, at this confidence."""
         return clopper_pearson(self.hits, self.present, confidence)[0], clopper_pearson(self.false, self.absent, confidence)[1]

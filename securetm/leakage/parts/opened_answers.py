@@ -1,23 +1,36 @@
-"""What parties sent, as those who help an adversary let it be read: in the clear, or less the masks whose keys they gave.
+"""What parties sent, as far as the keys of colluding parties open it: in the clear, or without the masks of known keys.
 
-It reads no store: an insider's keys lie in the view. Ciphertexts under a shared key are read elsewhere.
+A helper's vector loses all its masks, another party's the masks that it shares with helpers. No cipher is broken: the numbers
+under a mask with an unknown key are read as they are. Keys come from the view; no store is read. Ciphertexts under a shared
+key are read in `shared_keys`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from securetm.aggregation.masked import shamir
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks
+from securetm.aggregation.masked.messages import HASH, HEADER_SIZE, Header, Kind, Place, Reader, read_header, read_place
+from securetm.aggregation.masked.party_round import pair_seed, self_seed
+from securetm.aggregation.masked.shares import shared_secret
+from securetm.aggregation.masked.stored_setups import Prepared, read_prepared
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Terms
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.parts.mask_keys import MaskKeys, mask_keys
 from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_part, party_vectors, questions_in, vector_at
+from securetm.sessions.identities import KEY, SIGNATURE
+
+_SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
+_NOBODY = "a party that helps"
 
 
 @dataclass(frozen=True)
 class OpenedAnswer:
-    """One party's vector of one round, and whether it is its own whole, or still lies under a mask."""
+    """One party's vector of one round, and whether it is in the clear. If not, its numbers are those that it shows."""
 
     heard: ReadVector
     whole: bool
@@ -25,24 +38,86 @@ class OpenedAnswer:
 
 def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     """Every party's vector of each round: plain, or as far as the helpers' keys open it."""
-    helpers = {insider.name for insider in view.insiders}
     if view.seen.get(ANSWER):
-        yield from (OpenedAnswer(heard, heard.party in helpers) for heard in party_vectors(view))
+        yield from (OpenedAnswer(heard, True) for heard in party_vectors(view))
         return
-    keys, known, members = _keys(view), questions_in(view), view.public.members
-    for message in view.seen.get(SEALED, ()):
+    sealed, members, known = view.seen.get(SEALED, ()), view.public.members, questions_in(view)
+    secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
+    keys = _mask_keys(secrets, [first_part(message) for message in sealed], len(members))
+    for message in sealed:
         parcel = first_part(message) if message.serial in known else b""
         if parcel and vector_at(parcel, known[message.serial].terms):
-            ask, place = known[message.serial], members.index(message.sender)
-            numbers = keys.off(parcel, ask.terms)
-            yield OpenedAnswer(ReadVector(ask, message.sender, _blocks(numbers, ask.terms)), keys.opens(place, parcel))
+            ask = known[message.serial]
+            blocks = blocks_of(keys.off(parcel, ask.terms) * (ask.terms.grid or 1), ask.terms)
+            yield OpenedAnswer(ReadVector(ask, message.sender, blocks), keys.opens(members.index(message.sender), parcel))
 
 
-def _keys(view: AdversaryView) -> MaskKeys:
-    members = view.public.members
-    secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}
-    return mask_keys(secrets, [first_part(m) for m in view.seen.get(SEALED, ())], len(members))
+@dataclass(frozen=True)
+class _MaskKeys:
+    """The prekeys of the helpers, by place in the roster, and the self-mask seeds that the round itself opened."""
+
+    setups: Mapping[int, Prepared]
+    seeds: Mapping[tuple[Place, int], bytes]
+
+    def off(self, parcel: bytes, terms: Terms) -> Array:
+        """A masked vector without the masks that these keys give, as whole numbers. A helper's is then in the clear."""
+        header = read_header(parcel, _NOBODY)
+        vector = np.frombuffer(parcel, f"<u{terms.bits // 8}", offset=HEADER_SIZE).copy()
+        apply_masks(vector, list(self._masks(header)))
+        return np.asarray(vector.view(f"<i{terms.bits // 8}").astype(np.int64))
+
+    def opens(self, sender: int, parcel: bytes) -> bool:
+        """Whether these are the keys of this message's set-up."""
+        return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _NOBODY).at.epoch
+
+    def _masks(self, header: Header) -> Iterator[Mask]:
+        """The known masks with the opposite sign, which subtracts them."""
+        seed = self._seed(header)
+        if seed:
+            yield self_seed(seed, header.at, header.sender, header.salt), False
+        for one, other, private, public in self._pairs(header):
+            secret = shared_secret(private, public, _NOBODY)
+            yield pair_seed(secret, header.at, one, other), one > other  # the smaller place had added it
+
+    def _seed(self, header: Header) -> bytes:
+        own = self.setups.get(header.sender)
+        if own is not None and own.epoch == header.at.epoch:
+            return own.seeds[header.at.index]
+        return self.seeds.get((header.at, header.sender), b"")
+
+    def _pairs(self, header: Header) -> Iterator[tuple[int, int, bytes, bytes]]:
+        """Sender, peer, and two halves of the key between them: all pairs of a helper, of others their pairs with helpers."""
+        me, index = header.sender, header.at.index
+        own = self.setups.get(me)
+        if own is not None:
+            yield from ((me, peer, own.mask_keys[index], keys[index]) for peer, keys in own.peers.items())
+            return
+        for place, setup in self.setups.items():
+            if me in setup.peers and setup.epoch == header.at.epoch:
+                yield me, place, setup.mask_keys[index], setup.peers[me][index]
 
 
-def _blocks(numbers: Array, terms: Terms) -> dict[str, Array]:
-    return blocks_of(numbers * terms.grid if terms.grid else numbers, terms)
+def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[bytes], parties: int) -> _MaskKeys:
+    """All keys of the helpers (by place), and all seeds that the coordinator reconstructs from shares."""
+    kept = {place: own[_SETUP] for place, own in secrets.items() if own.get(_SETUP)}
+    return _MaskKeys({place: read_prepared(stored[HASH:]) for place, stored in kept.items()}, _opened(parcels, parties))
+
+
+def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:
+    """Self-mask seeds from the parties' shares. If somebody dropped out, some of the secrets are not seeds."""
+    shares: dict[tuple[Place, int], dict[int, int]] = {}
+    for parcel in parcels:
+        for at, dealer, holder, share in _shares(parcel, parties):
+            shares.setdefault((at, dealer), {})[holder + 1] = share
+    found = {which: shamir.combine(tuple(held), tuple(held.values())) for which, held in shares.items()}
+    return {which: secret.to_bytes(KEY, "big") for which, secret in found.items() if secret < 1 << (8 * KEY)}
+
+
+def _shares(parcel: bytes, parties: int) -> Iterator[tuple[Place, int, int, int]]:
+    """Round, dealer, holder and share, of a message that opens a sum in which all parties are neighbours."""
+    if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
+        return
+    reader = Reader(parcel[:-SIGNATURE], _NOBODY, Kind.UNMASKED)
+    holder, at = reader.number(2), read_place(reader)
+    for dealer in range(parties):
+        yield at, dealer, holder, reader.share()

@@ -1,10 +1,18 @@
-"""The layers of ProdLDA's gradient, from the blocks of a vector as anybody who knows the model cuts it. It inverts nothing."""
+"""ProdLDA's gradients in what was read: the layers of each gradient, and the documents that the closed form finds in it.
+
+It scores nothing, and it does not matter how the vector came to be seen.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
-from securetm.leakage.parts.closed_form import GradientLayers
+import numpy as np
+
+from securetm.contracts import Array
+from securetm.leakage.attack import Reconstruction
+from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.reading import ReadVector
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import Shape
@@ -12,19 +20,36 @@ from securetm.models.neural.prodlda_losses import Shape
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
 
+def gradients(heard: Iterable[ReadVector]) -> list[ReadVector]:
+    """The vectors that are gradients of ProdLDA."""
+    return [one for one in heard if GRADIENT in one.blocks]
+
+
 def layers_of(heard: ReadVector, model: object) -> GradientLayers:
-    """The parts of the gradient that words pass through."""
-    parts = shape_of(heard, model).views(heard.blocks[GRADIENT])
-    return GradientLayers(parts["words"], parts["words_bias"], parts["topics"], parts["background"], heard.round.step)
+    """The layers of the gradient that words pass through."""
+    return GradientLayers.of(shape_of(heard, model).views(heard.blocks[GRADIENT]), heard.round.step)
+
+
+def weights_of(heard: ReadVector, model: object) -> dict[str, Array]:
+    """The weights that the question showed, layer by layer."""
+    return shape_of(heard, model).views(np.asarray(heard.round.state["weights"], dtype=np.float64))
 
 
 def shape_of(heard: ReadVector, model: object) -> Shape:
-    """Where each layer lies."""
+    """The shapes of the layers."""
     network = cast(ProdLDA, model)
     return Shape.of(heard.blocks[GRADIENT], network.hidden, network.n_topics)
 
 
 def documents_said(heard: ReadVector, most: int) -> int:
-    """How many documents are in a gradient: the answer says so itself; where that is no such number, the batch is public."""
+    """How many documents are in a gradient. The answer says so; where its number is impossible, the batch size is public."""
     said = float(heard.blocks[DOCUMENTS][0])
     return round(said) if 1 <= said <= most else min(heard.round.terms.batch or most, most)
+
+
+def invert_gradient(heard: ReadVector, model: object, summands: int = 0) -> Reconstruction:
+    """The documents and words in one vector. In a sum of `summands` vectors, words of one document alone are linked too."""
+    layers = layers_of(heard, model)
+    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
+    groups = linked_words(layers, summands) if summands else []
+    return Reconstruction(heard.round.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Reconstruction, Score, held_in
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Reconstruction, Score
 from securetm.leakage.illustrations import Example
 from securetm.wording import counted
 
@@ -47,7 +47,7 @@ def judged_documents(guesses: Sequence[Reconstruction], truth: GroundTruth) -> S
     """How many of the documents that were there were guessed to the last count, and how many guesses were right."""
     hits, guessed, there, examples = 0, 0, 0, list[Example]()
     for guess in guesses:
-        held = held_in(guess, truth)
+        held = truth.batch(guess.serial, guess.party)
         right = _common(held, guess.documents)
         hits, guessed, there = hits + right, guessed + len(guess.documents), there + len(held)
         examples += [_example(one, guess, truth.vocabulary) for one in held[:2]] if len(examples) < _MOST_EXAMPLES else []
@@ -60,7 +60,7 @@ def judged_words(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[
     right = named = there = 0
     for guess in guesses:
         if guess.words is not None:
-            occur = np.flatnonzero(held_in(guess, truth).any(axis=0))
+            occur = np.flatnonzero(truth.batch(guess.serial, guess.party).any(axis=0))
             right, named, there = right + len(np.intersect1d(guess.words, occur)), named + len(guess.words), there + len(occur)
     return {PRECISION: Proportion(right, named), RECALL: Proportion(right, there)}
 
@@ -72,7 +72,7 @@ def judged_links(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[
     """
     right = said = there = whole = documents = 0
     for guess in guesses:
-        own = _own_words(held_in(guess, truth))
+        own = _own_words(truth.batch(guess.serial, guess.party))
         groups = [tuple(np.sort(group).tolist()) for group in guess.groups]
         linked, real = _pairs(groups), _pairs(own)
         right, said, there = right + len(linked & real), said + len(linked), there + len(real)

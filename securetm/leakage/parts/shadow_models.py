@@ -6,8 +6,7 @@ They learn as the federation does: through the profile's own mechanisms, noise a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.leakage_errors import NotSimulated
 from securetm.leakage.parts.membership_game import MembershipCandidates
+from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
@@ -36,19 +36,6 @@ class ShadowScores:
 
     def __len__(self) -> int:
         return len(self.scores)
-
-
-@dataclass
-class _MemoryStore:
-    """A role's small memory, in memory."""
-
-    values: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self, key: str) -> bytes | None:
-        return self.values.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        self.values[key] = value
 
 
 def shadows_of(
@@ -88,7 +75,7 @@ def training(
     for number in range(public.plan.training.rounds):
         query = questions.make(TRAIN, public.model.for_party(state, ""))
         cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
-        route, context = compile_route(query.terms, public.profile, cohort), RoundContext(cohort, entropy, _MemoryStore())
+        route, context = compile_route(query.terms, public.profile, cohort), RoundContext(cohort, entropy, MemoryStore())
         said = [
             route.answer(query, documents, context, memory, rng).vector
             for documents, memory in zip(dealt, memories, strict=True)
@@ -106,15 +93,6 @@ def rounds_read(public: PublicFacts, rounds: int) -> tuple[int, ...]:
     return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
 
 
-@dataclass(frozen=True)
-class _Owned(BagOfWords):
-    """Documents that stay their persons' own, also in a part of them."""
-
-    def select(self, rows: Array) -> Self:
-        persons = self.persons[rows] if self.persons is not None else None
-        return type(self)(self.counts[rows], self.vocabulary, self.keys[rows], persons=persons)
-
-
 def _documents(
     candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
 ) -> BagOfWords:
@@ -124,7 +102,7 @@ def _documents(
     """
     persons = np.arange(len(rows)) if public.agreement.unit is Unit.PERSON else None
     keys = rng.integers(0, 2**64, len(rows), dtype=np.uint64)
-    return _Owned(candidates.counts[rows], words, keys, persons=persons)
+    return BagOfWords(candidates.counts[rows], words, keys, persons=persons)
 
 
 def _check(public: PublicFacts) -> None:

@@ -19,6 +19,7 @@ _NEAR = 0.98  # the cosine from which two rays are taken for one
 _OUTSIDE = 10.0  # how far outside of the others' cone a ray lies, in squares of its error
 _SAME_SIGNS = 0.4  # by how much signs agree more than they differ, before two rows are compared at all
 _NEIGHBOURS = 200  # rays that are nearest to one are those that a mixture like it is made of
+MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it words are only named
 _LEAST_SHARE = 0.04  # of a document's length: a smaller input is taken for an error
 
 

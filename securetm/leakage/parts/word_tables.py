@@ -1,13 +1,14 @@
-"""Which words parties named while they agreed on a list, out of their lists and tables, read by the protocol's own code.
+"""Which words parties named while they agreed on a list, and whose they are, from the lists and tables that passed.
 
-It opens nothing sealed: a masked table is read like any other, and what looks random gives no word.
+Lists and tables are read by the protocol's own code. Nothing sealed is opened: a masked table is read like any other, and what
+looks random gives no word. Nothing of the training is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,71 +16,108 @@ from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array
+from securetm.federation.questions import JOINT, WORDS
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.reading import BY_PARTIES, TOTAL, ReadVector, party_vectors, totals
+from securetm.models.estimator import BagOfWords
 from securetm.models.model_errors import BadWordList, SketchTooSmall
 from securetm.models.questions import merge_words
 from securetm.models.word_sketch import WordSketch, words_in
 
-CELLS, LIST = "cells", "words"
+SOMEBODY = ""  # the party is not known
+_CELLS, _LIST = "cells", "words"
 _FREQUENCY = 1  # the column of a table's cells that sums how many documents hold their words
 
 
 @dataclass(frozen=True)
 class DecodedWords:
-    """Words that a table names: in how many documents each occurs, and in how many parties."""
+    """The words in a table: how many documents have each, and how many parties."""
 
     words: tuple[str, ...]
     documents: Array
     parties: Array
 
 
+def owners(view: AdversaryView) -> Mapping[str, str]:
+    """The words that exactly one party has, and that party, if it is known. Words of helpers are left out."""
+    lists = {name: words for name, words in own_lists(view) if words}
+    table = summed(view)
+    held = Counter(word for words in lists.values() for word in words)
+    known = {word: name for name, words in lists.items() for word in words if held[word] == 1}
+    counted = zip(table.words, table.parties, strict=True) if table is not None else ()
+    told = {word: SOMEBODY for word, parties in counted if parties == 1} | known
+    helped = frozenset().union(*(words_of(one.documents, view.vocabulary()) for one in view.insiders))
+    honest = [name for name in view.public.members if name not in view.helpers]
+    only = honest[0] if len(honest) == 1 else SOMEBODY
+    return {word: name or only for word, name in told.items() if word not in helped and name not in view.helpers}
+
+
+def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
+    """Each party's words by its own message: a list, or a table that nothing hides."""
+    if not any(view.seen.get(channel) for channel in BY_PARTIES):
+        return
+    for heard in party_vectors(view):
+        if heard.round.question == WORDS:
+            yield heard.party, listed({_LIST: heard.blocks[_LIST]})
+        elif heard.round.question == JOINT:
+            found = _decoded(heard, view, parties=1)
+            yield heard.party, frozenset(found.words if found is not None else ())
+
+
+def summed(view: AdversaryView) -> DecodedWords | None:
+    """The words in the sum of all parties' tables."""
+    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.round.question == JOINT]
+    return _decoded(opened[0], view, len(view.public.members)) if opened else None
+
+
+def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
+    """The words of the agreed list that these documents use."""
+    there = np.flatnonzero(np.asarray(documents.counts.sum(axis=0)).ravel())
+    return frozenset(vocabulary[word] for word in there)
+
+
 def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
-    """The words of one party's list; what is none, because somebody hid it, names nothing."""
+    """The words of one party's list. A message that somebody hid is no list, and names nothing."""
     try:
         return frozenset(merge_words(Answer(None, {"": blocks})))
     except BadWordList:
         return frozenset()
 
 
-def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> DecodedWords | None:
-    """The words in a table of one party or in the sum over several; None where it gives none up.
+def _decoded(heard: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
+    if _CELLS not in heard.blocks:
+        return None
+    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}
+    return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
 
-    The table itself says how many parties put a word in. The protocol's decoding does not ask for that; whoever takes every
-    word out once and decodes what is left finds the words of two parties and more, and so on.
+
+def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> DecodedWords | None:
+    """The words in a table of one party or in the sum of several tables; None where it cannot be decoded.
+
+    The table shows how many parties put a word in. The protocol's decoder does not need that number. Whoever takes out every
+    word once and decodes the rest finds the words of two parties and more, and so on.
     """
     try:
         words, _, documents = words_in(Answer(blocks))
     except SketchTooSmall:
         return None
-    times, left = np.ones(len(words), dtype=np.int64), np.array(blocks[CELLS], dtype=np.int64)
+    times, left = np.ones(len(words), dtype=np.int64), np.array(blocks[_CELLS], dtype=np.int64)
     left[:, _FREQUENCY] = 0
     place, still = {word: n for n, word in enumerate(words)}, words
     for _ in range(parties - 1):
         left = left - _once(still, most_words)
-        still = words_in(Answer({**blocks, CELLS: left}))[0]
+        still = words_in(Answer({**blocks, _CELLS: left}))[0]
         times[[place[word] for word in still]] += 1
     return DecodedWords(words, documents, times)
 
 
-@dataclass(frozen=True)
-class _OneDocument:
-    """A document of these words, once each, as a table is made of it."""
-
-    vocabulary: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return 1
-
-    @cached_property
-    def counts(self) -> Any:
-        return sparse.csr_array(np.ones((1, len(self.vocabulary)), dtype=np.int64))
-
-
 def _once(words: tuple[str, ...], most_words: int) -> Array:
-    """The cells of a table that one party would make of these words, without their frequencies."""
+    """The cells of the table of one party that has these words, without their frequencies."""
     sketch = WordSketch(most_words)
     clipped_sum = ClippedRowSum(sketch.terms)
-    document: Any = _OneDocument(words)
+    each_once = sparse.csr_array(np.ones((1, len(words)), dtype=np.int64))
+    document: Any = BagOfWords(each_once, words, np.zeros(1, dtype=np.uint64))
     sketch.answer(document, clipped_sum, {}, np.random.default_rng(0))
-    cells = np.array(clipped_sum.blocks()[CELLS], dtype=np.int64)
+    cells = np.array(clipped_sum.blocks()[_CELLS], dtype=np.int64)
     cells[:, _FREQUENCY] = 0
     return cells
