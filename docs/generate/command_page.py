@@ -54,7 +54,7 @@ def command_page() -> str:
         "# Commands",
         "This page is made from the command line by `python -m docs.generate.command_page`. "
         "Every command takes `--json` (one JSON document on standard output, tables on standard error) and `--help`. "
-        "Commands exit with 0 for fine, 1 for a gap, 2 for misuse and 3 for a failure ([errors](errors/index.md)).",
+        "Commands exit with 0 for fine, 1 for a gap, 2 for misuse and 3 for a failure ([errors](errors.md)).",
         table(("command", "what it does"), ((f"[`{one.name}`](#{one.anchor})", one.summary) for one in found)),
         *(part for one in found for part in _told(one)),
     )

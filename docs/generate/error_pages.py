@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from docs.generate.folder_pages import ROOT
-from docs.generate.markdown import cell, code, listed, page, table
+from docs.generate.markdown import code, listed, page, table
 from securetm.errors import Misuse, Refused, SecuretmError, Unsound, error_classes
 
 _EXITS = {2: "2, misuse", 3: "3, failure"}
@@ -37,7 +37,7 @@ def error_pages() -> dict[str, str]:
     """The index, and a page for each class."""
     classes = [SecuretmError, *error_classes().values()]
     pages = {f"reference/errors/{kind.__name__}.md": _page(kind) for kind in classes}
-    return {"reference/errors/index.md": _index(classes)} | pages
+    return {"reference/errors.md": _index(classes)} | pages
 
 
 def sentence(kind: type[SecuretmError]) -> str:
@@ -54,13 +54,7 @@ def _index(classes: list[type[SecuretmError]]) -> str:
     groups: dict[str, list[type[SecuretmError]]] = defaultdict(list)
     for kind in classes:
         groups[_group(kind)].append(kind)
-    parts = [
-        page(
-            f"## {title}",
-            table(("error", "what it says"), ((_link(kind), cell(_safe(sentence(kind)))) for kind in groups[title])),
-        )
-        for title in sorted(groups)
-    ]
+    parts = (page(f"## {title}", table(("error", "what it says"), map(_row, groups[title]))) for title in sorted(groups))
     return page(
         "# Errors",
         "Every failure has a name, a sentence and a hint. "
@@ -77,9 +71,13 @@ def _index(classes: list[type[SecuretmError]]) -> str:
             ),
         ),
         "A party answers the coordinator with an answer or with the *name* of a refusal, never with its reason. "
-        "[What a party's replies depend on](../../protocols/refusals.md) lists these names.",
+        "[What a party's replies depend on](../protocols/refusals.md) lists these names.",
         *parts,
     )
+
+
+def _row(kind: type[SecuretmError]) -> tuple[str, str]:
+    return _link(kind, "errors/"), _safe(sentence(kind))
 
 
 def _group(kind: type[SecuretmError]) -> str:
@@ -92,8 +90,8 @@ def _group(kind: type[SecuretmError]) -> str:
     return "Misuse, which you can correct" if issubclass(kind, Misuse) else "Failures"
 
 
-def _link(kind: type[SecuretmError]) -> str:
-    return f"[`{kind.__name__}`]({kind.__name__}.md)"
+def _link(kind: type[SecuretmError], folder: str = "") -> str:
+    return f"[`{kind.__name__}`]({folder}{kind.__name__}.md)"
 
 
 def _safe(text: str) -> str:
@@ -104,7 +102,7 @@ def _page(kind: type[SecuretmError]) -> str:
     name = kind.__name__
     return page(
         f"# {name}",
-        f'<p class="sentence">{_safe(sentence(kind))}</p>',
+        f'<p class="sentence"><code>securetm: error:</code> {_safe(sentence(kind))}</p>',
         "## When it is raised {#when}",
         _when(kind),
         "## What to do {#what-to-do}",
@@ -121,12 +119,17 @@ def _page(kind: type[SecuretmError]) -> str:
 def _when(kind: type[SecuretmError]) -> str:
     if kind in _BASES:
         return "It is never raised by itself. Catch it to catch every error of its kind."
-    told = f"A party is sent {_refusals()[kind.__name__][0]}." if kind.__name__ in _refusals() else ""
-    places = list(dict.fromkeys(f"{one.purpose} (`{one.module}`)" for one in _places().get(kind.__name__, ())))
-    shown = listed(places[:_MOST_PLACES]) + (
-        f"\n- and in {len(places) - _MOST_PLACES} more places" if places[_MOST_PLACES:] else ""
-    )
-    return page(told, shown and f"Raised where the code does this:\n\n{shown}").strip() or "No module raises it directly."
+    told = f"A party refuses with it: {_refusals()[kind.__name__][0]}." if kind.__name__ in _refusals() else ""
+    places = list(dict.fromkeys(_places().get(kind.__name__, ())))
+    return page(told, _told_places(places)).strip() or "No module raises it directly."
+
+
+def _told_places(places: list[Raised]) -> str:
+    if len(places) > _MOST_PLACES:
+        packages = dict.fromkeys(".".join(one.module.split(".")[:2]) for one in places)
+        return f"{len(places)} functions raise it, in {', '.join(map(code, packages))}."
+    shown = listed(f"{one.purpose} ({code(one.module)})" for one in places)
+    return f"Raised where the code does this:\n\n{shown}" if places else ""
 
 
 def _advice(kind: type[SecuretmError]) -> str:
@@ -143,12 +146,10 @@ def _kinds(kind: type[SecuretmError]) -> str:
 
 def _wire(kind: type[SecuretmError]) -> str:
     name = kind.__name__
-    if not issubclass(kind, Refused) or kind is Refused:
-        return (
-            "It does not travel. It is told to whoever runs the command."
-            if kind is not Refused
-            else "Every refusal below it may travel."
-        )
+    if kind is Refused:
+        return "Every error of this kind may travel, by its name."
+    if not issubclass(kind, Refused):
+        return "It does not travel. Only whoever runs the command, or calls the function, is told."
     if name in _refusals():
         return (
             f"A party sends the name `{name}` to the coordinator, and nothing else. "

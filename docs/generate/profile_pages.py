@@ -90,7 +90,7 @@ def _page(name: str, text: Mapping[str, Any]) -> str:
 
 
 def _joined(lines: list[str]) -> str:
-    return "<br>".join(lines)
+    return "<br>".join(f"• {line}" for line in lines)
 
 
 def _evidence(name: str) -> Iterator[str]:
