@@ -5,7 +5,7 @@ changes who sees it.
 """
 
 from securetm.contracts.aggregation import Aggregation, Exchange, Parcel, Session
-from securetm.contracts.mechanism import Entropy, Mechanism, NamingThreshold, NoiseBy, RoundContext, Sampling, Store
+from securetm.contracts.mechanism import CountNoise, Entropy, Mechanism, NamingThreshold, NoiseBy, RoundContext, Sampling, Store
 from securetm.contracts.model import MOST_TOPICS, ClippedSum, Documents, Losses, Perturbed, Query, Reads, TopicModel
 from securetm.contracts.requirements import Adversary, Budget, Profile, Requirement, ThreatModel
 from securetm.contracts.terms import (
@@ -38,6 +38,7 @@ __all__ = [
     "Claim",
     "ClippedSum",
     "Cohort",
+    "CountNoise",
     "Documents",
     "Domain",
     "Entropy",

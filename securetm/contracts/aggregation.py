@@ -39,6 +39,7 @@ class Aggregation(Protocol):
     opened_by: ClassVar[str] = "coordinator"  # or "parties"
     channel: ClassVar[str] = "sealed"  # what the transcript calls a party's messages: "answer" where anybody can read them
     most_parties: ClassVar[int] = 100_000
+    names_survivors: ClassVar[bool] = False  # whether parties learn who survived a round, and check it
     from_profile: ClassVar[tuple[str, ...]] = ()  # settings that it takes from the profile, such as "colluding"
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]: ...

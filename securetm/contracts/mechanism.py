@@ -62,6 +62,14 @@ class NamingThreshold:
     found_from: int  # a word in so many documents is named in 99 of 100 selections
 
 
+@dataclass(frozen=True)
+class CountNoise:
+    """What noise adds to one count on average, and the grid of sums of noised counts: 0 where they are whole numbers."""
+
+    mean: float = 0.0
+    grid: float = 0.0
+
+
 class Mechanism(Protocol):
     """Changes what is learned from a sum. It is a frozen dataclass, whose fields are its settings in a profile.
 
@@ -73,6 +81,7 @@ class Mechanism(Protocol):
     once: ClassVar[bool] = (
         False  # whether its noise is drawn once per corpus and kept: its event is spent then, and never again
     )
+    mixes: ClassVar[bool] = False  # whether each coordinate of its vector depends on all coordinates of the sum
     plan_numbers: ClassVar[Mapping[str, str]] = {}  # a plan's [privacy] numbers that replace settings, each with its setting
 
     @property
@@ -82,6 +91,10 @@ class Mechanism(Protocol):
 
     def naming_threshold(self) -> NamingThreshold | None:
         """The threshold of a mechanism that selects words; nothing of any other."""
+        return None
+
+    def count_noise(self, words: int) -> CountNoise | None:
+        """What its noise in the documents adds to each of so many counts; nothing if it leaves the documents' words alone."""
         return None
 
     def total_deviation(self, terms: Terms) -> float:

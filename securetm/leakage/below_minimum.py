@@ -1,7 +1,7 @@
-"""Runs that are begun below a profile's least number of documents, to see whether the parties refuse them. It attacks nothing.
+"""Begins runs below a profile's least number of documents, to test whether the parties refuse them. It attacks nothing.
 
-A sum hides who said something, not what was said; a floor under the number of documents in it is all that `masked` sets against
-that, so the floor is tried and not only quoted.
+A sum hides which party sent something, not what was sent. The profile `masked` limits that only by the least number of
+documents in a sum, so an audit tests this limit.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from securetm.plans import read_plan
 from securetm.profiles import cohort_of, read_profile
 from securetm.wording import counted
 
-_ANY = "open"  # whose documents are dealt out as any other's
+_ANY = "open"  # the documents are the same in every profile
 _WORDS = 500  # of a public list
-_ALL = 1000  # rounds: more than such a run has
-_BY_BATCHES = {"model.name": "prodlda"}  # only of such a model can a coordinator ask for batches that are too small
-_FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals that the least number of documents makes
+_ALL = 1000  # rounds, more than such a run has
+_BY_BATCHES = {"model.name": "prodlda"}  # a coordinator can ask this model for batches that are too small
+_FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals because of the least number of documents
 
 
 def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[Refusal, ...]:
-    """Begins two runs in that folder, with batches and with documents just too few; none where every sum is large enough.
+    """Begins two runs in that folder, one with too small batches and one with too few documents.
 
-    Too few is what leaves fewer than the minimum where parties drop out, even if the whole cohort's would be enough. Where
-    secret coins choose the documents, nobody can ask for batches: there documents alone are made too few.
+    Too few means fewer than the minimum after dropouts, even if the whole cohort has enough. Where secret coins choose the
+    documents, nobody can ask for batches, so only the second run is begun. Nothing is begun if every sum is large enough.
     """
     rules = read_profile(profile)
     corpora = corpora_of(read_plan(None, {**_BY_BATCHES, **settings, "profile": _ANY}), stages)
@@ -62,7 +62,7 @@ def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, 
 
 
 def _listed(rules: Profile, corpora: Mapping[str, Corpus], place: Path) -> Mapping[str, Any]:
-    """A list of words, where the profile admits nothing but a public one: those of these documents."""
+    """The words of these documents as a public list, if the profile admits no other source."""
     if rules.vocabularies != ("file",):
         return {}
     words = prune(Corpus.concat(list(corpora.values())), max_words=_WORDS, min_df=1)
@@ -79,7 +79,7 @@ class _Attempt:
 
 
 def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _Attempt, place: Path, stages: Stages) -> Refusal:
-    """What became of the run: who refused it, the reason that is told, and that no sum of the training was opened."""
+    """The outcome of the run: who refused it, the reason, and whether any sum of the training was opened."""
     plan = read_plan(None, settings)
     documents = sum(sorted(min(tried.each, len(corpus)) for corpus in corpora.values())[: tried.left])
     each = f"{counted(tried.each, 'document')} of each of {len(corpora)} parties {tried.where}"
@@ -97,7 +97,7 @@ def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _A
 
 
 def _opened(folder: RunFolder) -> int:
-    """How many sums of the training were opened all the same."""
+    """How many sums of the training were opened."""
     transcript = Transcript(folder.path / "transcript", with_content=True)
     select = "SELECT COUNT(*) FROM messages WHERE serial = ? AND channel = ?"
     opened = [transcript.rows(select, serial, TOTAL)[0][0] for serial in serials_of(folder, (TRAIN,), _ALL)]

@@ -1,7 +1,7 @@
-"""Made documents that a judge puts among the parties' own by fair coins before a run, and his record of where the coins fell.
+"""Canaries: made documents that the judge adds to the parties' own by fair coins before a run, and the record of the coins.
 
-They are made of words that the parties use anyway. The coins follow from nothing that anybody sees, the plan's seed included:
-they are the operating system's, and lie beside the run for the judge alone. No attack reads them.
+They are made of words that the parties use. The coins are the operating system's, so nobody can compute them, not even from
+the plan's seed. They lie beside the run, for the judge alone. No attack reads them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.leakage.attack import Canaries
 
-LENGTH = 30  # words of one canary, all different: as many as a bounded row of counts may hold
+LENGTH = 30  # different words of one canary: as many as a bounded row of counts may hold
 RECORD = "canaries.npz"
-_OFTEN = 5  # documents that a word must be in, as plans have it unless they say otherwise
+_OFTEN = 5  # documents that a word must be in: the default of plans
 _IN, _OUT = "in", "out"
 
 
@@ -30,10 +30,10 @@ def with_canaries(
     words: Sequence[str] | None = None,
     entropy: Entropy | None = None,
 ) -> tuple[Mapping[str, Corpus], Corpus]:
-    """Every party's documents with those of its `each` canaries whose coin fell for it, and the record of all canaries.
+    """Every party's documents with about half of its `each` canaries, and the record of all canaries.
 
-    They are made of the rarer half of the words that the parties use; of a public list, where there is one. What is in them
-    follows from the seed, for an attacker knows it anyway; coins are of `entropy`, the operating system's where none is given.
+    They are made of the rarer half of the words that the parties use, or of a public list, where there is one. The seed decides
+    their words, which an attacker knows anyway. `entropy` decides the coins; its default is the operating system's.
     """
     rng, fair = np.random.default_rng([seed, each]), entropy or OperatingSystem()
     listed = _rare_words(documents, words)
@@ -43,12 +43,12 @@ def with_canaries(
 
 
 def keep_record(record: Corpus, run: Path) -> None:
-    """Beside the run's transcript, in no role's own folder."""
+    """Stores the record beside the run's transcript, in no role's own folder."""
     record.save(run / RECORD)
 
 
 def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
-    """The judge's record, with the canaries in the words that were agreed on; None of a run without any."""
+    """The canaries in the agreed words; None of a run without canaries."""
     if not (run / RECORD).is_file():
         return None
     record = Corpus.load(run / RECORD).project(vocabulary)
@@ -57,12 +57,12 @@ def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:
 
 
 def _thrown(coins: int, entropy: Entropy) -> Array:
-    """So many fair coins: bits as they come."""
+    """So many fair coins."""
     return np.unpackbits(np.frombuffer(entropy.bytes(-(-coins // 8)), dtype=np.uint8), count=coins).astype(bool)
 
 
 def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator) -> Corpus:
-    """Words drawn for each canary from the whole list: hardly two of them share many. `put` says which go in."""
+    """Canaries with words drawn from the whole list, so two of them share few words. `put` says which go in."""
     each, long = len(put), min(LENGTH, len(words))
     tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
     coins = np.where(put, _IN, _OUT)
@@ -77,12 +77,12 @@ def _coins(record: Corpus) -> Array:
 
 
 def _plain(record: Corpus) -> Corpus:
-    """Nothing but words: neither a party nor an attack gets to see a coin."""
+    """The documents without their coins, as parties and attacks get them."""
     return replace(record, labels=None, parties=None)
 
 
 def _rare_words(documents: Mapping[str, Corpus], words: Sequence[str] | None) -> tuple[str, ...]:
-    """Words of too few documents are on no list that the parties agree on, so they are left out."""
+    """The rarer half of the frequent enough words. Words of too few documents are on no agreed list."""
     whole = Corpus.concat(list(documents.values()))
     whole = whole if words is None else whole.project(words)
     often = whole.document_frequencies()

@@ -1,6 +1,6 @@
-"""The control of an attack: the same eyes on the same run, with random numbers in place of every vector.
+"""The control of an attack: the same view of the same run, with random numbers in place of every vector.
 
-What an attack reaches on these is chance. A result that is no better says nothing against a claim.
+What an attack reaches on these is chance. A result that is no better is no evidence against a claim.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from securetm.leakage.reading import BY_PARTIES, REQUEST, SEALED, TOTAL, first_p
 
 
 def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
-    """The view with every vector, every sum and the model drawn at random: sealed numbers over their range, others as large."""
+    """The view with random vectors, sums and model: sealed numbers over their whole range, others of the same size."""
     known = questions_in(view) if REQUEST in view.seen and view.words is not None else {}
     rng = np.random.default_rng(seed)
     changes: dict[str, Callable[[Message, Terms, np.random.Generator], bytes]] = dict.fromkeys(BY_PARTIES, _sent)
     changes[TOTAL] = _total
-    if view.weights is None and not set(changes) & set(view.seen):  # then what it reads is how the shared model moves
+    if view.weights is None and not set(changes) & set(view.seen):  # then it reads how the shared model changes
         changes[REQUEST] = _shown
     seen = {
         channel: tuple(
@@ -44,18 +44,18 @@ def of_chance(view: AdversaryView, seed: int) -> AdversaryView:
 
 
 def _without_keys(view: AdversaryView) -> tuple[ColludingParty, ...]:
-    """Ciphertexts stay as they are, since random bytes are none; what is taken away is the key that would open them."""
+    """Ciphertexts stay, since random bytes are none. The key that would open them is removed."""
     encrypted = view.public.profile.aggregation.opened_by == "parties"
     return tuple(replace(insider, secrets={}) for insider in view.insiders) if encrypted else view.insiders
 
 
 def _alike(values: Array, rng: np.random.Generator) -> Array:
-    """The same numbers in a random order: a model that learned from nobody."""
+    """The same numbers in a random order."""
     return rng.permutation(values.ravel()).reshape(values.shape)
 
 
 def _exchanged(messages: tuple[Message, ...], rng: np.random.Generator) -> tuple[Message, ...]:
-    """The same lengths, each at another message."""
+    """The same lengths in a random order of messages."""
     places = rng.permutation(len(messages))
     return tuple(replace(m, content=messages[place].content) for m, place in zip(messages, places, strict=True))
 
@@ -84,7 +84,7 @@ def _total(message: Message, terms: Terms, rng: np.random.Generator) -> bytes:
 
 
 def _like(vector: Array, rng: np.random.Generator) -> Array:
-    """As wide and about as large, without any relation to it: counts change their places, which keeps them counts."""
+    """A random vector of the same length and size. Counts change their places, so they stay counts."""
     kind: np.dtype[Any] = vector.dtype
     if kind.kind == "i":
         return rng.permutation(vector)
@@ -93,7 +93,7 @@ def _like(vector: Array, rng: np.random.Generator) -> Array:
 
 
 def _over_range(vector: Array, rng: np.random.Generator) -> Array:
-    """What a mask looks like: any number of the ring is as likely as any other."""
+    """Uniform numbers of the ring, as masked ones are."""
     if vector.dtype.kind != "i":
         return _like(vector, rng)
     edges = np.iinfo(vector.dtype)

@@ -1,6 +1,6 @@
 """The runs that an audit makes for itself: real federations, recorded, trained only as long as the attacks need them.
 
-They lie in a folder that is thrown away, unless somebody wants to keep it.
+They lie in a folder that is deleted afterwards, unless the user keeps it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from securetm.toml_settings import digest, require
 
 @dataclass
 class Demonstrations:
-    """Runs by their settings: what several attacks read is trained once."""
+    """Runs by their settings. Attacks that need the same run share it."""
 
     place: Path
     stages: Stages
@@ -52,9 +52,10 @@ class Demonstrations:
         canaries: int = 0,
         corruption: Corruption | None = None,
     ) -> RunFolder:
-        """The recorded run of that profile with these settings of a plan, by dotted name, without the first so many parties.
+        """The recorded run of that profile with these settings of a plan, by dotted name.
 
-        With `canaries`, so many made documents are drawn for each party, and a fair coin puts each among its own or not.
+        `without` leaves out the first parties. `canaries` makes so many documents for each party; a fair coin decides whether
+        each is added to the party's own. `corruption` replaces honest roles.
         """
         whole, told = fitting(settings, profile), corruption or MaliciousParties()
         changes = {"without": without, "canaries": canaries, **told.named()}
@@ -64,7 +65,7 @@ class Demonstrations:
         return self.made[name]
 
     def _planned(self, settings: Mapping[str, Any]) -> Plan:
-        """Where a public list of words is asked for and none named, the words of these public texts are one."""
+        """The plan, with the words of the public texts as the public list of words if none is named."""
         if settings.get("vocabulary.source") != "file" or "vocabulary.file" in settings:
             return read_plan(None, settings)
         source = {name: value for name, value in settings.items() if name != "vocabulary.source"}
@@ -88,7 +89,7 @@ class Demonstrations:
         return folder
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
-        """The parties' documents; runs that differ elsewhere only are over the same ones."""
+        """The parties' documents. Runs with the same source share them."""
         source = json.dumps([_plain(vars(plan.corpus)), _plain(vars(plan.tokeniser)), plan.seed])
         if source not in self._corpora:
             self._corpora[source] = corpora_of(plan, self.stages)
@@ -96,9 +97,9 @@ class Demonstrations:
 
 
 def check_runs(trial: Trial, where: str) -> None:
-    """Refuses settings of a trial's runs that no plan of a run could have, before any of them is made.
+    """Refuses settings that no plan of a run can have, before any run is made.
 
-    A public list of words that is yet to be made counts as one of two words: what matters is that it may be there.
+    A list of two words stands in for a public list of words that does not exist yet.
     """
     for name, value in trial.run.items():
         plain = isinstance(value, int | float | str | bool) and not (isinstance(value, float) and not math.isfinite(value))
@@ -124,7 +125,7 @@ def _check_run(settings: Mapping[str, Any], profile: str, where: str) -> None:
 
 
 def fitting(settings: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """Settings with that profile in them; what they say of a budget only where it has one: the baseline promises nothing."""
+    """The settings with that profile, and without those of a budget if the profile has none."""
     private = read_profile(profile).budget is not None
     return {**{n: v for n, v in settings.items() if private or not n.startswith("privacy.")}, "profile": profile}
 
@@ -134,7 +135,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claimed_by(folder: RunFolder) -> ClaimedEpsilon | None:
-    """The epsilon that the party who spent most says of this run; None where nothing is differentially private."""
+    """The epsilon of the party that spent most in this run; None of a profile without a budget."""
     budget = folder.agreement.budget
     if budget is None:
         return None
@@ -143,7 +144,7 @@ def claimed_by(folder: RunFolder) -> ClaimedEpsilon | None:
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
-    """Whether the profile of this run makes that claim for a cohort of its size, whoever of so many parties helps."""
+    """Whether the profile of this run makes that claim for a cohort of its size with so many colluding parties."""
     profile = folder.agreement.profile
     cohort: Cohort = cohort_of(profile, folder.members)
     made = [claim for claim in claims_of(profile, cohort) if (claim.what, claim.against) == (what, against)]

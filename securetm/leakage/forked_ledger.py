@@ -1,6 +1,6 @@
-"""A party's ledger that is put back to an earlier copy and spent from elsewhere, and what its owner would sign of it.
+"""A party's ledger that is restored from an earlier copy and then spent from, and its owner's signature under it.
 
-It plays the party's disk in an audit's own run, and takes the place of nothing there: the party goes on with its real ledger.
+It stands for a manipulated disk of the party in an audit's own run. The party itself goes on with its real ledger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from securetm.federation.witness import BudgetGuard
 from securetm.private_files import private_file, private_folder
 from securetm.sessions.identities import identity_of
 
-_ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # the cheapest way to make it longer
+_ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # an entry that costs almost nothing
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ForkedLedger:
         return self.folder.path / "put-back" / self.folder.ledger(self.owner).name
 
     def copy(self) -> None:
-        """Taken while the party still has most of its budget."""
+        """Makes the copy, while the party still has most of its budget."""
         private_folder(self._copy.parent)
         private_file(self._copy)
         with sqlite3.connect(self.folder.ledger(self.owner)) as opened, sqlite3.connect(self._copy) as copy:
@@ -44,7 +44,7 @@ class ForkedLedger:
         copy.close()
 
     def shown(self, roster: Roster, seen: int) -> tuple[bytes, bytes]:
-        """Spent from until it is longer than what others saw of the real one: its signed head, and links from there."""
+        """Spends from the copy until it is longer than the real ledger. Its signed head, and its links from `seen` on."""
         budget = self.folder.agreement.budget
         assert budget is not None  # else there is no ledger
         store, others = PartyStore(self.folder.party(self.owner)), Drawer(self._copy.with_suffix(".others"), COMMON)

@@ -1,6 +1,6 @@
-"""A coordinator that lies, in an otherwise real run: its own code, and in some rounds other weights than the model's.
+"""A malicious coordinator in an otherwise real run: in some rounds it sends other weights than the model's.
 
-It keeps to the protocol in all that a party could check, and goes on training as if it had not asked. It judges nothing.
+It follows the protocol in everything that a party can check, and then goes on as if it had not asked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from securetm.leakage.leakage_errors import BrokenAttack
 
 @dataclass(frozen=True)
 class MaliciousRounds:
-    """In how many rounds of the training the coordinator lies, the first ones, and what it shows; the name is the attack's."""
+    """In how many rounds of training the coordinator is malicious, the first ones, and what it sends; `name` is the attack."""
 
     rounds: int = 0
     name: str = ""
@@ -30,25 +30,25 @@ class MaliciousRounds:
     effort: Effort = field(default_factory=dict)
 
     def named(self) -> Mapping[str, Any]:
-        """What sets a run with these lies apart from others: attacks that tell the same lie share their runs."""
+        """What tells such a run from others. Attacks that send the same state share their runs."""
         lie = f"{self.shown_state.__module__}.{self.shown_state.__qualname__}" if self.shown_state is not None else self.name
         return {"meddled": self.rounds, "lie": lie, **{f"lie {name}": amount for name, amount in self.effort.items()}}
 
-    def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - as parties that lie have it
-        """Who takes part in the run in place of those who keep to their word."""
+    def roles(self, folder: RunFolder) -> Mapping[str, Any]:  # noqa: ARG002 - a Corruption
+        """The coordinator that takes the place of the honest one."""
         return {"coordinating": partial(MaliciousCoordinator, malicious=self)}
 
 
 @dataclass
 class MaliciousCoordinator(Coordinator):
-    """Asks about weights that were made for the answer. Where no weights travel, it can show none, and asks as it should."""
+    """Asks about weights that were made for the answer. If parties learn by themselves, it is honest."""
 
     malicious: MaliciousRounds = field(default_factory=MaliciousRounds)
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """One question to all parties, about something else than the model while it lies; what it learns moves no model."""
-        lies = question == TRAIN and self._numbers.get(TRAIN, 0) < self.malicious.rounds and not self._blind
-        if not lies:
+        """One question to all parties. Answers about other weights than the model's do not change the model."""
+        malicious = question == TRAIN and self._numbers.get(TRAIN, 0) < self.malicious.rounds and not self._blind
+        if not malicious:
             return super().ask(question, state, keep=keep)
         return _nothing(super().ask(question, self._shown(state), keep=keep))
 
@@ -59,6 +59,6 @@ class MaliciousCoordinator(Coordinator):
 
 
 def _nothing(answer: Answer) -> Answer:
-    """As if no document had taken part: whoever updates a model by it leaves the model as it is."""
+    """The answer of no document: it leaves the model as it is."""
     total: Mapping[str, Any] = answer.total or {}
     return replace(answer, total={name: np.zeros_like(block) for name, block in total.items()})

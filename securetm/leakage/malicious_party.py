@@ -1,6 +1,6 @@
-"""Parties that lie, in an otherwise real run: their own code, and one mechanism that sends something else. It judges nothing.
+"""Malicious parties in an otherwise real run: one more mechanism replaces what they send.
 
-A lying party keeps to the protocol in all but the numbers: nobody could tell, and where sums are sealed nobody ever sees them.
+A malicious party follows the protocol in all but the numbers. Nobody can tell, and in sealed sums nobody sees the numbers.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from securetm.leakage.leakage_errors import BrokenAttack
 
 
 class Corruption(Protocol):
-    """Who does not keep to the protocol in an otherwise real run: parties (`Lies`), or the coordinator."""
+    """The roles of a run that do not follow the protocol: parties, or the coordinator."""
 
     def named(self) -> Mapping[str, Any]:
-        """What sets such a run apart from others."""
+        """What tells such a run from others."""
         ...
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """Who takes part in the run in place of those who keep to their word."""
+        """The roles that take the place of honest ones."""
         ...
 
 
 @dataclass(frozen=True)
 class MaliciousParties:
-    """How many parties lie, the first ones, and what they send; the name is that of the attack that has them lie."""
+    """How many parties are malicious, the first ones, and what they send; `name` is the attack that says so."""
 
     liars: int = 0
     name: str = ""
-    lie: Callable[[Array, Terms], Array] | None = None
+    substitute: Callable[[Array, Terms], Array] | None = None
 
     def named(self) -> Mapping[str, Any]:
-        """What sets a run with these lies apart from others."""
+        """What tells such a run from others."""
         return {"liars": self.liars, "lie": self.name}
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """Who takes part in the run in place of those who keep to their word."""
+        """The roles that take the place of honest ones."""
         return {"parties": parties_of(folder, self)} if self.liars else {}
 
 
 @dataclass(frozen=True)
 class _SubstituteVector(Mechanism):
-    """The last mechanism of a party that lies: after its own clipping, rounding and noise, and before the sum is sealed."""
+    """The last mechanism of a malicious party, after clipping, rounding and noise, and before the sum is sealed."""
 
-    lie: Callable[[Array, Terms], Array]
+    substitute: Callable[[Array, Terms], Array]
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Something else of the same form, in a type that travels."""
+        """Another vector of the same shape and type."""
         del context
-        return self.lie(vector, terms).astype(vector.dtype)
+        return self.substitute(vector, terms).astype(vector.dtype)
 
 
 def parties_of(folder: RunFolder, malicious: MaliciousParties) -> InProcess:
-    """All parties of a run, of which the first ones lie. The others, and the coordinator, are told nothing."""
+    """All parties of a run, the first ones malicious. The other roles do not know."""
     parties = {name: make_party(folder, name) for name in folder.members}
     for name in folder.members[: malicious.liars]:
         parties[name] = _with_substitute(parties[name], malicious)
@@ -67,9 +67,9 @@ def parties_of(folder: RunFolder, malicious: MaliciousParties) -> InProcess:
 
 
 def _with_substitute(party: Party, malicious: MaliciousParties) -> Party:
-    """The profile keeps its digest: what a party says it keeps to is all that others know of it."""
-    if malicious.lie is None:
+    """The agreement keeps its digest, so other roles notice nothing."""
+    if malicious.substitute is None:
         raise BrokenAttack(malicious.name, "a lie")
     agreement = party.agreement
-    mechanisms = (*agreement.profile.mechanisms, _SubstituteVector(malicious.lie))
+    mechanisms = (*agreement.profile.mechanisms, _SubstituteVector(malicious.substitute))
     return replace(party, agreement=replace(agreement, profile=replace(agreement.profile, mechanisms=mechanisms)))

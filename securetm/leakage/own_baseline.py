@@ -1,6 +1,6 @@
-"""The baseline of a run that somebody brings: the same plan over that run's own documents, under a profile without protection.
+"""The baseline of a user's run: the same plan over the same documents, under a profile without protection.
 
-A baseline over other documents would say nothing of these. It attacks nothing, and judges nothing.
+A baseline over other documents would say nothing about this run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from securetm.toml_settings import digest
 
 
 def serves_itself(given: RunFolder, profile: str) -> bool:
-    """Whether the run is of the baseline's profile: then nothing has to be made to be compared with it."""
+    """Whether the run has the baseline's profile, so it is its own baseline."""
     return given.plan.profile == profile
 
 
 def baseline_plan(given: RunFolder, profile: str) -> Plan:
-    """The run's plan under that profile; a way to the list of words that it does not allow gives way to its first."""
+    """The run's plan under that profile, with the profile's first source of words if it does not allow the run's."""
     chosen, tables = read_profile(profile), given.plan.tables()
     words = tables["vocabulary"]
     source = words["source"] if words["source"] in chosen.vocabularies else ""
@@ -41,7 +41,7 @@ def baseline_plan(given: RunFolder, profile: str) -> Plan:
 
 
 def check_baseline(given: RunFolder, profile: str, where: str) -> None:
-    """Refuses a run of which no baseline can be made, before anything is trained."""
+    """Refuses a run that can have no baseline, before anything is trained."""
     if serves_itself(given, profile):
         return
     parties = len(given.members)
@@ -59,7 +59,7 @@ def check_baseline(given: RunFolder, profile: str, where: str) -> None:
 
 
 def baseline_of(given: RunFolder, profile: str, runs: Demonstrations) -> RunFolder:
-    """The run itself where it is of that profile; else one over the same documents of the same parties, made once."""
+    """The run itself if it has that profile; else a run over the same documents of the same parties, made once."""
     if serves_itself(given, profile):
         return given
     plan = baseline_plan(given, profile)

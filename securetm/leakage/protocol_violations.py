@@ -1,8 +1,8 @@
-"""What a lying coordinator tries against the parties of a real run, message by message, and which of them refuses it how;
-and what the coordinator refuses where somebody between it and a party changes what the party signed.
+"""Sends messages that break the protocol to the parties of a real run, and records which of them refuses what, and how.
 
-The run is real, and so is every message: the coordinator's own, changed on its way to one party. It re-implements no protocol
-and attacks no document; what parties refuse here is what the claims about an active coordinator rest on.
+A malicious coordinator sends its own messages, changed on their way to one party. The coordinator is tested as well: a channel
+between it and a party changes what the party signed. No protocol is implemented a second time, and no document is attacked.
+The claims about an active coordinator rest on these refusals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import (
     HEADER_SIZE,
     MOST_PARTIES,
@@ -46,7 +45,7 @@ from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import claims_of, cohort_of
 from securetm.sessions.identities import SIGNATURE
 
-_ROUNDS = 2  # the second can be mixed up with the first
+_ROUNDS = 2  # messages of the first are replayed in the second
 _RUN: Mapping[str, Any] = {
     "model.name": "prodlda",
     "model.batch": 50,
@@ -56,75 +55,75 @@ _RUN: Mapping[str, Any] = {
     "vocabulary.source": "file",
     "vocabulary.max_words": 500,
 }
-_BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # which lasts for these rounds and no longer
+_BUDGET: Mapping[str, Any] = {"privacy.epsilon": 2.0}  # enough for these rounds and no more
 _ALIKE = "weights of 3e38 for some words: a reply that tells whose documents have them"
 _ANSWERED = "answered"
-_APART_BY = 4  # every so many words
-_BEYOND = 3e38  # near the end of what 32 bits hold
+_EVERY = 4  # one word in so many
+_LARGEST = 3e38  # near the largest number of 32 bits
 _APART = "another list of survivors for one party than for the others"
 _CARRIED_ON = "a round from before the last invitation, carried on"
 _OTHER_VECTOR = "another vector behind what a party signed, put there on the way"
 _ONE_COHORT = "cannot show parties different cohorts"
 
-Tries = Iterator[tuple[str, wire.Body]]  # in words, and what is sent
+Forged = Iterator[tuple[str, wire.Body]]  # what is attempted, and the message
 
 
 def tried_violations(profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None) -> tuple[Refusal, ...]:
-    """Every move that this profile gives room for, with what became of it: first what was answered, then as it was tried.
+    """Every violation that applies to this profile, with its outcome. Those that were answered come first.
 
-    `settings` are those of the run, where its documents are not to be the public ones.
+    `settings` are settings of the run, for documents other than the public ones.
     """
     moves = Violations()
     try:
         runs.run(profile, {**_RUN, **_BUDGET, **(settings or {})}, corruption=moves)
     except SecuretmError:
-        if all(one.refused or one.reason for one in moves.tried):  # what should be refused, and is answered, may end the run
+        if all(one.refused or one.reason for one in moves.tried):  # a violation that was answered may end the run
             raise
     return tuple(sorted(moves.tried, key=attrgetter("refused")))
 
 
 @dataclass(frozen=True)
 class Violations:
-    """What is tried in a run, and the record of it: it takes the place of lies in a run that is made for them."""
+    """The violations of one run (a `Corruption`), and their record."""
 
     tried: list[Refusal] = field(default_factory=list)
 
     def named(self) -> Mapping[str, Any]:
-        """What sets a run with these moves apart from others."""
+        """What tells such a run from others."""
         return {"lie": "refused moves"}
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
-        """Who takes part in the run in place of those who keep to their word."""
-        forked = ForkedLedger(folder, folder.members[1])  # the first party is lied to
+        """The coordinator that takes the place of the honest one."""
+        forked = ForkedLedger(folder, folder.members[1])  # the first party gets the forged messages
         return {"coordinating": partial(ViolatingCoordinator, moves=self, forked=forked)}
 
     def note(self, profile: str, attempt: str, by: str, reason: str) -> None:
-        """One move, and who refused it; nobody where it was answered."""
+        """Records one violation, and who refused it, if anybody did."""
         self.tried.append(Refusal(profile, attempt, 0, 0, bool(by), by, reason))
 
 
 @dataclass
 class ViolatingCoordinator(Coordinator):
-    """Keeps to the protocol, but that before its own messages it sends others to one party, and at the end asks too much."""
+    """Follows the protocol, but sends forged messages to one party as well, and asks too much at the end."""
 
     moves: Violations = field(default_factory=Violations)
     forked: ForkedLedger | None = None
     _swapped: bool = False
-    _first: tuple[int, State] | None = None  # the first round of the training: its serial, and what it was about
+    _first: tuple[int, State] | None = None  # of the first round of training: serial and state
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.parties = self._post = _TamperingChannel(self.parties, self)
 
     def _assess(self, state: State) -> dict[str, float]:
-        """Instead of judging its model it asks once more what may be asked no more."""
-        if self._blind:  # the parties then learn how good their model is
+        """Asks forbidden questions instead of judging its model."""
+        if self._blind:  # then the parties judge their model
             return super()._assess(state)
         asked = self._begin_again()
         self._asked("a question that was answered, about other weights after another invitation", _shifted(asked))
         if self.questions.paid:
             self._begin_again()
-            self._asked("one question more than the budget reaches", asked)  # the very same again: the plan has no next one
+            self._asked("one question more than the budget reaches", asked)  # the same question again: the plan has no other
         else:
             self._look_at_replies(state)
             self._asked_again(state)
@@ -133,13 +132,13 @@ class ViolatingCoordinator(Coordinator):
         return {}
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """As every coordinator does."""
+        """Remembers the first round of training."""
         if question == TRAIN and self._first is None:
             self._first = self._serial + 1, state
         return super().ask(question, state, keep=keep)
 
     def _begin_again(self) -> State:
-        """Back to before the first round, as one that was started anew goes; the first party is told of other words."""
+        """Goes back to before the first round, as after a restart, and sends other words to the first party."""
         words, victim = self.questions.vocabulary, self.members[0]
         assert self._first is not None  # it has trained
         self._serial, self._numbers[TRAIN] = self._first[0] - 1, 0
@@ -152,22 +151,22 @@ class ViolatingCoordinator(Coordinator):
         return self._first[1]
 
     def _look_at_replies(self, state: State) -> None:
-        """Weights beyond all numbers for some words: whose reply is unlike the others' would be whose documents have it."""
+        """Sends weights that overflow for some words. A reply unlike the others would show whose documents have these words."""
         weights = np.array(state["weights"])
         hidden, topics = int(self.agreement.plan.model.settings["hidden"]), len(self.agreement.model.topics(state))
         layers = Shape.of(weights, hidden, topics).views(weights)
-        layers["words"][::_APART_BY] = _BEYOND
-        layers["inner"][...] *= 1e4  # so that what the word brings is beyond all numbers, and other words are not
+        layers["words"][::_EVERY] = _LARGEST
+        layers["inner"][...] *= 1e4  # so the numbers of these words overflow, and those of other words do not
         with suppress(PartyRefused):
             self.ask(HELD_OUT, {**state, "weights": weights})
         alike = len(set(self._post.answers.values())) == 1 and {how for how, _ in self._post.answers.values()} == {_ANSWERED}
         self.noted(_ALIKE, *((EVERY_PARTY, "an answer like all others") if alike else ()))
 
     def _asked_again(self, state: State) -> None:
-        """The last question a second time, of fewer parties: whom it leaves out is what two exact sums would show."""
+        """Asks the last question again without one party. Two exact sums would show that party's answer."""
         if self.masked:
             self._numbers[TRAIN] -= 1
-            self.store.now("DELETE FROM store WHERE key LIKE 'survivors %'")  # an honest one keeps to the list it named
+            self.store.now("DELETE FROM store WHERE key LIKE 'survivors %'")  # an honest one keeps the list that it named
             self._post.silent = self.members[-1]
             self._asked("the same question once more, over the others alone as if one party had dropped out", state)
         self._numbers[TRAIN] -= 1
@@ -186,17 +185,17 @@ class ViolatingCoordinator(Coordinator):
 
     @property
     def masked(self) -> bool:
-        """Whether its parties tell apart who survived a round, and who did not."""
-        return isinstance(self.agreement.profile.aggregation, MaskedSum)
+        """Whether the parties learn who survived a round."""
+        return self.agreement.profile.aggregation.names_survivors
 
     def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
-        """One move, with who refused it; where nobody did, with what the profile does not claim."""
+        """Records one violation: who refused it, or else that the profile makes no claim about it."""
         if not by and attempt == _APART and not self._claims(_ONE_COHORT):
             reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
         self.moves.note(self.agreement.profile.name, attempt, by, reason)
 
     def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
-        """Before the first masked vector of a party is added, another one comes under what the party signed."""
+        """Replaces the first masked vector of a party by another one behind the party's signature."""
         if self.masked and not self._swapped and said.parcels and kind_of(said.parcels[0], member) == Kind.MASKED:
             self._swapped, reason = True, ""
             try:
@@ -214,29 +213,29 @@ class ViolatingCoordinator(Coordinator):
 
 @dataclass
 class _TamperingChannel:
-    """The way to the parties: the first of them gets each lie of its kind once, and then the message as it should be."""
+    """Sends each forged message to the first party once, and the real messages to all parties."""
 
     parties: Parties
     coordinator: ViolatingCoordinator
     _seen: set[str] = field(default_factory=set)
-    _asked: wire.Ask | None = None  # the round before, which was answered
+    _asked: wire.Ask | None = None  # of the previous round, which was answered
     _rounds: int = 0  # of the training
     forwarded: bytes = b""  # the last message of a round that the first party got
-    silent: str = ""  # a party of which nothing is heard any more
-    answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # of the last question: how, and in how many bytes
+    silent: str = ""  # a party that is cut off
+    answers: dict[str, tuple[str, int]] = field(default_factory=dict)  # to the last question: the kind of reply, and its length
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """What was to be sent is sent; before and after it what a liar would send."""
+        """Sends the requests, and forged ones before and after them."""
         requests = {member: message for member, message in requests.items() if member != self.silent}
         victim = next(iter(requests))
         session, body = wire.unpack_request(requests[victim])
-        for attempt, lie in self._before(body, victim):
-            self.try_once(attempt, victim, wire.pack_request(session, lie))
+        for attempt, forged in self._before(body, victim):
+            self.try_once(attempt, victim, wire.pack_request(session, forged))
         if self._rounds == _ROUNDS and isinstance(body, wire.Forward) and self.coordinator.masked:
             requests = self._apart(requests, body)
         replies = self.parties.ask(requests)
-        for attempt, lie in self._after(body):
-            self.try_once(attempt, victim, wire.pack_request(session, lie))
+        for attempt, forged in self._after(body):
+            self.try_once(attempt, victim, wire.pack_request(session, forged))
         if isinstance(body, wire.Forward):
             self.forwarded = requests[victim]
         if isinstance(body, wire.Ask):
@@ -246,11 +245,11 @@ class _TamperingChannel:
         return replies
 
     def close(self) -> None:
-        """Ends what was started for the parties."""
+        """Closes the channel."""
         self.parties.close()
 
     def try_once(self, attempt: str, victim: str, message: bytes) -> None:
-        """One lie to one party, once in a run."""
+        """Sends one forged message to one party, once in a run."""
         if attempt in self._seen:
             return
         self._seen.add(attempt)
@@ -258,7 +257,7 @@ class _TamperingChannel:
         refused = (victim, outcome.name) if isinstance(outcome, wire.Refusal) else ("", "")
         self.coordinator.noted(attempt, *refused)
 
-    def _before(self, body: wire.Body, victim: str) -> Tries:
+    def _before(self, body: wire.Body, victim: str) -> Forged:
         if isinstance(body, wire.Invite):
             yield from _invitations(body)
         if isinstance(body, wire.Witness) and body.links:
@@ -271,35 +270,35 @@ class _TamperingChannel:
         if isinstance(body, wire.Forward) and self.coordinator.masked:
             yield from _survivors(body, self.coordinator.members.index(victim))
 
-    def _after(self, body: wire.Body) -> Tries:
+    def _after(self, body: wire.Body) -> Forged:
         if isinstance(body, wire.Witness) and self.coordinator.forked:
             yield from _put_back(body, self.coordinator, self.coordinator.forked)
         if isinstance(body, wire.Forward) and self.coordinator.masked:
             yield from _second_lists(body)
 
     def _apart(self, requests: Mapping[str, bytes], forward: wire.Forward) -> Mapping[str, bytes]:
-        """The last party gets another list than the others, from the first message that has one to the last."""
+        """Gives the last party another list of survivors than the others, in every message that has a list."""
         last, session = self.coordinator.members[-1], self.coordinator.session
         for outcome, rest, say in _outcome_in(forward):
             other = _without(outcome, outcome.survivors[0])
             signed = _signatures_without(rest, outcome.survivors[0])
-            lie = wire.pack_request(session, replace(forward, parcel=other.body(say) + signed))
+            forged = wire.pack_request(session, replace(forward, parcel=other.body(say) + signed))
             if say == Kind.SURVIVORS:
-                return {**requests, last: lie}
-            self.try_once(_APART, last, lie)
+                return {**requests, last: forged}
+            self.try_once(_APART, last, forged)
         return {member: request for member, request in requests.items() if member != last}
 
 
-# ---- lies ------------------------------------------------------------------------------------------------------------
+# ---- forged messages -------------------------------------------------------------------------------------------------
 
 
-def _invitations(invite: wire.Invite) -> Tries:
+def _invitations(invite: wire.Invite) -> Forged:
     yield "an invitation under another profile", replace(invite, profile=bytes(32))
     yield "an invitation under another plan", replace(invite, agreement=bytes(32))
     yield "an invitation with a member that the coordinator made up", replace(invite, members=(*invite.members, "nobody"))
 
 
-def _questions(ask: wire.Ask, victim: str, minimum: int) -> Tries:
+def _questions(ask: wire.Ask, victim: str, minimum: int) -> Forged:
     few = tuple(m for m in ask.members if m != victim)[: minimum - 2]
     yield "a question to fewer parties than the least number", replace(ask, members=(victim, *few))
     yield "a question in a cohort with a party that nobody knows", replace(ask, members=(*ask.members, "nobody"))
@@ -314,8 +313,8 @@ def _questions(ask: wire.Ask, victim: str, minimum: int) -> Tries:
         yield attempt, replace(ask, state={**ask.state, "weights": other})
 
 
-def _put_back(witness: wire.Witness, coordinator: Coordinator, forked: ForkedLedger) -> Tries:
-    """A ledger that forked before the head that the party has just signed; a copy was put aside when it first saw one."""
+def _put_back(witness: wire.Witness, coordinator: Coordinator, forked: ForkedLedger) -> Forged:
+    """A head of a ledger that was forked before its owner's last head. A copy of it was made earlier."""
     if not witness.links:
         forked.copy()
         return
@@ -334,13 +333,13 @@ def _other_weights(weights: Any) -> Iterator[tuple[str, Any]]:
     yield "other weights for one party than for the others in the same round", weights * 2
 
 
-def _replays(ask: wire.Ask, before: wire.Ask) -> Tries:
+def _replays(ask: wire.Ask, before: wire.Ask) -> Forged:
     yield "the round before, once more", before
     yield "this question under the round id of the one before", replace(ask, round_id=before.round_id)
 
 
-def _survivors(forward: wire.Forward, victim: int) -> Tries:
-    """Lists of survivors in place of the real one, whose message is about to be sent."""
+def _survivors(forward: wire.Forward, victim: int) -> Forged:
+    """False lists of survivors, before the real one is sent."""
     for outcome, rest, say in _outcome_in(forward):
         everybody = tuple(sorted((*outcome.survivors, *outcome.dropped)))
         others = tuple(place for place in everybody if place != victim)
@@ -359,8 +358,8 @@ def _survivors(forward: wire.Forward, victim: int) -> Tries:
             yield "the real list with nobody's signature", replace(forward, parcel=cut)
 
 
-def _second_lists(forward: wire.Forward) -> Tries:
-    """A second list, once the first was signed or answered: one party stayed by one of them, and left by the other."""
+def _second_lists(forward: wire.Forward) -> Forged:
+    """A second list after the first was signed or answered: it calls a survivor dropped."""
     for outcome, rest, say in _outcome_in(forward):
         other = _without(outcome, outcome.survivors[-1])
         done = "signed" if say == Kind.SURVIVORS else _ANSWERED
@@ -368,7 +367,7 @@ def _second_lists(forward: wire.Forward) -> Tries:
 
 
 def _another_vector(parcel: bytes) -> bytes:
-    """The signed header, and behind it a vector of the same length that the party did not send."""
+    """The signed header with another vector of the same length."""
     return parcel[:HEADER_SIZE] + bytes(255 - one for one in parcel[HEADER_SIZE:])
 
 
@@ -378,7 +377,7 @@ def _without(outcome: Outcome, place: int) -> Outcome:
 
 
 def _signatures_without(listed: bytes, place: int) -> bytes:
-    """Places and their signatures, as they stand behind a list of survivors, without that one's; nothing where none stand."""
+    """The places and signatures behind a list of survivors, without one place; nothing if there are none."""
     count = int.from_bytes(listed[:2], "big")
     places = [int.from_bytes(listed[2 + 2 * n : 4 + 2 * n], "big") for n in range(count)]
     signatures = [listed[at : at + SIGNATURE] for at in range(2 + 2 * count, len(listed), SIGNATURE)]
@@ -387,7 +386,7 @@ def _signatures_without(listed: bytes, place: int) -> bytes:
 
 
 def _outcome_in(forward: wire.Forward) -> Iterator[tuple[Outcome, bytes, Kind]]:
-    """The lists in a message of a masked round, what follows them, and what the message is; nothing in any other message."""
+    """The lists in a message of a masked round, the bytes after them, and the kind of message; nothing for other messages."""
     reader = Reader(forward.parcel, COORDINATOR)
     if reader.kind in (Kind.SURVIVORS, Kind.UNMASK):
         outcome = read_outcome(reader, MOST_PARTIES)

@@ -1,6 +1,6 @@
-"""A recorded run, opened for one adversary: its eyes are filled from the transcript, and from nothing it does not see.
+"""Opens a recorded run for one adversary: its view is filled from the transcript, with nothing that it does not see.
 
-This file opens folders, so no attack may import it. It attacks nothing and judges nothing.
+This module opens folders, so no attack may import it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from securetm.leakage.reading import REQUEST, RoundQuestion, question_in, questi
 from securetm.plans import CorpusChoice
 
 MESSAGES, WORDS = "messages.sqlite", "vocabulary.txt"
-PARTY, READER = "party", "model reader"  # adversaries that do not sit where all messages pass
+PARTY, READER = "party", "model reader"  # adversaries that do not see all messages
 _JUDGE = Adversary("judge", "honest-but-curious", (REQUEST, VOCABULARY))
 
 
 def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int) -> AdversaryView:
-    """What this adversary saw, as far as the attack declares that it reads it; of the training at most so many rounds."""
+    """What this adversary saw, limited to the channels that the attack declares, and to so many rounds of training."""
     granted = granted_to(attack, adversary)
     serials = serials_of(folder, attack.questions, rounds)
     seen = _seen(folder, adversary, [channel for channel in granted if channel not in (MODEL, VOCABULARY)], serials)
@@ -39,13 +39,13 @@ def view_of(folder: RunFolder, adversary: Adversary, attack: Attack, rounds: int
 
 
 def questions_of(folder: RunFolder, questions: Collection[str], rounds: int) -> dict[int, RoundQuestion]:
-    """What was asked in these rounds, for the judge: every request, whoever sees it."""
+    """The questions of these rounds, for the judge."""
     seen = _seen(folder, _JUDGE, (REQUEST,), serials_of(folder, questions, rounds))
     return questions_in(AdversaryView(_JUDGE, public_facts(folder), seen, vocabulary_of(folder)))
 
 
 def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, str], State]:
-    """The state that each party was shown in each of these rounds, for the judge: in matched models everybody gets another."""
+    """The state that each party got in each of these rounds, for the judge. Matched models send everybody another one."""
     found = {}
     for message in _seen(folder, _JUDGE, (REQUEST,), serials)[REQUEST]:
         if (ask := question_in(message.content)) is not None:
@@ -54,7 +54,7 @@ def states_of(folder: RunFolder, serials: Collection[int]) -> dict[tuple[int, st
 
 
 def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
-    """The channels that the attack reads and the adversary sees; an attack that needs another is not this adversary's."""
+    """The channels that the attack reads and the adversary sees. It is refused if the attack needs another one."""
     for channel in attack.needs:
         if channel not in adversary.sees:
             raise NotGranted(channel, adversary.name)
@@ -65,7 +65,7 @@ def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
 
 
 def public_facts(folder: RunFolder) -> PublicFacts:
-    """How the run was set up, without a word of where its documents or lists lie."""
+    """How the run was set up, without the places of its documents and lists."""
     plan = folder.plan
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
@@ -74,7 +74,7 @@ def public_facts(folder: RunFolder) -> PublicFacts:
 
 
 def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tuple[int, ...]:
-    """The rounds that put these questions; of the training, so many spread evenly from the first to the last."""
+    """The rounds of these questions; of the training, so many, spread evenly from the first to the last."""
     asked = dict(_asked(folder))
     found = [serial for serial, question in asked.items() if question in questions and question != TRAIN]
     training = [serial for serial, question in asked.items() if question == TRAIN]
@@ -85,14 +85,14 @@ def serials_of(folder: RunFolder, questions: Collection[str], rounds: int) -> tu
 
 
 def rounds_read(folder: RunFolder, questions: Collection[str], rounds: int) -> int:
-    """How many rounds of the training an attack has before it, where it asks for so many: a run may have fewer."""
+    """How many rounds of training an attack gets that asks for so many. A run may have fewer."""
     if TRAIN not in questions:
         return 0
     return len(serials_of(folder, (TRAIN,), rounds))
 
 
 def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
-    """Which question each round put, in the order of the rounds."""
+    """The question of each round, in order."""
     transcript = _transcript(folder)
     numbers = [int(serial) for (serial,) in transcript.rows("SELECT DISTINCT serial FROM messages ORDER BY serial")]
     select = "SELECT content FROM messages WHERE serial = ? AND channel = ? ORDER BY at"
@@ -104,7 +104,7 @@ def _asked(folder: RunFolder) -> Iterator[tuple[int, str]]:
 
 
 def check_recorded(folder: RunFolder) -> None:
-    """Refuses a run whose messages, words or model are not all there, before anything is trained to be compared with it."""
+    """Refuses a run with missing messages, words or model, before its baseline is trained."""
     if not serials_of(folder, (TRAIN,), 1):
         raise DamagedStore(str(folder.path / "transcript" / MESSAGES), "it holds no round of training")
     for path in (folder.coordinator / WORDS, folder.model):
@@ -124,14 +124,14 @@ def _check_there(path: Path) -> None:
 def _transcript(folder: RunFolder) -> Transcript:
     if not folder.with_content:
         raise NotRecorded(str(folder.path))
-    _check_there(folder.path / "transcript" / MESSAGES)  # to open it would make an empty one
+    _check_there(folder.path / "transcript" / MESSAGES)  # opening it would create an empty one
     return Transcript(folder.path / "transcript", with_content=True)
 
 
 def _seen(
     folder: RunFolder, adversary: Adversary, channels: Collection[str], serials: Collection[int]
 ) -> dict[str, tuple[Message, ...]]:
-    """Messages by channel; equal ones (a question put to all parties) are kept once in memory."""
+    """Messages by channel. Equal contents, such as a question to all parties, are in memory once."""
     found: dict[str, list[Message]] = {channel: [] for channel in channels}
     kept: dict[bytes, bytes] = {}
     transcript = _transcript(folder)
@@ -147,5 +147,5 @@ def _seen(
 
 
 def _passes(adversary: Adversary, members: tuple[str, ...], ends: tuple[str, str]) -> bool:
-    """Whether a message passes before these eyes: a party (the first) meets only its own, a model reader none."""
+    """Whether the adversary sees this message. A party (the first one) sees only its own, a model reader none."""
     return adversary.name != READER and (adversary.name != PARTY or members[0] in ends)

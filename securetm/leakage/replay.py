@@ -1,6 +1,6 @@
-"""What a party's answer was made of where it is not kept: its own draws are made once more, from the same public noise.
+"""Replays a party's draws from the same public noise, to find the tables behind its answer, which nobody stores.
 
-It is for the judge alone and learns nothing that the party did not know: documents, the noise that the party kept, its state.
+It is for the judge alone. It uses only what the party knew: its documents, the noise that it kept, and its state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from securetm.route import Route
 def replayed_tables(
     folder: RunFolder, vocabulary: tuple[str, ...], states: Mapping[tuple[int, str], State], serial: int, name: str
 ) -> TopicTables:
-    """The table that this party counted in this round, and the same with the words that really stood there."""
+    """The table that this party counted in this round, and the table of the words before noise."""
     model, state = cast(Matched, folder.agreement.model), states[serial, name]
     with _opened(folder, name) as party:
         known = Documents(party.corpus)
@@ -72,14 +72,14 @@ def _words(documents: Any) -> Array:
 
 
 def _by_word(topics: Array, documents: Any, words: int) -> Array:
-    """Each word's topic; of a model whose draws are sentences, that of the sentence in which it stands."""
+    """Each word's topic: its own, or that of its sentence if whole sentences are drawn."""
     if len(topics) == words:
         return topics
     return np.repeat(topics, np.diff(documents.sentence_ends, prepend=0))
 
 
 class _RecordedDocuments:
-    """Documents as a model draws from them, with an ear on the topics that were counted last."""
+    """Documents as a model draws from them. They keep the topics that were counted last."""
 
     def __init__(self, held: Held) -> None:
         self._held = held
@@ -92,6 +92,6 @@ class _RecordedDocuments:
         return getattr(self._held, name)
 
     def counted(self, topics: Array, table: Table) -> Array:
-        """As the documents count, with the topics remembered."""
+        """Counts as the documents do, and keeps the topics."""
         self.topics = topics
         return self._held.counted(topics, table)

@@ -17,7 +17,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Array, Claim, Cohort, Domain, Mechanism, NoiseBy, Noised, RoundContext, Store, Terms, Unit
+from securetm.contracts import (
+    INF,
+    Array,
+    Claim,
+    Cohort,
+    CountNoise,
+    Domain,
+    Mechanism,
+    NoiseBy,
+    Noised,
+    RoundContext,
+    Store,
+    Terms,
+    Unit,
+)
 from securetm.errors import BadSetting
 from securetm.mechanisms.mechanism_errors import NoiseForPersons, NoiseOnNoise, NoiseOnSamples, RawCounts
 from securetm.mechanisms.noising import claims_alone
@@ -74,6 +88,12 @@ class LaplaceCounts(Mechanism):
                 type(self).__name__, "words", f"{words:,}", f"must be at most {MOST_WORDS:,}; use a shorter vocabulary"
             )
         return SlotNoise(words, float(self.epsilon), float(self.threshold), self.distribution == "discrete")
+
+    def count_noise(self, words: int) -> CountNoise:
+        """The chance that noise passes the threshold, times its mean if it does."""
+        law = self.law(words)
+        beyond = 1.0 / np.expm1(self.epsilon) if law.whole else 1.0 / self.epsilon  # steps above the first one that passes
+        return CountNoise(law.chance * (law.least / law.steps + float(beyond)), 0.0 if law.whole else 1.0 / law.steps)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
         """The terms of an answer made of noised counts alone; no bound is left, for no other noise is needed.

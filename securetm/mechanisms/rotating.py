@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import shake_256
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -27,6 +27,8 @@ class Rotation(Mechanism):
     Lengths stay as they are, so it belongs between the clip and the grid. What one coordinate may hold does change: up to the
     whole length of a row.
     """
+
+    mixes: ClassVar[bool] = True
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - all parties turn alike
         """The same length, spread over all coordinates."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from securetm.contracts import CountNoise
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
@@ -16,7 +17,7 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.count_reconstruction import BEHIND, PLACED, PLACED_AT_ALL, REAL
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
-from securetm.leakage.parts.noised_shares import WordNoise, noise_of, table_behind
+from securetm.leakage.parts.noised_shares import noise_of, table_behind
 from securetm.leakage.parts.rational_reconstruction import scale_of, sum_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.mechanisms.laplace_counts import LaplaceCounts
@@ -123,7 +124,7 @@ def test_sums_on_a_fine_grid_come_back_from_shares_in_single_precision() -> None
 
 def test_random_numbers_make_no_table() -> None:
     rows = np.random.default_rng(7).standard_normal((3, 60))
-    for noise in (WordNoise(), WordNoise(0.03, 2.0**-18)):
+    for noise in (CountNoise(), CountNoise(0.03, 2.0**-18)):
         counted, real = table_behind(rows, 100.0, noise)
         assert not counted.any()
         assert not real.any()
@@ -137,4 +138,4 @@ def test_the_mean_of_the_noise_is_what_the_profile_draws(distribution: str) -> N
     noise = noise_of(profile, 200)
     _, _, weights = part.law(200).draw(bytes(32), np.full(3000, -1, dtype=np.int32), 0)
     assert abs(weights.sum() / 200 / 3000 - noise.mean) < 0.01 * noise.mean
-    assert noise_of(read_profile("open"), 200) == WordNoise()
+    assert noise_of(read_profile("open"), 200) == CountNoise()

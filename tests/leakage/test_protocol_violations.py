@@ -230,7 +230,7 @@ def test_the_report_says_who_refused_and_what_was_answered() -> None:
 def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
     said = Refusal("masked", "a lie", 0, 0, True, "south", "WrongRound")
-    monkeypatch.setattr("securetm.leakage.auditor.tried_moves", lambda profile, runs: (replace(said, profile=profile),))
+    monkeypatch.setattr("securetm.leakage.auditor.tried_violations", lambda profile, runs: (replace(said, profile=profile),))
     plan = read_audit_plan("active")
     assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these
     small = replace(plan, trials=(replace(plan.trials[0], profiles=("open",), run={**settings, **plan.trials[0].run}),))

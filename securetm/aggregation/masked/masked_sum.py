@@ -49,6 +49,7 @@ class MaskedSum(Aggregation):
     failure: float = 2.0**-40
     stall: float = 2.0**-20
     most_parties: ClassVar[int] = MOST_PARTIES
+    names_survivors: ClassVar[bool] = True
     from_profile: ClassVar[tuple[str, ...]] = ("colluding",)
 
     def __post_init__(self) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Array
+from securetm.contracts import Array, CountNoise
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
-from securetm.leakage.parts.noised_shares import WordNoise, noise_of, table_behind
+from securetm.leakage.parts.noised_shares import noise_of, table_behind
 from securetm.leakage.parts.reconstruction_scores import in_words
 from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
 
@@ -45,7 +45,7 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...
     return tuple(_table(one, noise) for one in heard[: effort["tables"]])
 
 
-def _table(heard: ReadVector, noise: WordNoise) -> ReconstructedTable:
+def _table(heard: ReadVector, noise: CountNoise) -> ReconstructedTable:
     rows = np.asarray(heard.blocks[TOPICS], dtype=np.float64)
     slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
     return ReconstructedTable(heard.round.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))

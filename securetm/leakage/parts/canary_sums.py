@@ -39,7 +39,6 @@ from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.mechanisms.noise_shares import honest_shares
-from securetm.mechanisms.rotating import Rotation
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import cohort_of
 from securetm.route import Route, Step, compile_route
@@ -134,7 +133,7 @@ class CanarySumSource:
     # ---- sums over documents ----
 
     def _sums(self, n: int, present: bool) -> Iterator[Array]:
-        mixing = any(isinstance(mechanism, Rotation) for mechanism in self.public.profile.mechanisms)
+        mixing = any(mechanism.mixes for mechanism in self.public.profile.mechanisms)
         for start in range(0, n, 1 if mixing else _AT_ONCE):
             yield self._opened_at_once(1 if mixing else min(_AT_ONCE, n - start), present)
 

@@ -5,37 +5,21 @@ It undoes the division by each topic's sum. What noise hides it does not bring b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from securetm.contracts import Array, Profile
+from securetm.contracts import Array, CountNoise, Profile
 from securetm.leakage.parts.rational_reconstruction import counts_behind, sum_behind
-from securetm.mechanisms.laplace_counts import LaplaceCounts
 
 _LARGEST = 25.0  # of what noise adds to a word of a topic: beyond it, single precision has lost the grid of the sums
 _APART = (0.5, 2.0)  # how far from an equal share of the party's words a topic's share is looked for
 
 
-@dataclass(frozen=True)
-class WordNoise:
-    """What noise adds to each word of each slot on average, and the grid of all sums: 0 where they are whole numbers."""
-
-    mean: float = 0.0
-    grid: float = 0.0
+def noise_of(profile: Profile, words: int) -> CountNoise:
+    """The noise in the words of documents, as the public profile says."""
+    return next((noise for part in profile.mechanisms if (noise := part.count_noise(words)) is not None), CountNoise())
 
 
-def noise_of(profile: Profile, words: int) -> WordNoise:
-    """As the profile says, which everybody may read: of what lies above the threshold, its chance times its mean."""
-    parts = [part for part in profile.mechanisms if isinstance(part, LaplaceCounts)]
-    if not parts:
-        return WordNoise()
-    law, epsilon = parts[0].law(words), parts[0].epsilon
-    beyond = 1.0 / np.expm1(epsilon) if law.whole else 1.0 / epsilon  # of the first step above the threshold, on average
-    return WordNoise(law.chance * (law.least / law.steps + float(beyond)), 0.0 if law.whole else 1.0 / law.steps)
-
-
-def table_behind(shares: Array, slots: float, noise: WordNoise) -> tuple[Array, Array]:
+def table_behind(shares: Array, slots: float, noise: CountNoise) -> tuple[Array, Array]:
     """The table as it was counted, and what is left of it without the noise's mean; a row that fits nothing stays empty.
 
     `slots` is how many words the party has, which it says beside its table.
@@ -47,7 +31,7 @@ def table_behind(shares: Array, slots: float, noise: WordNoise) -> tuple[Array, 
     return counted, real
 
 
-def _row_behind(row: Array, each: float, noise: WordNoise) -> Array:
+def _row_behind(row: Array, each: float, noise: CountNoise) -> Array:
     """Where continuous noise left no trace of the row's sum, every topic is taken to be as large as the others."""
     if noise.grid == 0.0:
         found = counts_behind(row)
