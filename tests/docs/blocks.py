@@ -1,9 +1,12 @@
-"""The code blocks of a page, and how each is run: commands in this process, Python by exec, plans as files."""
+"""The code blocks of a page, and how each is run: commands in this process, Python by exec, named files as files."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 LANGUAGES = {"console", "python", "toml", "sh"}
 QUICK = "quick.toml"  # a plan that is over in seconds, in place of the shipped one, which the slow suite carries out
+_FILE = re.compile(r"# (\w+\.(?:py|toml))\n")  # a block that begins so is that file
 _BLOCK = re.compile(r"(?:^<!-- (?P<note>[\w ]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
@@ -42,13 +46,22 @@ def run_page(page: Path, *, slow: bool = False) -> None:
     for block in blocks(page, slow=slow):
         if block.language == "console":
             run_console(block)
+        elif file := _FILE.match(block.text):
+            write_file(file[1], block.text)
         elif block.language == "python":
             exec(compile(block.text, str(page), "exec"), names)
-        elif block.language == "toml":
-            first, _, _ = block.text.partition("\n")
-            Path(first.removeprefix("# ").split(",")[0]).write_text(block.text, "utf-8")
         else:
             check_shell(block.text)
+
+
+def write_file(name: str, text: str) -> None:
+    """Writes what a page calls a file; tests in it are run, as whoever reads the page would."""
+    Path(name).write_text(text, "utf-8")
+    if name.startswith("test_"):
+        command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name)
+        path = os.pathsep.join([str(Path.cwd()), str(ROOT)])
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-3000:]
 
 
 def run_console(block: Block) -> None:
