@@ -1,12 +1,12 @@
 """`securetm budget`: what a training spends of privacy, what a budget allows, what a ledger holds. It reads no document.
 
-What it computes is on the floors below; nothing heavy is imported before a command runs.
+Lower layers compute it; nothing heavy is imported before a command runs.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +15,6 @@ import typer
 from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from securetm.accounting.calculator.budget_report import BudgetReport
     from securetm.accounting.calculator.composed_report import Progress
     from securetm.accounting.calculator.distributed_noise import Shares
@@ -37,15 +35,14 @@ Threshold = Annotated[int | None, typer.Option(help="How many must remain in a s
 Colluding = Annotated[int, typer.Option(help="How many parties may help the adversary.")]
 Dimension = Annotated[int, typer.Option(help="Coordinates of a vector.")]
 Length = Annotated[float, typer.Option("--l2", help="Bound on one document's row, in steps of the integer grid.")]
-_PATIENCE = 1.5  # seconds before a bar is shown
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     budget = typer.Typer(rich_markup_mode=None, add_completion=False)
-    budget.callback(invoke_without_command=True, epilog=f"Example: {_EXAMPLES['dp-sgd']}")(_alone)
-    for name, (command, said) in _COMMANDS.items():
-        budget.command(name, short_help=said, epilog=f"Example: {_EXAMPLES[name]}")(command)
+    budget.callback(invoke_without_command=True, epilog=f"Example: securetm budget dp-sgd {_COMMANDS['dp-sgd'][2]}")(_alone)
+    for name, (command, said, example) in _COMMANDS.items():
+        budget.command(name, short_help=said, epilog=f"Example: securetm budget {name} {example}")(command)
     app.add_typer(budget, name="budget", short_help="Compute what privacy costs.")
 
 
@@ -71,10 +68,9 @@ def dp_sgd(
     json: Json = False,
 ) -> None:
     """Says what a training by clipped, noised gradients spends per document."""
-    from securetm.accounting.calculator import dp_sgd as calculator
+    from securetm.accounting.calculator.dp_sgd import Training
 
-    training = calculator.Training(documents, batch, epochs, noise, delta, sampling, tokens)
-    _tell(lambda progress: calculator.dp_sgd(training, progress), html, json)
+    _answer(Training(documents, batch, epochs, noise, delta, sampling, tokens).report, html, json)
 
 
 def solve(
@@ -91,10 +87,9 @@ def solve(
     json: Json = False,
 ) -> None:
     """Finds the least noise, the most epochs or the largest batch for an epsilon."""
-    from securetm.accounting.calculator import solve_for as calculator
+    from securetm.accounting.calculator.solve_for import Target
 
-    target = calculator.Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens)
-    _tell(lambda progress: calculator.solve(target, progress), html, json)
+    _answer(Target(for_, epsilon, documents, delta, batch, epochs, noise, sampling, tokens).report, html, json)
 
 
 def laplace(
@@ -107,10 +102,10 @@ def laplace(
     json: Json = False,
 ) -> None:
     """Says what Laplace noise on every word occurrence spends, and what that is for a document."""
-    from securetm.accounting.calculator import word_noise as calculator
+    from securetm.accounting.calculator.word_noise import WordNoise
 
-    noise = calculator.WordNoise.of(epsilon_per_word, scale, releases, tuple(words or (8, 60, 213)), delta)
-    _tell(lambda progress: calculator.laplace(noise, progress), html, json)
+    noise = WordNoise.of(epsilon_per_word, scale, releases, tuple(words or WordNoise.words), delta)
+    _answer(noise.report, html, json)
 
 
 def distributed(
@@ -131,11 +126,11 @@ def distributed(
     json: Json = False,
 ) -> None:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
-    from securetm.accounting.calculator import distributed_noise as calculator
+    from securetm.accounting.calculator.distributed_noise import Shares
 
     remain = parties if threshold is None else threshold
-    shares = calculator.Shares(parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents)
-    _tell(lambda progress: calculator.distributed(shares, _of_shares, progress), html, json)
+    shares = Shares(parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents)
+    _answer(partial(shares.report, _spend_of), html, json)
 
 
 def compare(
@@ -153,13 +148,13 @@ def compare(
     json: Json = False,
 ) -> None:
     """Sets central, local and distributed noise side by side for one training."""
-    from securetm.accounting.calculator import distributed_noise as calculator
-    from securetm.accounting.calculator import dp_sgd as gradients
+    from securetm.accounting.calculator.dp_sgd import Training
+    from securetm.accounting.calculator.mechanism_comparison import MechanismComparison
 
     remain = parties if threshold is None else threshold
-    training = gradients.Training(documents, batch, epochs, noise, delta)
-    comparing = calculator.Comparison(training, parties, remain, colluding, dimension, l2)
-    _tell(lambda progress: calculator.compare(comparing, _of_shares, progress), html, json)
+    training = Training(documents, batch, epochs, noise, delta)
+    comparison = MechanismComparison(training, parties, remain, colluding, dimension, l2)
+    _answer(partial(comparison.report, _spend_of), html, json)
 
 
 def profile(
@@ -173,11 +168,9 @@ def profile(
     json: Json = False,
 ) -> None:
     """Says what a run under a profile spends, and how many rounds its budget lasts."""
-    from securetm.accounting.calculator import profile_run as calculator
-    from securetm.cli.budget_profile import billed
+    from securetm.cli.budget_profile import profile_run
 
-    bill = billed(name, parties, rounds, vocabulary_size, documents, model)
-    _tell(lambda progress: calculator.from_bill(bill, progress), html, json)
+    _answer(profile_run(name, parties, rounds, vocabulary_size, documents, model).report, html, json)
 
 
 def ledger(
@@ -191,32 +184,23 @@ def ledger(
     json: Json = False,
 ) -> None:
     """Says what a party's ledger holds, and whether it has all that files beside it remember of it."""
-    from securetm.accounting.calculator import ledger_report as calculator
+    from securetm.accounting.calculator.ledger_report import allow_epsilon, ledger_report
     from securetm.errors import BadSetting
-    from securetm.federation.remembered_heads import ledgers_at
+    from securetm.federation.remembered_heads import ledgers_at, seen_beside
 
     files = ledgers_at(file)
     if len(files) > 1 and (allow is not None or html is not None):
-        raise BadSetting(
-            "securetm budget ledger", "FILE", str(file), f"holds {len(files)} ledgers, and --allow or --html is for one"
-        )
+        problem = f"holds {len(files)} ledgers, and --allow or --html is for one"
+        raise BadSetting("securetm budget ledger", "FILE", str(file), problem)
     if allow is not None:
-        calculator.allow(files[0], allow)
-    sheets = [_shown(_compared(one), html, json) for one in files]
+        allow_epsilon(files[0], allow)
+    records = [_shown(partial(ledger_report, one, seen=seen_beside(one)), html, json).record() for one in files]
     if json:
-        print_json(sheets[0].record() if len(sheets) == 1 else {"ledgers": [sheet.record() for sheet in sheets]})
+        print_json(records[0] if len(records) == 1 else {"ledgers": records})
 
 
-def _compared(path: Path) -> Callable[[Progress], BudgetReport]:
-    """One ledger's sheet, beside what other files remember of it."""
-    from securetm.accounting.calculator.ledger_report import from_ledger
-    from securetm.federation.remembered_heads import seen_beside
-
-    return lambda progress: from_ledger(path, progress, seen_beside(path))
-
-
-def _of_shares(shares: Shares, honest: int) -> Spend:
-    """One sum with so many honest shares in it, as the mechanism itself accounts for it."""
+def _spend_of(shares: Shares, honest: int) -> Spend:
+    """The spend of one sum with so many honest shares, as the mechanism itself accounts for it."""
     from securetm.accounting.spends import Spend
     from securetm.contracts import Block, Cohort, Domain, Terms
     from securetm.mechanisms.noise_shares import NoiseShares
@@ -238,73 +222,51 @@ def _of_shares(shares: Shares, honest: int) -> Spend:
     return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort))
 
 
-def _tell(compute: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> None:
-    sheet = _shown(compute, html, json)
+def _answer(report: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> None:
+    shown = _shown(report, html, json)
     if json:
-        print_json(sheet.record())
+        print_json(shown.record())
 
 
 def _shown(compute: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
     from securetm.reports.budget_page import write_page
-    from securetm.reports.budget_tables import show_sheet
+    from securetm.reports.budget_tables import show_report
+    from securetm.reports.progress import LateBars
     from securetm.reports.terminal import results, screen
 
     to = screen()
-    with _Patient(to) as progress:
-        sheet = compute(progress)
-    show_sheet(sheet, results(json))
+    with LateBars(to) as progress:
+        report = compute(progress)
+    show_report(report, results(json))
     if html is not None:
-        write_page(sheet, html)
+        write_page(report, html)
         to.print(f"Written to {html}", markup=False)
-    return sheet
+    return report
 
 
-class _Patient:
-    """Bars that appear only once a computation takes long; most are over before."""
-
-    def __init__(self, to: Console) -> None:
-        from securetm.reports.progress import Bars
-
-        self._bars, self._begun, self._shown, self._now = Bars(to), time.monotonic(), False, ("", 1)
-
-    def __enter__(self) -> _Patient:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        if self._shown:
-            self._bars.__exit__(None, None, None)
-
-    def stage(self, title: str, total: int) -> None:
-        """A stage of so many steps begins."""
-        self._now = (title, total)
-        if self._shown:
-            self._bars.stage(title, total)
-
-    def step(self, done: int) -> None:
-        """So many of its steps are done."""
-        if not self._shown and time.monotonic() - self._begun > _PATIENCE:
-            self._shown = True
-            self._bars.__enter__()
-            self._bars.stage(*self._now)
-        if self._shown:
-            self._bars.step(done)
-
-
-_COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
-    "dp-sgd": (dp_sgd, "What a training by noised gradients spends."),
-    "solve": (solve, "The noise, epochs or batch for an epsilon."),
-    "laplace": (laplace, "Noise on word occurrences, and what it is worth."),
-    "distributed": (distributed, "Shares of noise; the price of dropout and collusion."),
-    "compare": (compare, "Central, local and distributed noise side by side."),
-    "profile": (profile, "What a run under a profile spends."),
-    "ledger": (ledger, "What a party's ledger holds."),
-}
-_EXAMPLES = {
-    "dp-sgd": "securetm budget dp-sgd --documents 18748 --batch 256 --epochs 20 --noise 1.2 --delta 1e-6",
-    "solve": "securetm budget solve --for noise --epsilon 3 --documents 18748 --batch 256 --epochs 20 --delta 1e-6",
-    "laplace": "securetm budget laplace --epsilon-per-word 8 --words 60",
-    "distributed": "securetm budget distributed --parties 5 --threshold 4 --noise 1 --rate 0.01 --rounds 500 --delta 1e-6",
-    "compare": "securetm budget compare --documents 18748 --batch 256 --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
-    "profile": "securetm budget profile dp-distributed --rounds 200 --documents 50000",
-    "ledger": "securetm budget ledger north.ledger",
+_DOCUMENTS = "--documents 18748 --batch 256"
+_COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {  # the function, what it says, and an example
+    "dp-sgd": (
+        dp_sgd,
+        "What a training by noised gradients spends.",
+        f"{_DOCUMENTS} --epochs 20 --noise 1.2 --delta 1e-6",
+    ),
+    "solve": (
+        solve,
+        "The noise, epochs or batch for an epsilon.",
+        f"--for noise --epsilon 3 {_DOCUMENTS} --epochs 20 --delta 1e-6",
+    ),
+    "laplace": (laplace, "Noise on word occurrences, and what it is worth.", "--epsilon-per-word 8 --words 60"),
+    "distributed": (
+        distributed,
+        "Shares of noise; the price of dropout and collusion.",
+        "--parties 5 --threshold 4 --noise 1 --rate 0.01 --rounds 500 --delta 1e-6",
+    ),
+    "compare": (
+        compare,
+        "Central, local and distributed noise side by side.",
+        f"{_DOCUMENTS} --epochs 5 --noise 1.2 --delta 1e-6 --threshold 4",
+    ),
+    "profile": (profile, "What a run under a profile spends.", "dp-distributed --rounds 200 --documents 50000"),
+    "ledger": (ledger, "What a party's ledger holds.", "north.ledger"),
 }

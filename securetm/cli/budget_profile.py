@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TOLD = {"coordinator": "the coordinator", "party": "any other party", "model reader": "anyone who gets the model"}
 
 
-def billed(
+def profile_run(
     name: str, parties: int | None, rounds: int, words: int, documents: int | None, model: str = DEFAULT_MODEL
 ) -> ProfileRun:
     """What a run of that model under the profile of that name spends, round by round."""

@@ -19,38 +19,38 @@ WIDEST = 110  # a sentence longer than this is hard to read
 NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
 
 
-def show_sheet(sheet: BudgetReport, to: Console) -> None:
+def show_report(report: BudgetReport, to: Console) -> None:
     """All of it, in the order in which people ask."""
     width = min(to.width, WIDEST)
-    to.print(Panel(_head(sheet), title=Text(sheet.title, style="bold"), title_align="left", padding=(1, 2), width=width))
-    for warning in sheet.warnings:
+    to.print(Panel(_head(report), title=Text(report.title, style="bold"), title_align="left", padding=(1, 2), width=width))
+    for warning in report.warnings:
         to.print(_bullet("!", warning, "bold yellow"), width=width)
-    if sheet.warnings:
+    if report.warnings:
         to.print()
-    to.print(_accountants(sheet, width))
-    for table in sheet.tables:
+    to.print(_accountants(report, width))
+    for table in report.tables:
         to.print()
         to.print(_table(table, width))
-    for plot in sheet.plots:
+    for plot in report.plots:
         to.print(f"\n[bold]{escape(plot.title)}[/bold]")
         to.print(Text(in_terminal(plot, min(width, 90))), soft_wrap=True)
-    if sheet.notes:
+    if report.notes:
         to.print()
-    for note in sheet.notes:
+    for note in report.notes:
         to.print(_bullet("•", note, "dim"), width=width)
 
 
-def _head(sheet: BudgetReport) -> Group:
+def _head(report: BudgetReport) -> Group:
     figures = Text.assemble(
-        (f"epsilon = {upward(sheet.epsilon)} per {sheet.unit}", "bold"),
-        f"   delta = {sheet.delta:.3g}   ",
-        f"({sheet.accountant})",
+        (f"epsilon = {upward(report.epsilon)} per {report.unit}", "bold"),
+        f"   delta = {report.delta:.3g}   ",
+        f"({report.accountant})",
     )
     attack = (
-        f"Whoever tests for one {sheet.unit} and may err on {percent(FALSE_POSITIVES)} of those that were not used "
-        f"finds at most {percent(sheet.true_positives)} of those that were."
+        f"Whoever tests for one {report.unit} and may err on {percent(FALSE_POSITIVES)} of those that were not used "
+        f"finds at most {percent(report.true_positives)} of those that were."
     )
-    return Group(figures, Text(), Text(sheet.statement), Text(), Text(attack, style="italic"))
+    return Group(figures, Text(), Text(report.statement), Text(), Text(attack, style="italic"))
 
 
 def percent(share: float) -> str:
@@ -68,9 +68,9 @@ def _bullet(mark: str, sentence: str, style: str) -> RichTable:
     return grid
 
 
-def _accountants(sheet: BudgetReport, width: int) -> RichTable:
-    rows = tuple((row.accountant, row.epsilon, row.means) for row in sheet.by_accountant)
-    title = f"epsilon per {sheet.unit} at delta = {sheet.delta:.3g}, by accountant"
+def _accountants(report: BudgetReport, width: int) -> RichTable:
+    rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
+    title = f"epsilon per {report.unit} at delta = {report.delta:.3g}, by accountant"
     return _table(ReportTable(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), width)
 
 

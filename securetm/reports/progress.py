@@ -1,7 +1,8 @@
-"""Bars with the time left, for anything longer than two seconds. They go to stderr and show public facts only."""
+"""Bars with the time left, for what takes longer than two seconds. They go to stderr and show public facts only."""
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 from typing import Self
 
@@ -12,10 +13,11 @@ from rich.table import Column
 _BAR, _WIDE = 20, 110  # columns of a bar, and of a terminal that has room for one twice as long
 _FIGURES = 35  # columns of what stands behind it: steps, time that went, time that is left
 _SHORTEST = 16
+_LATE = 1.5  # seconds without bars
 
 
 class Bars:
-    """One bar per stage of a run (federation.simulation.Stages)."""
+    """One bar for each stage of a run."""
 
     def __init__(self, to: Console) -> None:
         # a narrow terminal has room for the bar and the time left, and cuts what a stage is called
@@ -49,3 +51,23 @@ class Bars:
         assert self._task is not None
         task = self._progress.tasks[self._task]
         self._progress.update(self._task, total=task.completed or 1, completed=task.completed or 1)
+
+
+class LateBars(Bars):
+    """Bars that appear only once a computation has taken a while; most end before."""
+
+    def __init__(self, to: Console) -> None:
+        super().__init__(to)
+        self._begun, self._next = time.monotonic(), ("", 1)
+
+    def stage(self, title: str, total: int) -> None:
+        """A stage begins, and is shown with its first step that comes late."""
+        self._next = (title, total)
+        if self._task is not None:
+            super().stage(title, total)
+
+    def step(self, done: int) -> None:
+        """So many steps are done."""
+        if self._task is None and time.monotonic() - self._begun > _LATE:
+            super().stage(*self._next)
+        super().step(done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from securetm.cli import budget_commands as budget
-from securetm.cli.budget_profile import billed
+from securetm.cli.budget_profile import profile_run
 from securetm.plans import DEFAULT_MODEL, Plan, plan_from_tables, read_plan
 
 
@@ -17,4 +17,4 @@ def test_a_plan_that_names_no_model_trains_lda_for_a_hundred_rounds() -> None:
 
 def test_the_calculator_counts_the_model_that_a_run_would_train() -> None:
     assert inspect.signature(budget.profile).parameters["model"].default == DEFAULT_MODEL
-    assert inspect.signature(billed).parameters["model"].default == DEFAULT_MODEL
+    assert inspect.signature(profile_run).parameters["model"].default == DEFAULT_MODEL

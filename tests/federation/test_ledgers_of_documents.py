@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.accounting.calculator.ledger_report import allow, from_ledger
+from securetm.accounting.calculator.ledger_report import allow_epsilon, ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
@@ -141,7 +141,7 @@ def test_a_run_that_was_begun_first_spends_no_more_once_its_documents_have_anoth
     second = begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
     with pytest.raises(LedgerEnded):
         spend(first, each=1)
-    sheet = from_ledger(first.ledger("party-1"), Unwatched())
+    sheet = ledger_report(first.ledger("party-1"), Unwatched())
     assert str(second.ledgers) in sheet.notes[-1]
     spend(second, each=1)
 
@@ -151,7 +151,7 @@ def test_what_is_brought_over_is_the_most_that_any_document_spent(tmp_path: Path
     source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
     first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
     spend(first, **{"party-1": 1, "party-2": 5})
-    allow(first.ledger("party-3"), 2.0)
+    allow_epsilon(first.ledger("party-3"), 2.0)
     second = begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
     for name in second.members:
         with Ledger.read(second.ledger(name)) as ledger:

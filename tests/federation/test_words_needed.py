@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from securetm.agreement import agree
-from securetm.cli.budget_profile import billed
+from securetm.cli.budget_profile import profile_run
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation import federate
@@ -58,5 +58,5 @@ def test_it_is_said_before_a_run() -> None:
     assert needed is not None
     assert "documents of one party" in explain("dp-distributed", 5)["spent"]
     assert "documents of one party" not in explain("masked", 5)["spent"]
-    assert billed("dp-distributed", 5, 2, 500, None).found_from == needed.found_from
+    assert profile_run("dp-distributed", 5, 2, 500, None).found_from == needed.found_from
     assert needed_by(agree(read_plan(None, {"profile": "masked"}))) is None

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from securetm.errors import CannotWrite
 from securetm.reports.budget_page import page, write_page
-from securetm.reports.budget_tables import cell, percent, show_sheet
+from securetm.reports.budget_tables import cell, percent, show_report
 
 from .sheets import SHEET, STATEMENT
 
@@ -93,7 +93,7 @@ def test_a_page_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_terminal_shows_all_within_its_width(width: int) -> None:
     out = StringIO()
-    show_sheet(SHEET, Console(file=out, width=width, highlight=False))
+    show_report(SHEET, Console(file=out, width=width, highlight=False))
     rows = out.getvalue().splitlines()
     assert max(map(len, rows)) <= width
     text = " ".join(out.getvalue().replace("│", " ").split())

@@ -1,32 +1,27 @@
-"""The calculator from Python: one call, one plain record, as the command prints it with --json. It computes nothing itself."""
+"""The calculator from Python: one call gives one plain record, as the command prints it with --json. It computes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from securetm.accounting.calculator.budget_report import BudgetReport
-from securetm.accounting.calculator.dp_sgd import Training, dp_sgd
-from securetm.accounting.calculator.solve_for import Target, solve
-from securetm.accounting.calculator.word_noise import WordNoise, laplace
+from securetm.accounting.calculator.dp_sgd import Training
+from securetm.accounting.calculator.solve_for import Target
+from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.errors import NotFound
 from securetm.toml_settings import from_table
 
-QUESTIONS: Mapping[str, tuple[type[Any], Callable[..., BudgetReport]]] = {
-    "dp-sgd": (Training, dp_sgd),
-    "solve": (Target, solve),
-    "laplace": (WordNoise, laplace),
-}
+QUESTIONS: Mapping[str, type[Training | Target | WordNoise]] = {"dp-sgd": Training, "solve": Target, "laplace": WordNoise}
 
 
-class _Unseen:
-    """Nobody looks on."""
+class _NoProgress:
+    """Shows nothing."""
 
     def stage(self, title: str, total: int) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
     def step(self, done: int) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
 
 def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
@@ -36,5 +31,4 @@ def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
     """
     if question not in QUESTIONS:
         raise NotFound("question", question, tuple(QUESTIONS))
-    kind, answer = QUESTIONS[question]
-    return answer(from_table(kind, settings, f"budget {question}"), _Unseen()).record()
+    return from_table(QUESTIONS[question], settings, f"budget {question}").report(_NoProgress()).record()

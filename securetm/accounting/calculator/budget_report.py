@@ -67,7 +67,7 @@ class ByAccountant:
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """Everything the calculator says about one setting."""
+    """The answer of the calculator to one question."""
 
     title: str
     epsilon: float
@@ -87,7 +87,7 @@ class BudgetReport:
     found: dict[str, Any] = field(default_factory=dict)  # what was solved for, or compared
 
     def record(self) -> dict[str, Any]:
-        """The sheet as plain data, for --json."""
+        """The report as plain data, for --json."""
         plain = asdict(self)
         rate = {"at": FALSE_POSITIVES, "rate": plain.pop("true_positives")}
         found = plain.pop("found")
@@ -95,8 +95,13 @@ class BudgetReport:
 
 
 def unit_name(unit: Unit) -> str:
-    """A unit as statements call it: a budget of words is one of their single occurrences, not of a word wherever it stands."""
+    """A unit as sentences call it: a budget of unit word counts single occurrences of words."""
     return "word occurrence" if unit is Unit.WORD else unit.value
+
+
+def some(*sentences: str | None) -> tuple[str, ...]:
+    """Those sentences that there are."""
+    return tuple(filter(None, sentences))
 
 
 def sentence(promise: Promise, epsilon: float, delta: float) -> str:

@@ -1,6 +1,6 @@
-"""What every sheet of the budget calculator has: the figures of some spends, their curve, what replacing means. No settings.
+"""Composes spends into a budget report: figures of every accountant, curves, and what replacing means. It knows no question.
 
-All of it is computed from public numbers.
+It computes from public numbers alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MEANS = {
 
 
 class Progress(Protocol):
-    """Whoever shows how far a computation is."""
+    """Shows how far a computation is."""
 
     def stage(self, title: str, total: int) -> None:
         """A stage of so many steps begins."""
@@ -49,10 +49,10 @@ class Progress(Protocol):
         ...
 
 
-def figures(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> BudgetReport:
-    """The sheet of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence.
+def composed(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> BudgetReport:
+    """The report of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence.
 
-    `share` of delta is what they may use of it.
+    `share` is the part of delta that these spends may use.
     """
     proved = [row for row in by_accountant(spends, share * delta) if row.epsilon < math.inf]
     if not proved:
@@ -91,8 +91,8 @@ def places(most: float, whole: bool = False) -> tuple[float, ...]:
     return tuple(sorted({max(1.0, round(most * s)) if whole else round(most * s, 6) for s in shares[:-1]} | {most}))
 
 
-def replaced(epsilon: float, delta: float, unit: str) -> str:
-    """Replacing is removing and adding: explicit group privacy of two."""
+def replacing(epsilon: float, delta: float, unit: str) -> str:
+    """The sentence about replacing one unit, which is removing one and adding one: group privacy of two."""
     two = group_of(Total(epsilon, delta, GROUP), 2)
     change = f"Replacing one {unit} by another is removing one and adding one"
     if two.delta >= 1:
@@ -102,12 +102,12 @@ def replaced(epsilon: float, delta: float, unit: str) -> str:
 
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:
-    """Whether Renyi divergences alone prove it, which takes no time; if they do not, others may."""
+    """Whether Renyi divergences alone prove that the spends fit, which is quick; where they do not, another accountant may."""
     return by_renyi(leaves_of(spends)).delta(epsilon) + failure_cost(failure_probability_of(spends), epsilon) <= delta
 
 
 def largest_by(quick: Callable[[int], bool], fits: Callable[[int], bool], most: int) -> int:
-    """The largest number that fits: nearly there by the quick way, the rest in growing strides, and then by halves."""
+    """The largest number that fits: first by the quick check, then in growing strides, then by halving."""
     low = largest(quick, most)
     stride = max(1, low // 8)
     while low + stride <= most and fits(low + stride):

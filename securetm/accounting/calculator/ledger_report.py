@@ -1,6 +1,6 @@
-"""What a party's ledger holds, as a sheet: spent, allowed, by which run, after which answer. Only `allow` writes into it.
+"""The question what a party's ledger holds: spent, allowed, by which run, after which answer. Only `allow_epsilon` writes.
 
-Whoever may read the ledger runs it; opening checks the chain, so a ledger that was changed or cut is refused there.
+Reading checks the chain, so that a ledger which was changed from outside is refused.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from securetm.accounting.calculator.budget_report import (
     ReportTable,
     sentence,
     sentence_large,
+    some,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import MEANS, POINTS, Progress, replaced
+from securetm.accounting.calculator.composed_report import MEANS, POINTS, Progress, replacing
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_whole
 from securetm.accounting.composition import Total, by_accountant
 from securetm.accounting.events import event_from_text
@@ -42,26 +43,24 @@ from securetm.wording import counted, downward, listed, upward
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
 
 
-def allow(path: Path, epsilon: float) -> None:
-    """The party's own decision to allow more, or less: what was spent stays spent, and the change becomes an entry."""
+def allow_epsilon(path: Path, epsilon: float) -> None:
+    """Changes the party's own budget, which becomes an entry; what was spent stays spent."""
     with Ledger.read(path) as ledger:
         owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
     Ledger.open(path, owner, replace(budget, epsilon=epsilon), corpus).close()
 
 
-def from_ledger(path: Path, progress: Progress, seen: Sequence[SeenHead] = ()) -> BudgetReport:
-    """The sheet of one ledger, compared with what others have seen of it: one that falls short of it is refused by name."""
+def ledger_report(path: Path, progress: Progress, seen: Sequence[SeenHead] = ()) -> BudgetReport:
+    """The report of one ledger. A ledger that lacks what others have seen of it is refused by name."""
     with Ledger.read(path) as ledger:
         for one in seen:
             ledger.check_seen(one)
-        ended = ledger.ended
+        ended, spent, runs, budget = ledger.ended, ledger.spent(), ledger.runs(), ledger.budget
         compared = _compared(seen, *ledger.last_witnessed(), ledger.head[0])
-        entries, spent, runs = list(ledger.entries()), ledger.spent(), ledger.runs()
-        budget, number, head, witnessed = ledger.budget, *ledger.head, ledger.witnessed()
+        entries, (number, head), witnessed = list(ledger.entries()), ledger.head, ledger.witnessed()
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
     unit = unit_name(budget.unit)
-    promise = _promise(unit, whose)
-    told = {
+    held = {
         "party": whose,
         "entries": number,
         "head": head.hex(),
@@ -71,6 +70,7 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[SeenHead] = ()) -
         "budget": budget.epsilon,
         "left": budget.epsilon - spent.epsilon,
     }
+    replacing_one = replacing(spent.epsilon, spent.delta, unit)
     return BudgetReport(
         title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, in an unbroken chain",
         epsilon=spent.epsilon,
@@ -78,22 +78,20 @@ def from_ledger(path: Path, progress: Progress, seen: Sequence[SeenHead] = ()) -
         unit=unit,
         sampling=_sampling(entries),
         accountant=spent.accountant,
-        statement=sentence(promise, spent.epsilon, spent.delta),
+        statement=sentence(_promise(unit, whose), spent.epsilon, spent.delta),
         by_accountant=_accountants(entries, spent),
         true_positives=true_positives(FALSE_POSITIVES, spent.epsilon, spent.delta),
         settings={"ledger": str(path), "party": whose, "budget_epsilon": budget.epsilon, "budget_delta": budget.delta},
-        warnings=tuple(
-            filter(None, (_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)))
-        ),
-        notes=(replaced(spent.epsilon, spent.delta, unit), compared, *_went_on(ended)),
-        tables=(_state(spent, budget.epsilon, unit), _runs(runs, unit)) if runs else (_state(spent, budget.epsilon, unit),),
+        warnings=some(_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)),
+        notes=some(replacing_one, compared, _succeeded(ended)),
+        tables=(_state(spent, budget.epsilon, unit), *([_runs(runs, unit)] if runs else [])),
         plots=_by_answer(entries, unit, progress),
-        found={"ledger": told, "runs": [_told(run) for run in runs]},
+        found={"ledger": held, "runs": [_run(run) for run in runs]},
     )
 
 
 def _compared(seen: Sequence[SeenHead], latest: int, signers: int, number: int) -> str:
-    """What was checked, and what was not: a chain alone cannot show that its end is gone."""
+    """What was checked: a chain alone cannot show that its end was cut off."""
     chain = "The chain shows a ledger that was changed; it cannot show that its own end was cut off."
     whose = f"This one has all that {listed(tuple(one.who for one in seen))} saw of it." if seen else ""
     beside = whose or "Whether it was is not known here: nobody's memory of it lies beside it."
@@ -102,8 +100,8 @@ def _compared(seen: Sequence[SeenHead], latest: int, signers: int, number: int) 
     return f"{chain} {beside} {signed}{behind}"
 
 
-def _went_on(successor: str) -> tuple[str, ...]:
-    return (f"Nothing more is entered here: the account of its documents went on in {successor}.",) if successor else ()
+def _succeeded(successor: str) -> str | None:
+    return f"Nothing more is entered here: the account of its documents went on in {successor}." if successor else None
 
 
 def _promise(unit: str, whose: str) -> Promise:
@@ -126,14 +124,12 @@ def _events(entries: list[Entry]) -> list[Any]:
 
 
 def _sampling(entries: list[Entry]) -> str:
-    drawn = {isinstance(event, PoissonSampledDpEvent) for event in _events(entries)}
-    return {frozenset({True}): "poisson", frozenset({False}): "none", frozenset(): "none"}.get(
-        frozenset(drawn), "poisson and none"
-    )
+    drawn = {"poisson" if isinstance(event, PoissonSampledDpEvent) else "none" for event in _events(entries)}
+    return " and ".join(sorted(drawn, reverse=True)) or "none"
 
 
 def _accountants(entries: list[Entry], spent: Total) -> tuple[ByAccountant, ...]:
-    """For one run every accountant; several runs were chosen after another, so only the filter speaks."""
+    """Every accountant for one run. Several runs may be chosen after each other, which only the filter covers."""
     accounts = Accounts()
     for entry in entries:
         accounts.take(entry)
@@ -153,7 +149,7 @@ def _exceeded(spent: Total, budget: float, unit: str) -> str | None:
 
 
 def _whole(entries: list[Entry], budget: Budget) -> str | None:
-    """What single words were spent is for whole documents; group privacy goes by pure epsilons, which add up."""
+    """The warning about whole documents, where single words were protected; group privacy goes by pure epsilons."""
     counts = [int(entry.content["count"]) for entry in entries if entry.content["kind"] == SPENT]
     each = [Spend(event, count=count) for event, count in zip(_events(entries), counts, strict=True)]
     spent = basic_epsilon(leaves_of(each))
@@ -173,22 +169,22 @@ def _runs(runs: list[Any], unit: str) -> ReportTable:
     return ReportTable("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)
 
 
-def _told(run: Any) -> dict[str, Any]:
+def _run(run: Any) -> dict[str, Any]:
     return {"run": run.run, "profile": run.profile, "began": run.began, "answers": run.answers, "epsilon": run.total.epsilon}
 
 
 def _by_answer(entries: list[Entry], unit: str, progress: Progress) -> tuple[Plot, ...]:
-    """The ledger read again from its beginning, with a look at it now and then."""
+    """Epsilon after some of the answers, found by reading the ledger again from its beginning."""
     spends = [n for n, entry in enumerate(entries) if entry.content["kind"] == SPENT]
     if len(spends) < 2:
         return ()
-    looks = {spends[round((len(spends) - 1) * n / (POINTS - 1))] for n in range(POINTS)}
-    progress.stage("epsilon, answer by answer", len(looks))
+    shown = {spends[round((len(spends) - 1) * n / (POINTS - 1))] for n in range(POINTS)}
+    progress.stage("epsilon, answer by answer", len(shown))
     accounts, answers, points = Accounts(), 0, []
     for n, entry in enumerate(entries):
         accounts.take(entry)
         answers += int(entry.content.get("count", 0))
-        if n in looks:
+        if n in shown:
             points.append((float(answers), accounts.spent().epsilon))
             progress.step(len(points))
     line = PlotLine("spent", tuple(points))

@@ -1,6 +1,6 @@
-"""What noise on single word occurrences spends, and how little that says of a document. It prints nothing, reads nothing.
+"""The question what noise on single word occurrences spends, and what that is for a document. It reads no document.
 
-iFTM adds Laplace noise to the counts of every word occurrence. Its epsilon is that of one occurrence, never of a document.
+iFTM adds Laplace noise to the count of every word. Its epsilon is that of one occurrence, never of a document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from securetm.accounting.calculator.budget_report import (
     ReportTable,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import Progress, Spends, curve, figures, places, replaced
+from securetm.accounting.calculator.composed_report import Progress, Spends, composed, curve, places, replacing
 from securetm.accounting.calculator.option_checks import check, check_delta, refused
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
@@ -27,11 +27,15 @@ from securetm.wording import counted, listed, upward
 
 UNIT = unit_name(Unit.WORD)
 PUBLIC = "how many words of the public list each document and sentence has is known to everybody anyway"
+_BOUNDED_ROWS = (
+    "A document is protected as a whole only if its rows are bounded and the noise is sized for that bound: `securetm "
+    "budget dp-sgd` and `securetm budget distributed` count documents."
+)
 
 
 @dataclass(frozen=True)
 class WordNoise:
-    """Laplace noise on counts, one occurrence moving one count by one; every release draws it anew."""
+    """Laplace noise on counts, where one occurrence moves one count by one and every release draws the noise anew."""
 
     epsilon_per_word: float
     releases: int = 1
@@ -64,55 +68,66 @@ class WordNoise:
         return (Spend(LaplaceDpEvent(1 / self.epsilon_per_word), count=self.releases),)
 
     def of_document(self, words: int) -> float:
-        """Group privacy: a document is all of its occurrences, at delta 0."""
+        """Epsilon of a document of so many words, by group privacy at delta 0."""
         return self.epsilon_per_word * self.releases * words
 
+    def promise(self) -> Promise:
+        """What the figures mean, and what they assume."""
+        return Promise(
+            UNIT,
+            "anyone who sees the noised counts of every release",
+            "any one occurrence of a word is in a document",
+            (
+                "every occurrence moves one count by one",
+                "every release draws fresh noise that nobody learns",
+                "whoever adds the noise is honest",
+            ),
+        )
 
-def laplace(noise: WordNoise, progress: Progress) -> BudgetReport:
-    """The sheet of noise on word occurrences."""
-    promise = Promise(
-        UNIT,
-        "anyone who sees the noised counts of every release",
-        "any one occurrence of a word is in a document",
-        (
-            "every occurrence moves one count by one",
-            "every release draws fresh noise that nobody learns",
-            "whoever adds the noise is honest",
-        ),
-    )
-    sheet = figures(
-        f"Laplace noise, epsilon = {upward(noise.epsilon_per_word)} per word occurrence and release, {noise.releases:,} "
-        + ("release" if noise.releases == 1 else "releases"),
-        promise,
-        noise.spends(),
-        noise.delta,
-        sampling="none",
-        settings=asdict(noise) | {"scale": 1 / noise.epsilon_per_word},
-        warnings=_warnings(noise),
-    )
-    documents = [{"words": n, "epsilon": noise.of_document(n), "replaced": 2 * noise.of_document(n)} for n in noise.words]
-    return replace(
-        sheet,
-        notes=(replaced(sheet.epsilon, noise.delta, UNIT), _KEPT),
-        tables=(_documents(noise),),
-        plots=(*_by_release(noise, sheet, progress), _by_length(noise)),
-        found={"documents": documents},
-    )
+    def report(self, progress: Progress) -> BudgetReport:
+        """What the noise spends per occurrence, and what that is for whole documents."""
+        report = composed(
+            f"Laplace noise, epsilon = {upward(self.epsilon_per_word)} per word occurrence and release, "
+            f"{counted(self.releases, 'release')}",
+            self.promise(),
+            self.spends(),
+            self.delta,
+            sampling="none",
+            settings=asdict(self) | {"scale": 1 / self.epsilon_per_word},
+            warnings=(sentence_whole(self.epsilon_per_word * self.releases, self.words),),
+        )
+        documents = [{"words": n, "epsilon": self.of_document(n), "replaced": 2 * self.of_document(n)} for n in self.words]
+        return replace(
+            report,
+            notes=(replacing(report.epsilon, self.delta, UNIT), _BOUNDED_ROWS),
+            tables=(self._documents(),),
+            plots=(*self._by_release(report.epsilon, progress), self._by_length()),
+            found={"documents": documents},
+        )
 
+    def _documents(self) -> ReportTable:
+        rows = tuple((n, self.of_document(n), 2 * self.of_document(n), _reach(self.of_document(n))) for n in self.words)
+        columns = ("words", "epsilon per document", "if it is replaced", "found at 1 % false")
+        caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
+        return ReportTable("What that is for a whole document", columns, rows, caption)
 
-_KEPT = (
-    "A document is protected as a whole only if its rows are bounded and the noise is sized for that bound: `securetm "
-    "budget dp-sgd` and "
-    "`securetm budget distributed` count documents."
-)
+    def _by_release(self, epsilon: float, progress: Progress) -> tuple[Plot, ...]:
+        if self.releases == 1:
+            return ()
+        along = places(self.releases, whole=True)
+        line = curve("noised counts", lambda n: replace(self, releases=round(n)).spends(), along, self.delta, progress)
+        marked = (float(self.releases), epsilon)
+        return (Plot("epsilon against releases", "releases", f"epsilon per {UNIT}", (line,), marked),)
 
-
-def _warnings(noise: WordNoise) -> tuple[str, ...]:
-    return (sentence_whole(noise.epsilon_per_word * noise.releases, noise.words),)
+    def _by_length(self) -> Plot:
+        lengths = sorted({1, *self.words, max((*self.words, 2))})
+        points = ((0.0, 0.0), *((float(n), self.of_document(n)) for n in lengths))
+        line = PlotLine("a document, by group privacy", points)
+        return Plot("epsilon of a document against its length", "words in the document", "epsilon per document", (line,))
 
 
 def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -> str:
-    """The warning that belongs to every epsilon of a word occurrence: what it is for whole documents, at delta 0."""
+    """The warning beside every epsilon of a word occurrence: what it is for whole documents, at delta 0."""
     parts = tuple(f"{upward(epsilon * words)} per document of {counted(words, 'word')}" for words in lengths)
     return (
         f"This budget is one per word occurrence, not per document: epsilon = {upward(epsilon)} per word occurrence is "
@@ -120,30 +135,7 @@ def sentence_whole(epsilon: float, lengths: tuple[int, ...] = WordNoise.words) -
     )
 
 
-def _documents(noise: WordNoise) -> ReportTable:
-    rows = tuple((n, noise.of_document(n), 2 * noise.of_document(n), _reach(noise.of_document(n))) for n in noise.words)
-    columns = ("words", "epsilon per document", "if it is replaced", "found at 1 % false")
-    caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
-    return ReportTable("What that is for a whole document", columns, rows, caption)
-
-
 def _reach(epsilon: float) -> str:
     """The best true-positive rate under pure differential privacy (Kairouz, Oh and Viswanath 2015)."""
     rate = min(FALSE_POSITIVES * math.exp(min(epsilon, 700.0)), 1 - (1 - FALSE_POSITIVES) * math.exp(-epsilon))
     return "more than 99.9 %" if rate > 0.999 else f"{100 * rate:.1f} %"
-
-
-def _by_release(noise: WordNoise, sheet: BudgetReport, progress: Progress) -> tuple[Plot, ...]:
-    if noise.releases == 1:
-        return ()
-    along = places(noise.releases, whole=True)
-    line = curve("noised counts", lambda n: replace(noise, releases=round(n)).spends(), along, noise.delta, progress)
-    mark = (float(noise.releases), sheet.epsilon)
-    return (Plot("epsilon against releases", "releases", f"epsilon per {UNIT}", (line,), mark),)
-
-
-def _by_length(noise: WordNoise) -> Plot:
-    longest = max((*noise.words, 2))
-    points = ((0.0, 0.0), *((float(n), noise.of_document(n)) for n in sorted({1, *noise.words, longest})))
-    line = PlotLine("a document, by group privacy", points)
-    return Plot("epsilon of a document against its length", "words in the document", "epsilon per document", (line,))

@@ -9,10 +9,10 @@ from dp_accounting import GaussianDpEvent
 
 from securetm.accounting.accounting_errors import BudgetTooSmall, NoEpsilonHolds
 from securetm.accounting.calculator.budget_report import Promise, sentence, sentence_delta, sentence_large
-from securetm.accounting.calculator.composed_report import figures, places, replaced
+from securetm.accounting.calculator.composed_report import composed, places, replacing
 from securetm.accounting.calculator.distributed_noise import Shares
-from securetm.accounting.calculator.dp_sgd import Training, shuffling
-from securetm.accounting.calculator.solve_for import Target, solve
+from securetm.accounting.calculator.dp_sgd import Training
+from securetm.accounting.calculator.solve_for import Target
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend
@@ -77,14 +77,14 @@ def test_an_epsilon_beyond_ten_is_warned_of_with_its_unit() -> None:
 
 
 def test_replacing_is_group_privacy_of_two() -> None:
-    assert "epsilon = 2 per document with delta = 3.7e-06" in replaced(1.0, 1e-6, "document")
-    assert "epsilon = 16 per word occurrence, by" in replaced(8.0, 0.0, "word occurrence")
-    assert "promises nothing" in replaced(20.0, 1e-6, "document")
+    assert "epsilon = 2 per document with delta = 3.7e-06" in replacing(1.0, 1e-6, "document")
+    assert "epsilon = 16 per word occurrence, by" in replacing(8.0, 0.0, "word occurrence")
+    assert "promises nothing" in replacing(20.0, 1e-6, "document")
 
 
 def test_slack_beyond_delta_is_refused_in_a_sentence() -> None:
     with pytest.raises(NoEpsilonHolds, match="no epsilon per document holds at delta = 1e-06") as refused:
-        figures("", PROMISE, (Spend(GaussianDpEvent(1.0), 1e-5),), 1e-6, sampling="none", settings={})
+        composed("", PROMISE, (Spend(GaussianDpEvent(1.0), 1e-5),), 1e-6, sampling="none", settings={})
     assert "e^epsilon" in refused.value.advice()
 
 
@@ -96,7 +96,7 @@ def test_a_part_of_a_step_is_a_step() -> None:
 
 def test_shuffled_batches_are_not_amplified() -> None:
     """One epoch of a thousand batches at noise 0.6: what others print is far below what an attacker reaches."""
-    known = shuffling(Training(1_000_000, 1000, 1.0, 0.6, 1e-5))
+    known = Training(1_000_000, 1000, 1.0, 0.6, 1e-5).shuffling()
     assert known["poisson"] == pytest.approx(1.43, rel=0.005)
     assert known["at_least"] == pytest.approx(7.99, rel=0.005)
     assert known["sound"] == pytest.approx(total([Spend(GaussianDpEvent(0.6))], 1e-5).epsilon)
@@ -117,34 +117,34 @@ def test_a_share_is_sized_for_the_fewest_honest_ones() -> None:
 
 
 def test_what_is_solved_for_fits_and_a_little_less_noise_does_not() -> None:
-    sheet = solve(Target("noise", 0.5, 10_000, 1e-6, batch=1000, epochs=5), Silent())
+    sheet = Target("noise", 0.5, 10_000, 1e-6, batch=1000, epochs=5).report(Silent())
     noise = sheet.found["solved"]["value"]
     assert sheet.epsilon <= 0.5
     assert not within(Training(10_000, 1000, 5, noise * 0.995, 1e-6).spends(), 0.5, 1e-6)
 
 
 def test_the_largest_batch_fits_and_one_more_does_not() -> None:
-    batch = solve(Target("batch", 0.5, 60, 1e-6, noise=5.0, epochs=1), Silent()).found["solved"]["value"]
+    batch = Target("batch", 0.5, 60, 1e-6, noise=5.0, epochs=1).report(Silent()).found["solved"]["value"]
     assert 1 <= batch < 60
     assert within(Training(60, batch, 1, 5.0, 1e-6).spends(), 0.5, 1e-6)
     assert not within(Training(60, batch + 1, 1, 5.0, 1e-6).spends(), 0.5, 1e-6)
 
 
 def test_the_most_epochs_fit_and_one_step_more_does_not() -> None:
-    epochs = solve(Target("epochs", 3.0, 5000, 1e-6, noise=4.0, batch=5000), Silent()).found["solved"]["value"]
+    epochs = Target("epochs", 3.0, 5000, 1e-6, noise=4.0, batch=5000).report(Silent()).found["solved"]["value"]
     assert Training(5000, 5000, epochs, 4.0, 1e-6).steps == round(epochs) > 1
     assert not within(Training(5000, 5000, epochs + 1, 4.0, 1e-6).spends(), 3.0, 1e-6)
 
 
 def test_epochs_of_shuffled_batches_are_whole() -> None:
-    sheet = solve(Target("epochs", 1.0, 5000, 1e-6, noise=15.0, batch=5000, sampling="shuffled"), Silent())
+    sheet = Target("epochs", 1.0, 5000, 1e-6, noise=15.0, batch=5000, sampling="shuffled").report(Silent())
     assert sheet.found["solved"]["value"] == int(sheet.found["solved"]["value"]) > 0
     assert sheet.epsilon <= 1.0
 
 
 def test_a_budget_too_small_for_one_step_is_said_so() -> None:
     with pytest.raises(BudgetTooSmall, match=r"no epochs stays within epsilon = 0\.01 per document"):
-        solve(Target("epochs", 0.01, 1000, 1e-6, noise=0.5, batch=1000), Silent())
+        Target("epochs", 0.01, 1000, 1e-6, noise=0.5, batch=1000).report(Silent())
 
 
 def test_what_is_sought_must_not_be_given_and_the_rest_must() -> None:
