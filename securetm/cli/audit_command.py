@@ -17,7 +17,7 @@ from securetm.errors import BadSetting, NoSuchPath
 if TYPE_CHECKING:
     from securetm.federation.folder import Stages
     from securetm.leakage.audit_plans import AuditPlan
-    from securetm.leakage.findings import Audit
+    from securetm.leakage.audit_record import Audit
 
 
 def register(app: typer.Typer) -> None:
@@ -51,8 +51,8 @@ def audit(
     _check_evidence(evidence)
     _check_empty(keep)
     with _told_if_interrupted(evidence, keep):
-        from securetm.reports.audit_reading import write_record
-        from securetm.reports.audit_tables import show_audit
+        from securetm.reports.audit_file import write_record
+        from securetm.reports.audit_screen import show_audit
         from securetm.reports.progress import Bars
         from securetm.reports.terminal import results, screen
 
@@ -74,25 +74,24 @@ def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path 
     from securetm.leakage.audit_plans import read_audit_plan
     from securetm.leakage.auditor import audit as carried_out
     from securetm.leakage.auditor import check_plan, place_for
-    from securetm.leakage.evidence import read_evidence, renewed
-    from securetm.leakage.kept_refusals import read_refusals, renew_refusals
-    from securetm.reports.audit_kept import whole_audit
+    from securetm.leakage.evidence import read_all_evidence, read_all_refusals
+    from securetm.leakage.renewal import renew_refusals, renewed, whole_audit
 
     plan = read_audit_plan(name)
     if evidence is None:
         return carried_out(plan, run, keep=keep, stages=bars)
     check_plan(plan)
-    made: list[tuple[AuditPlan, Audit]] = []
+    made: list[Audit] = []
 
     def carry_out(piece: AuditPlan) -> Audit:
         own = None if keep is None else keep / f"part-{len(made) + 1}"  # pieces may have runs of one name
-        made.append((piece, carried_out(piece, keep=own, stages=bars, whole=plan)))
-        return made[-1][1]
+        return carried_out(piece, keep=own, stages=bars, whole=plan)
 
-    renewed(plan, evidence, carry_out)
+    for piece in renewed(plan, evidence, carry_out):
+        made.append(piece)  # noqa: PERF402 - the next piece counts those that are there
     with place_for(None if keep is None else keep / "refusals") as place:
         again = renew_refusals(plan, evidence, place, bars)
-    return whole_audit(plan, made, read_evidence(evidence), read_refusals(evidence), again)
+    return whole_audit(plan, made, read_all_evidence(evidence), read_all_refusals(evidence), again)
 
 
 def _check_evidence(evidence: Path | None) -> None:
@@ -116,11 +115,10 @@ def _check_empty(keep: Path | None) -> None:
 
 
 def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
-    from securetm.leakage.kept_refusals import DatedRefusal
     from securetm.wording import counted
 
-    before = sum(bool(finding.kept) for finding in found.findings)
-    told = len(found.refusals) - sum(isinstance(one, DatedRefusal) for one in found.refusals)
+    before = sum(bool(finding.run.kept) for finding in found.findings)
+    told = len(found.refusals) - sum(bool(one.kept) for one in found.refusals)
     if before == len(found.findings) and not told:
         return f"Nothing of {plan} is missing or stale in {evidence}: all that follows was kept there."
     now = counted(len(found.findings) - before, "result was", "results were")

@@ -11,7 +11,7 @@ from securetm.cli.json_output import Json, print_json
 from securetm.reports.report_errors import CannotWriteReport
 
 if TYPE_CHECKING:
-    from securetm.leakage.findings import Audit
+    from securetm.leakage.audit_record import Audit
 
 Html = Annotated[Path | None, typer.Option("--html", help="Write the report as one page.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write a short summary as Markdown.")]
@@ -31,8 +31,8 @@ def report(
     json: Json = False,
 ) -> None:
     """Shows an audit again that was carried out before; exits 1 where `securetm audit` did."""
-    from securetm.reports.audit_reading import read_record
-    from securetm.reports.audit_tables import show_audit
+    from securetm.reports.audit_file import read_record
+    from securetm.reports.audit_screen import show_audit
     from securetm.reports.terminal import results
 
     check_places(html, markdown)
@@ -56,9 +56,9 @@ def check_places(*wanted: Path | None) -> None:
 
 def hand_out(found: Audit, html: Path | None, markdown: Path | None, examples: int, json: bool) -> None:
     """Writes the page, the summary and the JSON document, as far as they are wanted."""
+    from securetm.leakage.audit_record import record
     from securetm.reports.audit_page import write_audit
     from securetm.reports.audit_summary import write_summary
-    from securetm.reports.findings import record
     from securetm.reports.terminal import screen
 
     to = screen()

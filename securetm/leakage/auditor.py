@@ -5,40 +5,47 @@ It is the judge: attacks get what their adversary sees, and what they guess is h
 
 from __future__ import annotations
 
-import datetime
+import os
+import platform
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-from securetm.contracts import Adversary, Budget
+from securetm.contracts import Adversary
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
 from securetm.federation.kept_files import check_all
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
-from securetm.leakage.attacks import attack_called, attack_names
-from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, audit_plan_names, read_audit_plan
+from securetm.leakage.attacks import attack_called
+from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, read_audit_plan
+from securetm.leakage.audit_record import About, AttackedRun, Attempt, Audit, Finding, Measured, Outcome
 from securetm.leakage.below_minimum import tried_below_minimum
 from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
 from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_by, claims
-from securetm.leakage.findings import Audit, Finding, Measured, is_sound, judged_alone, measured, with_baseline
+from securetm.leakage.evidence import today
+from securetm.leakage.evidence_hashes import bound_to
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import MaliciousParties
+from securetm.leakage.measuring import is_sound, measured
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
 from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
-from securetm.leakage.verdicts import NOT_TESTED
+from securetm.leakage.untried import how_again, is_for, left_out
+from securetm.leakage.verdicts import NOT_TESTED, judged_alone, with_baseline
 from securetm.mechanisms.noising import PRIVATE
 from securetm.profiles import read_profile
 from securetm.threats import read_threat_model
@@ -64,7 +71,7 @@ def audit(
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
-    trials = tuple(trial for trial in plan.trials if given is None or _is_for(trial, given))
+    trials = tuple(trial for trial in plan.trials if given is None or is_for(trial, given))
     if given is not None:
         if not trials:
             raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
@@ -74,14 +81,13 @@ def audit(
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
         tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
-        found = tuple(finding for trial in trials for finding in _tried(trial, runs, given, tests))
+        found = tuple(finding for trial in trials for finding in _findings(trial, runs, given, tests))
         below, moved = (plan.refusals, plan.moves) if whole is None and given is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
         refused += tuple(one for name in moved for one in tried_violations(name, runs))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    said = (left_out(plan, trials, given), seconds, __version__, how_again(plan, given), refused, today)
+    said = (left_out(plan, trials, given), seconds, __version__, how_again(plan, given), refused, today())
     return Audit(plan.name, plan.title, name, found, *said)
 
 
@@ -93,21 +99,6 @@ def place_for(keep: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="securetm-audit-") as place:
         yield Path(place)
-
-
-def _is_for(trial: Trial, given: RunFolder) -> bool:
-    """A run that somebody brings is one run, without canaries, of roles that lie no more than they do."""
-    alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
-    return alone and given.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
-
-
-def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
-    """Whether the trial measures an epsilon, and the run has none: of what nobody noised there is nothing to measure."""
-    return "epsilon" in attack_called(trial.attack).measures.get(trial.measure, "") and _budget(given) is None
-
-
-def _budget(given: RunFolder) -> Budget | None:
-    return given.agreement.budget
 
 
 def _check_finished(given: RunFolder) -> None:
@@ -125,15 +116,15 @@ def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:
     """How many claims of an epsilon this trial tests: all of them together may go wrong as rarely as one alone."""
     if given is None:
         return count_of_tests((trial,))
-    return int(of_epsilon(trial) and _budget(given) is not None)
+    return int(of_epsilon(trial) and given.agreement.budget is not None)
 
 
 # ---- one trial -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Case:
-    """One trial on one run."""
+class TrialOnRun:
+    """One trial on one run of one profile."""
 
     trial: Trial
     attack: Attack
@@ -142,6 +133,7 @@ class _Case:
     adversary: Adversary
     claimed: ClaimedEpsilon | None
     tests: int  # claims of an epsilon that are tested beside it
+    bound: Mapping[str, str]  # hashes of all that the result depends on; none of a run that somebody brings
 
     @property
     def confidence(self) -> float:
@@ -161,7 +153,7 @@ class _Case:
         return self.attack.allowed(self.trial.measure, self.claimed)
 
 
-def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
+def _findings(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
     """The baseline first, then each profile; or the run that was given, beside a baseline over the same documents."""
     attack = attack_called(trial.attack)
     threats = read_threat_model(trial.threat_model)
@@ -175,7 +167,8 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
     runs.stages.stage(f"attack: {attack.name.replace('_', ' ')}", len(folders))
     found = []
     for done, (baseline, folder, again) in enumerate(folders, start=1):
-        case = _Case(trial, attack, folder, again, adversary, claimed_by(folder), tests)
+        bound = bound_to(trial, folder.agreement.profile.name) if given is None else {}
+        case = TrialOnRun(trial, attack, folder, again, adversary, claimed_by(folder), tests, bound)
         found.append(_finding(case, dict(threats.accepts).get(trial.claim, ""), baseline))
         runs.stages.step(done)
     return with_baseline(tuple(found))
@@ -184,7 +177,7 @@ def _tried(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: i
 def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
     """What a plan says of its attacks and of the runs that they need, before anything is trained."""
     for number, trial in enumerate(plan.trials, start=1):
-        if given is None or _is_for(trial, given):
+        if given is None or is_for(trial, given):
             where = f"{plan.name}.toml, [[trial]] number {number}"
             _check(trial)
             if given is None:
@@ -222,91 +215,111 @@ def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, 
     return runs.run(profile, trial.run, canaries=trial.canaries), again
 
 
-def _finding(case: _Case, accepted: str, baseline: bool) -> Finding:
-    begun = time.perf_counter()
-    trial, attack, folder = case.trial, case.attack, case.folder
-    told, chance, why, reachable = _attacked(case)
-    whole, by_chance = (_measured(case, judged, reachable) for judged in (told, chance))
-    beside = tuple(replace(found, by_chance=by_chance[name].value) for name, found in whole.items() if name != trial.measure)
-    verdict, reason = judged_alone(whole[trial.measure], by_chance[trial.measure], case.refuted_from)
-    return Finding(
+def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
+    trial, attack = case.trial, case.attack
+    outcome = _outcome(case)
+    attempt = Attempt(
         attack=attack.name,
-        title=attack.title,
-        adversary=trial.adversary,
         threat_model=trial.threat_model,
-        profile=folder.agreement.profile.name,
-        model=folder.plan.model.name,
+        adversary=trial.adversary,
         claim=trial.claim,
-        measured=replace(whole[trial.measure], by_chance=by_chance[trial.measure].value),
         refuted_from=case.refuted_from,
         confidence=case.confidence,
-        verdict=NOT_TESTED if why else verdict,
-        why=why or reason,
         baseline=baseline,
-        claimed=claims(folder, trial.claim, trial.adversary, trial.helpers),
-        accepted=accepted,
-        seconds=time.perf_counter() - begun,
-        chance=by_chance[trial.measure],
-        beside=beside,
-        examples=told.examples,
-        curves=told.curves,
-        epsilon=case.claimed.epsilon if case.claimed is not None else None,
-        delta=case.claimed.delta if case.claimed is not None else None,
-        epsilon_unit=case.claimed.unit if case.claimed is not None else "",
-        tests=case.tests if case.of_epsilon else 1,
-        run=folder.path.resolve().name,
-        setting=_setting(folder),
         effort=", ".join(_amount(amount, name) for name, amount in trial.effort.items()),
-        spent="nothing" if why else _spent(case, whole[trial.measure]),
         helpers=trial.helpers,
         liars=trial.liars,
         canaries=trial.canaries,
         without=trial.without,
-        citation=attack.citation,
-        cost=attack.cost,
-        given=attack.given,
+        tests=case.tests if case.of_epsilon else 1,
+        bound=case.bound,
+    )
+    about = About(
+        title=attack.title,
+        claimed=claims(case.folder, trial.claim, trial.adversary, trial.helpers),
+        accepted=accepted,
         sees=granted_to(attack, case.adversary),
-        limits=attack.limits,
-        remark=attack.remark,
+        **attack_texts(attack),
+    )
+    return Finding(attempt, _run(case), outcome, about)
+
+
+def attack_texts(attack: Attack) -> dict[str, Any]:
+    """What an attack says of itself in a report."""
+    return {name: getattr(attack, name) for name in ("citation", "cost", "given", "limits", "remark")}
+
+
+def _run(case: TrialOnRun) -> AttackedRun:
+    folder, claimed = case.folder, case.claimed
+    return AttackedRun(
+        profile=folder.agreement.profile.name,
+        model=folder.plan.model.name,
+        name=folder.path.resolve().name,
+        setting=_setting(folder),
+        epsilon=None if claimed is None else claimed.epsilon,
+        delta=None if claimed is None else claimed.delta,
+        epsilon_unit="" if claimed is None else claimed.unit,
+        cores=os.cpu_count() or 0,
+        python=platform.python_version(),
     )
 
 
-def _measured(case: _Case, judged: Score, reachable: float) -> dict[str, Measured]:
-    units, told = case.attack.measures.items(), judged.measures
-    return {name: measured(name, unit, told[name], case.confidence, reachable) for name, unit in units}
+def _outcome(case: TrialOnRun) -> Outcome:
+    """The figures of an attack and of its control, and the verdict, before the baseline is looked at."""
+    begun, name = time.perf_counter(), case.trial.measure
+    score, chance, why, reachable = _scores(case)
+    found, by_chance = (_measured(case, one, reachable) for one in (score, chance))
+    found = {each: replace(one, by_chance=by_chance[each].value) for each, one in found.items()}
+    verdict, reason = judged_alone(found[name], by_chance[name], case.refuted_from)
+    return Outcome(
+        measured=found[name],
+        verdict=NOT_TESTED if why else verdict,
+        why=why or reason,
+        seconds=time.perf_counter() - begun,
+        chance=by_chance[name],
+        beside=tuple(one for each, one in found.items() if each != name),
+        examples=score.examples,
+        curves=score.curves,
+        spent="nothing" if why else _spent(case, found[name]),
+    )
 
 
-def _attacked(case: _Case) -> tuple[Score, Score, str, float]:
+def _measured(case: TrialOnRun, judged: Score, reachable: float) -> dict[str, Measured]:
+    units, scores = case.attack.measures.items(), judged.measures
+    return {name: measured(name, unit, scores[name], case.confidence, reachable) for name, unit in units}
+
+
+def _scores(case: TrialOnRun) -> tuple[Score, Score, str, float]:
     """What the attack's guess was worth, what the same attack makes of random numbers, and why it could not be tried; and what
     share of the documents took part."""
     attack, effort = case.attack, case.trial.effort
     try:
-        view, truth = _put(case)
-        told = attack.judge(attack.attack(view, effort), truth)
+        view, truth = _view_and_truth(case)
+        score = attack.judge(attack.attack(view, effort), truth)
         chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
     except UnreadableMessage as unreadable:
         nothing = Score({name: Proportion(0, 0) for name in attack.measures})
         return nothing, nothing, str(unreadable), 1.0
-    for judged in (told, chance):
+    for judged in (score, chance):
         _check_measures(attack, judged)
-    return told, chance, "", truth.reachable
+    return score, chance, "", truth.reachable
 
 
-def _put(case: _Case) -> tuple[AdversaryView, GroundTruth]:
-    """The attack's eyes with the question that is put to it, and the truth with the answer."""
+def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
+    """What the adversary sees, with the question that is put to it, and the truth with the answer."""
     attack, effort, folder = case.attack, case.trial.effort, case.folder
     rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
-    view = replace(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
+    view = with_changes(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
     if case.again is not None:
-        view = replace(view, again=view_of(case.again, case.adversary, attack, rounds))
+        view = with_changes(view, again=view_of(case.again, case.adversary, attack, rounds))
     truth = ground_truth_of(folder, questions_of(folder, attack.questions, rounds).values())
-    truth = replace(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
+    truth = with_changes(truth, helpers=tuple(helper.name for helper in helpers), confidence=case.confidence)
     if attack.pose is not None:
         posed = attack.pose(truth, effort, np.random.default_rng(int.from_bytes(OperatingSystem().bytes(16))))
-        view = replace(view, question=posed.question, redrawn=posed.redrawn)
-        truth = replace(truth, answer=posed.answer)
+        view = with_changes(view, question=posed.question, redrawn=posed.redrawn)
+        truth = with_changes(truth, answer=posed.answer)
     if attack.prepare is not None:
-        view = replace(view, prepared=attack.prepare(replace(view, seen={}, weights=None, again=None), effort))
+        view = with_changes(view, prepared=attack.prepare(with_changes(view, seen={}, weights=None, again=None), effort))
     return view, truth
 
 
@@ -329,7 +342,7 @@ def _setting(folder: RunFolder) -> str:
     return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
 
 
-def _spent(case: _Case, found: Measured) -> str:
+def _spent(case: TrialOnRun, found: Measured) -> str:
     """What of the effort could be spent: a run may have fewer rounds, or documents, than are asked for."""
     effort, attack = case.trial.effort, case.attack
     in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
@@ -343,52 +356,3 @@ def _spent(case: _Case, found: Measured) -> str:
 
 def _amount(amount: int, of: str) -> str:
     return counted(amount, of.removesuffix("s"), of)
-
-
-def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None = None) -> tuple[str, ...]:
-    """What was not tried, as far as the audit knows by itself, after what the plan's author says of the plan's own runs."""
-    attacks = sorted(set(attack_names()) - {trial.attack for trial in trials})
-    sentences = [f"the attack “{attack_called(name).title}” ({name}){_why_not(name, plan, given)}" for name in attacks]
-    for name in dict.fromkeys(trial.threat_model for trial in trials):
-        threats = read_threat_model(name)
-        own = sorted((trial for trial in trials if trial.threat_model == name), key=attrgetter("helpers"))
-        helped = {trial.adversary: trial.helpers for trial in own}
-        idle = [adversary for adversary in threats.adversaries if adversary.name not in helped]
-        sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
-        more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
-        helps = [(a.name, "one party" if a.colludes_with_parties == 1 else f"{a.colludes_with_parties} parties") for a in more]
-        sentences += [f"{who} with the help of {parties}, as {name} fears" for who, parties in helps]
-    return (*(plan.not_tried if given is None else _left_out_of(plan, given)), *sentences)
-
-
-def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
-    """What was not tried on a run that somebody brings; what the plan's author left out speaks of the plan's own runs."""
-    profile, model = given.agreement.profile.name, given.plan.model.name
-    beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
-    others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
-    refused = "whether the parties of this run refuse a sum below the least number of documents"
-    lies = "what a coordinator that lies tries against the parties of this run"
-    return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
-
-
-def _apart(trial: Trial, given: RunFolder) -> bool:
-    """Whether this trial has a baseline beside the run."""
-    return _is_for(trial, given) and not serves_itself(given, trial.expect_fail)
-
-
-def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
-    """Why an attack of the plan was not tried on a run that somebody brings."""
-    if given is None or attack not in {trial.attack for trial in plan.trials}:
-        return ""
-    if given.plan.model.name not in attack_called(attack).models:
-        return f": not made for the model {given.plan.model.name}"
-    if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
-        return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"
-    return ": needs a second run, made documents or lying parties, which this run has not"
-
-
-def how_again(plan: AuditPlan, given: RunFolder | None = None) -> tuple[str, ...]:
-    """What to type to have the same again, where the plan's file and the run lie."""
-    run = f" --run {given.path.resolve().name}" if given is not None else ""
-    shelf = plan.name if plan.name in audit_plan_names() else f"{plan.name}.toml"
-    return (f"securetm audit {shelf}{run}",)

@@ -25,9 +25,9 @@ from securetm.federation.simulation import train
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Transcript
-from securetm.leakage.findings import Refusal
 from securetm.leakage.reading import TOTAL
 from securetm.leakage.recorded import serials_of
+from securetm.leakage.refusal_record import Refusal
 from securetm.plans import read_plan
 from securetm.profiles import cohort_of, read_profile
 from securetm.wording import counted

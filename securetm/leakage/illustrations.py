@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True, forbid_unknown_fields=True):
     """Something that an attack rebuilt, beside the original."""
 
     original: str
@@ -14,8 +13,7 @@ class Example:
     exact: bool
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Struct, frozen=True, forbid_unknown_fields=True):
     """A line of a plot: true against false positives (`roc`), or shown against claimed epsilon (`epsilon`)."""
 
     kind: str

@@ -39,8 +39,8 @@ from securetm.federation.transcript import Parties
 from securetm.federation.witness import head_of
 from securetm.federation.words import message_of
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.findings import EVERY_PARTY, Refusal
 from securetm.leakage.forked_ledger import ForkedLedger
+from securetm.leakage.refusal_record import EVERY_PARTY, Refusal
 from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import claims_of, cohort_of
 from securetm.sessions.identities import SIGNATURE

@@ -1,5 +1,54 @@
-"""The three verdicts of an audit, as words. How one is reached is said in `findings.py`; there is none that says "safe"."""
+"""The three verdicts of an audit, and how figures lead to one. It runs no attack and imports no arithmetic.
+
+A verdict is `refuted`, `not refuted` or `not tested`. There is none that says "safe": an attack that fails proves nothing but
+that it failed.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from securetm.leakage.audit_record import Finding, Measured
+
 REFUTED, NOT_REFUTED, NOT_TESTED = "refuted", "not refuted", "not tested"
+VERDICTS = (REFUTED, NOT_REFUTED, NOT_TESTED)
+
+
+def judged_alone(found: Measured, chance: Measured, refuted_from: float) -> tuple[str, str]:
+    """The verdict and its reason, before the baseline is looked at."""
+    if found.value is None:
+        return NOT_TESTED, "there was nothing to try it on"
+    if found.ceiling < refuted_from:
+        return NOT_TESTED, f"too little was tried: even an ideal attacker's interval would begin at {found.ceiling:.3g}"
+    if chance.low >= refuted_from and found.low <= chance.high:
+        return NOT_TESTED, "random numbers reach as much, so this measure shows nothing here"
+    if found.low >= refuted_from and found.low > chance.high:
+        return REFUTED, f"the interval begins at {found.low:.3g}, and {refuted_from:.3g} counts as refuted"
+    if found.low >= refuted_from:
+        return NOT_TESTED, "its interval does not lie above that of chance"
+    reached = f"reached {found.value:.3g}, and by its interval {found.low:.3g} to {found.high:.3g}"
+    return NOT_REFUTED, f"this attack, at this effort, {reached}; an interval that begins at {refuted_from:.3g} would refute it"
+
+
+def possible_verdicts(finding: Finding) -> frozenset[str]:
+    """The verdicts that the figures allow: one, or two where no interval of the control was kept."""
+    found, least, chance = finding.outcome.measured, finding.attempt.refuted_from, finding.outcome.chance
+    if chance is not None:
+        return frozenset({judged_alone(found, chance, least)[0]})
+    if found.value is not None and found.low >= least and found.by_chance is not None:
+        return frozenset({REFUTED, NOT_TESTED} if found.by_chance < found.low else {NOT_TESTED})
+    return frozenset({judged_alone(found, found, least)[0]})
+
+
+def with_baseline(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings of one trial: an attack that cannot break its baseline means nothing by failing elsewhere.
+
+    What it did refute, above its own control, stays refuted.
+    """
+    if any(one.attempt.baseline and one.outcome.verdict == REFUTED for one in findings):
+        return findings
+    why = "the attack did not break the baseline, where the claim is known not to hold, so its failure here means nothing"
+    return tuple(
+        one if one.attempt.baseline or one.outcome.verdict == REFUTED else one.judged(NOT_TESTED, why) for one in findings
+    )

@@ -1,4 +1,4 @@
-"""The plots of an audit as inline SVG: results on strips, curves on a plane. They draw records and compute nothing.
+"""The plots of an audit as inline SVG: results as bars on one axis, curves on a plane. They compute nothing.
 
 Lines are told apart by a letter on the line and by their dashes, never by colour alone; each plot has its numbers beside it.
 """
@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import Protocol
 
-from securetm.leakage.findings import Finding, Measured
+from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.verdicts import NOT_TESTED
 from securetm.reports.audit_markup import Html, grid, joined
-from securetm.reports.findings import EPSILON, NUMBER, SHARE, figure, scale_of, shown
+from securetm.reports.audit_tables import AuditTable, Cell
+from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, figure, scale_of, shown
 from securetm.reports.plots import DASHES, axis, number
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
@@ -36,12 +36,12 @@ _BEYOND = 4  # times the limit: an axis that reached further would no longer tel
 _SMALL = 0.1  # shares below it have an axis of their own, or nothing could be told apart on it
 
 
-# ---- strips: one value with its interval in each line --------------------------------------------------------------
+# ---- bars: one value with its interval in each line --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Strip:
-    """One line of a chart: a label, a result, and what it stands beside."""
+class ResultBar:
+    """One line of a chart: a label, a result, and what it is compared with."""
 
     label: Html
     measured: Measured
@@ -49,45 +49,45 @@ class Strip:
     limit: float | None = None  # from here on it counts as refuted
 
 
-def strip_of(finding: Finding, label: Html) -> Strip:
+def bar_of(finding: Finding, label: Html) -> ResultBar:
     """A finding's own line."""
-    return Strip(label, finding.measured, finding.chance, finding.refuted_from)
+    return ResultBar(label, finding.outcome.measured, finding.outcome.chance, finding.attempt.refuted_from)
 
 
-def strips(lines: Sequence[Strip], *, explained: bool = True) -> Html:
+def bars(lines: Sequence[ResultBar], *, explained: bool = True) -> Html:
     """Results on one axis for each scale that is among them: shares, small shares, epsilons, other numbers."""
     kinds = [_kind(line, lines) for line in lines]
     groups = {kind: [line for line, own in zip(lines, kinds, strict=True) if own == kind] for kind in kinds}
     return joined(*(_on_one_scale(group, *kind, explained) for kind, group in groups.items()))
 
 
-def _kind(line: Strip, lines: Sequence[Strip]) -> tuple[str, bool]:
+def _kind(line: ResultBar, lines: Sequence[ResultBar]) -> tuple[str, bool]:
     """The scale, and whether all results of this measure are small on it."""
     scale = scale_of(line.measured)
     alike = [one for one in lines if one.measured.measure == line.measured.measure and one.measured.value is not None]
     return scale, scale == SHARE and bool(alike) and all(_reach(one) < _SMALL for one in alike)
 
 
-def _reach(line: Strip) -> float:
+def _reach(line: ResultBar) -> float:
     return max(line.measured.high, line.limit or 0.0, _chance(line) or 0.0)
 
 
-def _chance(line: Strip) -> float | None:
+def _chance(line: ResultBar) -> float | None:
     return line.chance.value if line.chance is not None else line.measured.by_chance
 
 
-def _on_one_scale(lines: Sequence[Strip], scale: str, small: bool, explained: bool) -> Html:
+def _on_one_scale(lines: Sequence[ResultBar], scale: str, small: bool, explained: bool) -> Html:
     top, ticks = _ticks(lines, scale, small)
-    rows = "".join(f"<div>{line.label}</div><div class=strip>{_strip(line, scale, top, ticks)}</div>" for line in lines)
+    rows = "".join(f"<div>{line.label}</div><div class=bar>{_bar(line, scale, top, ticks)}</div>" for line in lines)
     names = "".join(
         f'<text x="{100 * tick / top:.2f}%" y="14" text-anchor="middle">{escape(_named(tick, scale))}</text>' for tick in ticks
     )
     foot = f'<div class=blank></div><div class=axis><svg class="plot" aria-hidden="true">{names}</svg></div>'
     caption = f"<figcaption class=note>{_CAPTIONS[scale]}</figcaption>" if explained else ""
-    return Html(f"<figure><div class=strips>{rows}{foot}</div>{caption}</figure>")
+    return Html(f"<figure><div class=bars>{rows}{foot}</div>{caption}</figure>")
 
 
-def _ticks(lines: Sequence[Strip], scale: str, small: bool) -> tuple[float, list[float]]:
+def _ticks(lines: Sequence[ResultBar], scale: str, small: bool) -> tuple[float, list[float]]:
     """The end of the axis, and its marks."""
     if scale == SHARE and not small:
         return 1.0, [0, 0.25, 0.5, 0.75, 1.0]
@@ -98,7 +98,7 @@ def _ticks(lines: Sequence[Strip], scale: str, small: bool) -> tuple[float, list
     return reach.top, reach.ticks()
 
 
-def _ends(line: Strip, small: bool) -> tuple[float, ...]:
+def _ends(line: ResultBar, small: bool) -> tuple[float, ...]:
     found = line.measured
     ends = (found.value or 0.0, found.low, found.high, _chance(line) or 0.0)
     return ends if small else (*ends, found.ceiling)
@@ -108,7 +108,7 @@ def _named(tick: float, scale: str) -> str:
     return f"{100 * tick:.3g}\N{NO-BREAK SPACE}%" if scale == SHARE else number(tick)
 
 
-def _strip(line: Strip, scale: str, top: float, ticks: Sequence[float]) -> str:
+def _bar(line: ResultBar, scale: str, top: float, ticks: Sequence[float]) -> str:
     def at(value: float) -> str:
         return f"{100 * min(max(value / top, 0.0), 1.0):.2f}%"
 
@@ -121,15 +121,15 @@ def _strip(line: Strip, scale: str, top: float, ticks: Sequence[float]) -> str:
 _UNTRIED = '<text x="50%" y="23" text-anchor="middle">not tested</text>'
 
 
-def _said(line: Strip, scale: str) -> str:
-    """What a strip shows, for those who do not see it."""
+def _said(line: ResultBar, scale: str) -> str:
+    """What a bar shows, for those who do not see it."""
     if line.measured.value is None:
         return NOT_TESTED
     by_chance = _chance(line)
     return figure(line.measured) + ("" if by_chance is None else f", by chance {shown(by_chance, scale)}")
 
 
-def _result(line: Strip, at: Callable[[float], str], top: float) -> str:
+def _result(line: ResultBar, at: Callable[[float], str], top: float) -> str:
     found, by_chance = line.measured, _chance(line)
     bar = f'<line class="bar" x1="{at(found.low)}" x2="{at(found.high)}" y1="16" y2="16"/>'
     endless = _ARROW if found.high > top else ""
@@ -156,75 +156,66 @@ def _cross(place: str) -> str:
 _ARROW = _spot("100%", '<path class="bar" d="M2 11l6 5l-6 5"/>')
 
 
-# ---- planes: curves over two axes ----------------------------------------------------------------------------------
-
-
-class Ruler(Protocol):
-    """One axis of a plane."""
-
-    def share(self, value: float) -> float:
-        """Where a value lies, from 0 to 1."""
-        ...
-
-    def marks(self) -> list[tuple[float, str]]:
-        """The values that are named."""
-        ...
+# ---- planes: curves over two equal axes ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Decades:
-    """From a small share to 100 %, each decade as wide as the next: low rates of false alarms are what matters."""
+class PlaneAxis:
+    """Both axes of a plane: where a value lies, from 0 to 1, and the values that are named."""
 
-    lowest: int  # as a power of ten, below 0
-
-    def share(self, value: float) -> float:
-        """Where a value lies; all that is smaller lies on the edge."""
-        return 1.0 + math.log10(min(max(value, 10.0**self.lowest), 1.0)) / -self.lowest
-
-    def marks(self) -> list[tuple[float, str]]:
-        """A mark for each decade."""
-        return [(10.0**power, f"{10.0 ** (power + 2):g}\N{NO-BREAK SPACE}%") for power in range(self.lowest, 1)]
+    share: Callable[[float], float]
+    marks: Sequence[tuple[float, str]]
 
 
-@dataclass(frozen=True)
-class Even:
+def _linear(largest: float) -> PlaneAxis:
     """From zero to a round number."""
-
-    top: float
-    steps: tuple[float, ...]
-
-    def share(self, value: float) -> float:
-        """Where a value lies."""
-        return min(max(value / self.top, 0.0), 1.0)
-
-    def marks(self) -> list[tuple[float, str]]:
-        """Its round steps."""
-        return [(step, number(step)) for step in self.steps]
+    reach = axis(largest, 4)
+    return PlaneAxis(reach.share, [(tick, number(tick)) for tick in reach.ticks()])
 
 
+def _logarithmic(lowest: int) -> PlaneAxis:
+    """From a power of ten to 100 %, each decade as wide as the next: low rates of false alarms are what matters."""
+
+    def share_of(value: float) -> float:
+        return 1.0 + math.log10(min(max(value, 10.0**lowest), 1.0)) / -lowest
+
+    return PlaneAxis(share_of, [(10.0**n, f"{10.0 ** (n + 2):g}\N{NO-BREAK SPACE}%") for n in range(lowest, 1)])
+
+
+Points = Sequence[tuple[float, float]]
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 470, 410, 62, 26, 30, 50
+_AT = (0.001, 0.01, 0.1)  # rates of false positives that the table names
+_WHY_MORE = (
+    "These are the rates among the very documents that were asked about. A result that is told “at” a rate of false alarms is "
+    "smaller: its threshold is set so that surely no more of all others lie above it."
+)
+_ABOVE = (
+    "All numbers are epsilons. What lies above the finely dotted line would show more than is claimed. An ideal attacker's "
+    "line is its average on honest noise: one that is never wrong could show more."
+)
 
 
 def planes(finding: Finding) -> Html:
     """All of a finding's curves, each kind on a plane of its own, with their numbers."""
-    roc = [curve for curve in finding.curves if curve.kind == ROC and curve.across and curve.label != _CHANCE]
-    shown_against = [curve for curve in finding.curves if curve.kind == EMPIRICAL and curve.across]
-    return joined(_roc(finding, roc) if roc else "", _empirical(finding, shown_against) if shown_against else "")
+    curves = [curve for curve in finding.outcome.curves if curve.across]
+    roc = [curve for curve in curves if curve.kind == ROC and curve.label != _CHANCE]
+    epsilons = [curve for curve in curves if curve.kind == EMPIRICAL]
+    return joined(_roc(finding, roc) if roc else "", _empirical(finding, epsilons) if epsilons else "")
 
 
 def _roc(finding: Finding, curves: Sequence[Curve]) -> Html:
     smallest = min([x for curve in curves for x in (*curve.across, *curve.up) if x > 0], default=1e-3)
-    ruler = Decades(min(-3, max(-5, math.floor(math.log10(smallest)))))
-    name = f"True against false positives, profile {finding.profile}"
-    drawn = [_curve(n, _stairs(curve), ruler, ruler, len(curves)) for n, curve in enumerate(curves)]
+    scale = _logarithmic(min(-3, max(-5, math.floor(math.log10(smallest)))))
+    drawn = [_curve(n, _stairs(curve), scale, len(curves)) for n, curve in enumerate(curves)]
     bound = _allowed(finding)
     if bound is not None:
-        drawn.insert(0, _line("allowed", bound, ruler, ruler))
-    plane = _plane(name, "false positives", "true positives", ruler, ruler, [*drawn, _diagonal(_CHANCE)])
-    return joined(Html("<h4>True against false positives</h4>"), plane, _rates(finding, curves, bound is not None))
+        drawn.insert(0, _bound(bound, scale))
+    title = "True against false positives"
+    plane = _plane(f"{title}, profile {finding.run.profile}", ("false positives", "true positives"), scale, drawn, _CHANCE)
+    return joined(Html(f"<h4>{title}</h4>"), plane, _rates(finding, curves, bound is not None))
 
 
-def _stairs(curve: Curve) -> list[tuple[float, float]]:
+def _stairs(curve: Curve) -> Points:
     """Between two thresholds nothing is known, so the line goes level until the next one is reached, and never in between."""
     points, level = [(0.0, 0.0)], 0.0
     for x, y in sorted(zip(curve.across, curve.up, strict=True)):
@@ -235,35 +226,27 @@ def _stairs(curve: Curve) -> list[tuple[float, float]]:
     return [*points, (1.0, level)]
 
 
-def _allowed(finding: Finding) -> list[tuple[float, float]] | None:
+def _allowed(finding: Finding) -> Points | None:
     """The most true positives that the claimed epsilon allows, where it is claimed of whole documents."""
-    if finding.epsilon is None or finding.delta is None or finding.epsilon_unit not in _WHOLE:
+    run = finding.run
+    if run.epsilon is None or run.delta is None or run.epsilon_unit not in _WHOLE:
         return None
-    grow, delta = math.exp(min(finding.epsilon, 700.0)), finding.delta
+    grow, delta = math.exp(min(run.epsilon, 700.0)), run.delta
     places = [10.0 ** (step / 20 - 5) for step in range(101)]
     return [(x, min(grow * x + delta, 1 - (1 - delta - x) / grow, 1.0)) for x in places]
 
 
-_AT = (0.001, 0.01, 0.1)
-
-
-_WHY_MORE = (
-    "These are the rates among the very documents that were asked about. A result that is told “at” a rate of false alarms is "
-    "smaller: its threshold is set so that surely no more of all others lie above it."
-)
-
-
 def _rates(finding: Finding, curves: Sequence[Curve], bounded: bool) -> Html:
     columns = ("line", *(f"true positives at {100 * at:g}\N{NO-BREAK SPACE}% false ones" for at in _AT))
-    rows = [
-        (joined(_sample(n), curve.label), *(shown(_rate(curve, at), SHARE) for at in _AT)) for n, curve in enumerate(curves)
-    ]
-    most = f" The dotted line marked ε is the most that epsilon = {finding.epsilon:.4g} allows." if bounded else ""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        ([joined(_sample(n), curve.label)], *([shown(_rate(curve, at), SHARE)] for at in _AT)) for n, curve in enumerate(curves)
+    )
+    most = f" The dotted line marked ε is the most that epsilon = {finding.run.epsilon:.4g} allows." if bounded else ""
     caption = (
         "Both axes are logarithmic; the finely dotted line is chance. With fewer than 1,000 tries that should fail, what "
         f"stands at 0.1 % was reached without any false positive. {_WHY_MORE}{most}"
     )
-    return grid(columns, rows, caption)
+    return grid(AuditTable(columns, rows, caption))
 
 
 def _rate(curve: Curve, at: float) -> float:
@@ -272,21 +255,24 @@ def _rate(curve: Curve, at: float) -> float:
 
 def _empirical(finding: Finding, curves: Sequence[Curve]) -> Html:
     finite = [value for curve in curves for value in (*curve.across, *curve.up) if math.isfinite(value)]
-    reach = axis(max([*finite, finding.epsilon or 0.0, 1e-3]), 4)
-    ruler = Even(reach.top, tuple(reach.ticks()))
+    scale = _linear(max([*finite, finding.run.epsilon or 0.0, 1e-3]))
     drawn: list[str] = []
     for n, curve in enumerate(curves):
         points = [point for point in sorted(zip(curve.across, curve.up, strict=True)) if all(map(math.isfinite, point))]
-        dots = [_dot(point, ruler) for point in points] if len(points) > 1 else []  # a letter stands for a single point
-        drawn += [*dots, _curve(n, points, ruler, ruler, len(curves))] if points else []
-    name = f"Shown against claimed epsilon, profile {finding.profile}"
-    plane = _plane(name, "epsilon that is claimed", "epsilon that is shown", ruler, ruler, [*drawn, _diagonal("as claimed")])
-    places = sorted({x for curve in curves for x in curve.across})
+        dots = [_dot(point, scale) for point in points] if len(points) > 1 else []  # a letter stands for a single point
+        drawn += [*dots, _curve(n, points, scale, len(curves))] if points else []
+    title, named = "Shown against claimed epsilon", ("epsilon that is claimed", "epsilon that is shown")
+    plane = _plane(f"{title}, profile {finding.run.profile}", named, scale, drawn, "as claimed")
+    return joined(Html(f"<h4>{title}</h4>"), plane, _epsilons(finding, curves))
+
+
+def _epsilons(finding: Finding, curves: Sequence[Curve]) -> Html:
     known = [dict(zip(curve.across, curve.up, strict=True)) for curve in curves]
-    rows = [(f"{x:.4g}", *("–" if x not in line else shown(line[x], EPSILON) for line in known)) for x in places]
-    of_what = "claimed of one sum" if "one sum" in finding.measured.unit else "claimed of the whole run"
-    key = grid((of_what, *(f"{_letter(n)}: {_labelled(curve)}" for n, curve in enumerate(curves))), rows, _ABOVE)
-    return joined(Html("<h4>Shown against claimed epsilon</h4>"), plane, key)
+    places = sorted({x for curve in curves for x in curve.across})
+    rows = tuple(([f"{x:.4g}"], *([shown(line.get(x), EPSILON)] for line in known)) for x in places)
+    of_what = "claimed of one sum" if "one sum" in finding.outcome.measured.unit else "claimed of the whole run"
+    columns = (of_what, *(f"{_letter(n)}: {_labelled(curve)}" for n, curve in enumerate(curves)))
+    return grid(AuditTable(columns, rows, _ABOVE))
 
 
 def _labelled(curve: Curve) -> str:
@@ -294,42 +280,34 @@ def _labelled(curve: Curve) -> str:
     return f"{curve.label} (lower end of its interval)" if curve.label.startswith("shown") else curve.label
 
 
-_ABOVE = (
-    "All numbers are epsilons. What lies above the finely dotted line would show more than is claimed. An ideal attacker's "
-    "line is its average on honest noise: one that is never wrong could show more."
-)
-
-
 # ---- drawing on a plane --------------------------------------------------------------------------------------------
 
 
-def _spots(points: Sequence[tuple[float, float]], across: Ruler, up: Ruler) -> list[tuple[int, int]]:
+def _spots(points: Points, scale: PlaneAxis) -> list[tuple[int, int]]:
     """On the drawing, in whole units, without those that change nothing: curves may have many thousand points."""
     spots: list[tuple[int, int]] = []
     wide, tall = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     for x, y in points:
-        spot = (round(_LEFT + across.share(x) * wide), round(_HEIGHT - _BOTTOM - up.share(y) * tall))
+        spot = (round(_LEFT + scale.share(x) * wide), round(_HEIGHT - _BOTTOM - scale.share(y) * tall))
         if not spots or spot != spots[-1]:
             spots.append(spot)
     return spots
 
 
-def _line(kind: str, points: Sequence[tuple[float, float]], across: Ruler, up: Ruler) -> str:
-    spots = _spots(points, across, up)
-    x, y = spots[len(spots) // 4]
-    return f'<path class="{kind}" d="M{_way(spots)}"/>{_marked("ε", x, y)}'
+def _path(kind: str, spots: Sequence[tuple[int, int]], dashes: str = "") -> str:
+    return f'<path class="{kind}" d="M{"L".join(f"{x} {y}" for x, y in spots)}"{dashes}/>'
 
 
-def _way(spots: Sequence[tuple[int, int]]) -> str:
-    return "L".join(f"{x} {y}" for x, y in spots)
+def _bound(points: Points, scale: PlaneAxis) -> str:
+    spots = _spots(points, scale)
+    return _path("allowed", spots) + _marked("ε", *spots[len(spots) // 4])
 
 
-def _curve(order: int, points: Sequence[tuple[float, float]], across: Ruler, up: Ruler, of: int) -> str:
-    spots = _spots(points, across, up)
+def _curve(order: int, points: Points, scale: PlaneAxis, of: int) -> str:
+    spots = _spots(points, scale)
     begins, ends = spots[0][0], spots[-1][0]
     aim = begins + (ends - begins) * (order + 0.5) / of  # each line's letter at another place, so that none hides another
-    x, y = _on(spots, aim)
-    return f'<path class="curve" d="M{_way(spots)}"{_dashes(order)}/>{_marked(_letter(order), x, y)}'
+    return _path("curve", spots, _dashes(order)) + _marked(_letter(order), *_on(spots, aim))
 
 
 def _on(spots: Sequence[tuple[int, int]], aim: float) -> tuple[int, int]:
@@ -354,8 +332,8 @@ def _marked(letter: str, x: int, y: int) -> str:
     return f'<circle class="letter" cx="{x}" cy="{y}" r="8"/>{text}'
 
 
-def _dot(point: tuple[float, float], ruler: Ruler) -> str:
-    ((x, y),) = _spots([point], ruler, ruler)
+def _dot(point: tuple[float, float], scale: PlaneAxis) -> str:
+    ((x, y),) = _spots([point], scale)
     return f'<circle class="marked" cx="{x}" cy="{y}" r="4"/>'
 
 
@@ -373,19 +351,18 @@ def _diagonal(name: str) -> str:
     return f'<path class="chance" d="M{left} {ground}L{right} {top}"/>{text}'
 
 
-def _plane(name: str, below: str, beside: str, across: Ruler, up: Ruler, drawn: Sequence[str]) -> Html:
+def _plane(name: str, axes: tuple[str, str], scale: PlaneAxis, drawn: Sequence[str], diagonal: str) -> Html:
+    below, beside = axes
     right, ground = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = [f'<path class="axis" d="M{_LEFT} {_TOP}V{ground}H{right}"/>']
-    for value, text in across.marks():
-        x = _LEFT + across.share(value) * (right - _LEFT)
+    for value, text in scale.marks:
+        x, y = _LEFT + scale.share(value) * (right - _LEFT), ground - scale.share(value) * (ground - _TOP)
         parts.append(f'<line class="grid" x1="{x:.0f}" x2="{x:.0f}" y1="{_TOP}" y2="{ground}"/>')
         parts.append(f'<text x="{x:.0f}" y="{ground + 18}" text-anchor="middle">{text}</text>')
-    for value, text in up.marks():
-        y = ground - up.share(value) * (ground - _TOP)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.0f}" y2="{y:.0f}"/>')
         parts.append(f'<text x="{_LEFT - 7}" y="{y + 4:.0f}" text-anchor="end">{text}</text>')
     parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(below)}</text>')
     parts.append(f'<text x="4" y="16">{escape(beside)}</text>')
-    inner = "".join((*parts, *drawn))
+    inner = "".join((*parts, *drawn, _diagonal(diagonal)))
     opening = f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(name)}">'
     return Html(f"<figure class=plane>{opening}<title>{escape(name)}</title>{inner}</svg></figure>")

@@ -1,18 +1,21 @@
-"""One finding of an audit in full, folded under its verdict: figures, plots, what was recovered. It shows a record, no more."""
+"""One finding of an audit in full, folded under its verdict: figures, plots, what was recovered. It judges nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
-from securetm.leakage.findings import Finding, Measured
+from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Example
 from securetm.leakage.verdicts import REFUTED
-from securetm.reports.audit_charts import Strip, planes, strip_of, strips
-from securetm.reports.audit_markup import Cell, Html, facts, grid, joined, small
-from securetm.reports.findings import (
-    about_examples,
-    certainty,
+from securetm.reports.audit_charts import ResultBar, bar_of, bars, planes
+from securetm.reports.audit_markup import Html, facts, grid, joined, lines
+from securetm.reports.audit_tables import AuditTable, examples_table
+from securetm.reports.audit_wording import (
+    adversary_of,
+    by_chance,
+    confidence,
     effort_in_words,
     figure,
     helped,
@@ -29,107 +32,101 @@ from securetm.reports.findings import (
 
 _MORE = "…"  # ends a list of words that is not shown whole
 _MOST_TILES = 24
-
-
-def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Html:
-    """The finding under its verdict."""
-    title = f"{number}. {finding.title}, profile {finding.profile}, model {finding.model}"
-    head = f'<span class="word">{escape(verdict(finding))}</span>: {escape(title)}'
-    figures = facts(_facts(finding), f"Finding {number}")
-    inner = joined(figures, _measures(finding), planes(finding), _recovered(finding, examples))
-    opened = " open" if unfolded else ""
-    kind = "" if _on_paper(finding) else ' class="spare"'
-    return Html(f'<details id="finding-{number}"{kind}{opened}><summary><h3>{head}</h3></summary>\n{inner}</details>')
-
-
-def _on_paper(finding: Finding) -> bool:
-    """Whether a print shows it in full: what is claimed, and what leaked; of the rest the tables say enough."""
-    return not finding.baseline and (finding.claimed or finding.verdict == REFUTED)
-
-
-def _facts(finding: Finding) -> list[tuple[str, Cell]]:
-    found = finding.measured
-    counted = f", {tries(found)}; one try is one {found.unit}" if found.of is not None else ""
-    begins = shown(finding.refuted_from, scale_of(found))
-    where = (finding.setting, f"model {finding.model}", f"profile {finding.profile}", finding.run)
-    rows: list[tuple[str, Cell]] = [
-        ("verdict", f"{finding.verdict}: {finding.why}"),
-        ("claim", f"“{finding.claim}”, {of_whom(finding)}"),
-        ("epsilon of the run", promised(finding)),
-        ("what it means", finding.remark),
-        ("accepted because", finding.accepted),
-        ("measured", f"{found.measure}: {figure(found)}{counted}"),
-        ("by chance", f"{_by_chance(finding)}, the same attack on random numbers (the base rate)"),
-        ("an ideal attacker", _ideal(finding)),
-        ("counts as refuted", f"from {begins} on{_allowed(finding)}, if all of the interval lies there"),
-        ("confidence", certainty(finding)),
-        ("effort", f"{effort_in_words(finding)}; {finding.seconds:.1f} seconds with its control ({finding.cost})"),
-        ("result", since(finding)),
-        ("adversary", f"{finding.adversary} of {finding.threat_model}{', ' * bool(helped(finding))}{helped(finding)}"),
-        ("it saw", ", ".join(finding.sees)),
-        ("it was given", finding.given),
-        ("run", "; ".join(part for part in where if part)),
-        ("method", finding.citation),
-        ("what it leaves out", "; ".join(finding.limits)),
-    ]
-    return [(name, said) for name, said in rows if said]
-
-
-def _by_chance(finding: Finding) -> str:
-    """With its interval, which is not kept with kept results."""
-    return _chance(finding.measured) if finding.chance is None else figure(finding.chance)
-
-
-def _allowed(finding: Finding) -> str:
-    return ", which is the most that the claimed epsilon allows" if finding.epsilon is not None else ""
-
-
-def _ideal(finding: Finding) -> str:
-    found = finding.measured
-    most = shown(found.ceiling, scale_of(found))
-    if found.of is not None:
-        return f"would have succeeded every time; its interval would begin at {most} with as many tries"
-    return f"could show {ideal_most(finding)} at most with as many tries, if it were never wrong"
-
-
-def _measures(finding: Finding) -> Html:
-    """The result and everything that was measured beside it, drawn one under the other, and as numbers."""
-    more = [one for one in finding.beside if one.value is not None]
-    lines = [strip_of(finding, _label(finding.measured)), *(Strip(_label(one), one) for one in more)]
-    rows = [(one.measure, figure(one), tries(one), one.unit, _chance(one)) for one in more]
-    columns = ("measured beside it", "reached", "tries", "unit", "by chance")
-    return joined(Html("<h4>What was measured</h4>"), strips(lines, explained=False), grid(columns, rows) if rows else "")
-
-
-def _label(found: Measured) -> Html:
-    return joined(found.measure, small(figure(found)))
-
-
-def _chance(found: Measured) -> str:
-    return "–" if found.by_chance is None else shown(found.by_chance, scale_of(found))
-
-
-# ---- what was recovered --------------------------------------------------------------------------------------------
-
-
-def _recovered(finding: Finding, examples: int) -> Html:
-    if not finding.examples or not examples:
-        return Html("")
-    rows = [_beside(example) for example in finding.examples[:examples]]
-    columns = ("the original", "recovered as", "exact")
-    return joined(
-        Html("<h4>What was recovered, beside the original</h4>"),
-        grid(columns, rows, f"{_HOW} {about_examples(finding)}".rstrip()),
-    )
-
-
 _HOW = (
     "Words with how often they occur; their order is in no answer, so it cannot be recovered. A filled square is a word of "
     "the original that was found, an empty one a word that was not. Dotted underneath: missed. Struck out: not in the original."
 )
 
 
-def _beside(example: Example) -> tuple[Cell, Cell, Cell]:
+def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Html:
+    """The finding under its verdict."""
+    title = f"{number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
+    head = f'<span class="word">{escape(verdict(finding))}</span>: {escape(title)}'
+    inner = joined(
+        facts(((name, said) for name, said in _facts(finding) if said), f"Finding {number}"),
+        _measures(finding),
+        planes(finding),
+        _recovered(finding, examples),
+    )
+    kind = "" if _on_paper(finding) else ' class="spare"'
+    opened = " open" if unfolded else ""
+    return Html(f'<details id="finding-{number}"{kind}{opened}><summary><h3>{head}</h3></summary>\n{inner}</details>')
+
+
+def _on_paper(finding: Finding) -> bool:
+    """Whether a print shows it in full: what is claimed, and what leaked; of the rest the tables say enough."""
+    return finding.is_claim or (finding.outcome.verdict == REFUTED and not finding.attempt.baseline)
+
+
+def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    attempt, run, outcome, about = finding.attempt, finding.run, finding.outcome, finding.about
+    found = outcome.measured
+    chance = shown(by_chance(finding), scale_of(found)) if outcome.chance is None else figure(outcome.chance)
+    allowed = ", which is the most that the claimed epsilon allows" if run.epsilon is not None else ""
+    begins = shown(attempt.refuted_from, scale_of(found))
+    yield "verdict", f"{outcome.verdict}: {outcome.why}"
+    yield "claim", f"“{attempt.claim}”, {of_whom(finding)}"
+    yield "epsilon of the run", promised(finding)
+    yield "what it means", about.remark
+    yield "accepted because", about.accepted
+    yield (
+        "measured",
+        f"{found.measure}: {figure(found)}"
+        + (f", {tries(found)}; one try is one {found.unit}" if found.of is not None else ""),
+    )
+    yield "by chance", f"{chance}, the same attack on random numbers (the base rate)"
+    yield "an ideal attacker", _ideal(finding)
+    yield "counts as refuted", f"from {begins} on{allowed}, if all of the interval lies there"
+    yield "confidence", confidence(finding)
+    yield "effort", f"{effort_in_words(finding)}; {outcome.seconds:.1f} seconds with its control ({about.cost})"
+    yield "result", since(finding)
+    yield "adversary", ", ".join(filter(None, (adversary_of(finding), helped(finding))))
+    yield "it saw", ", ".join(about.sees)
+    yield "it was given", about.given
+    yield "run", "; ".join(filter(None, (run.setting, f"model {run.model}", f"profile {run.profile}", run.name)))
+    yield "method", about.citation
+    yield "what it leaves out", "; ".join(about.limits)
+
+
+def _ideal(finding: Finding) -> str:
+    found = finding.outcome.measured
+    if found.of is None:
+        return f"could show {ideal_most(finding)} at most with as many tries, if it were never wrong"
+    most = shown(found.ceiling, scale_of(found))
+    return f"would have succeeded every time; its interval would begin at {most} with as many tries"
+
+
+def _measures(finding: Finding) -> Html:
+    """The result and everything that was measured beside it, drawn one under the other, and as numbers."""
+    more = [one for one in finding.outcome.beside if one.value is not None]
+    drawn = [bar_of(finding, _label(finding.outcome.measured)), *(ResultBar(_label(one), one) for one in more)]
+    rows = tuple(tuple([cell] for cell in _numbers(one)) for one in more)
+    table = AuditTable(("measured beside it", "reached", "tries", "unit", "by chance"), rows)
+    return joined(Html("<h4>What was measured</h4>"), bars(drawn, explained=False), grid(table) if rows else "")
+
+
+def _numbers(one: Measured) -> Iterable[str]:
+    return one.measure, figure(one), tries(one), one.unit, shown(one.by_chance, scale_of(one))
+
+
+def _label(found: Measured) -> Html:
+    return lines((found.measure, figure(found)))
+
+
+# ---- what was recovered --------------------------------------------------------------------------------------------
+
+
+def _recovered(finding: Finding, examples: int) -> Html:
+    if not finding.outcome.examples or not examples:
+        return Html("")
+    table = examples_table(finding, examples)
+    rows = tuple(tuple([cell] for cell in _marked(example)) for example in finding.outcome.examples[:examples])
+    table = replace(table, rows=rows, caption=f"{_HOW} {table.caption}".rstrip())
+    return joined(Html("<h4>What was recovered, beside the original</h4>"), grid(table))
+
+
+def _marked(example: Example) -> tuple[str, str, str]:
+    """An example with the words marked that were missed, or are not in the original."""
     _, _, exact = quoted(example)
     (whose, original), (said, recovered) = _words(example.original), _words(example.recovered)
     if _MORE in example.original + example.recovered or len(original) < 2:  # nothing can be said word by word

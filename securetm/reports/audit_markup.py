@@ -5,17 +5,19 @@ On a narrow screen a table's rows become blocks, each cell with the name of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+
+from securetm.reports.audit_tables import AuditTable, Cell
 
 STYLE = """
 body { max-width: 60rem }
-h1, h2, h3, h4, nav, details, .strips { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
+h1, h2, h3, h4, nav, details, .bars { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
 h3 { font-size: 1rem; margin: 1.8rem 0 .4rem } h4 { font-size: .9rem; margin: 1.2rem 0 .3rem }
 td, li, p, summary, blockquote, code { overflow-wrap: anywhere } th { overflow-wrap: break-word }
 section { break-inside: auto } h2, h3, h4, summary, caption { break-after: avoid }
 th[scope=row] { border-bottom: 1px solid var(--rule); font-weight: 400 }
-td small, th small, .strips small { color: var(--soft); display: block; font-weight: 400 }
+td small, th small, .bars small { color: var(--soft); display: block; font-weight: 400 }
 .word { white-space: nowrap } summary .word { font-weight: 600 }
 table.facts th { width: 11rem; color: var(--soft) }
 table.matrix td, table.matrix th { border-right: 1px solid var(--rule); padding-left: .4rem; padding-right: .4rem }
@@ -25,10 +27,10 @@ a { color: var(--line) } nav ul { padding-left: 1.2rem; columns: 2 } nav li { br
 details { border: 1px solid var(--rule); margin: .6rem 0; padding: 0 .9rem } details[open] { padding-bottom: .9rem }
 summary { cursor: pointer; padding: .5rem 0 } summary h3 { display: inline; margin: 0; font-weight: 400 }
 :target { outline: 2px solid var(--line); outline-offset: 2px }
-.strips { display: grid; grid-template-columns: minmax(10rem, 20rem) 1fr; column-gap: 1.2rem; align-items: center;
+.bars { display: grid; grid-template-columns: minmax(10rem, 20rem) 1fr; column-gap: 1.2rem; align-items: center;
           font-size: .85rem; margin-top: .5rem }
-.strips > div { break-inside: avoid; padding: .2rem 0 } .strips > .strip, .strips > .axis { padding: 0 16px }
-.strips svg { display: block; height: 38px; overflow: visible } .strips .axis svg { height: 20px }
+.bars > div { break-inside: avoid; padding: .2rem 0 } .bars > .bar, .bars > .axis { padding: 0 16px }
+.bars svg { display: block; height: 38px; overflow: visible } .bars .axis svg { height: 20px }
 .plot .from { stroke-width: 2 } .plot .bar { stroke-width: 3; stroke: var(--line) } .plot .cross { stroke-width: 2 }
 .plot .hollow { fill: var(--paper) } .plot .letter { fill: var(--paper); stroke: var(--ink); stroke-width: 1.2 }
 .plot .halo { paint-order: stroke; stroke: var(--paper); stroke-width: 4px }
@@ -38,7 +40,7 @@ summary { cursor: pointer; padding: .5rem 0 } summary h3 { display: inline; marg
 .missed { text-decoration: underline dotted } .wrong { text-decoration: line-through } .tiles { letter-spacing: 1px }
 .rest, thead.rest { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 @media screen and (max-width: 44rem) {
-  body { margin-top: 1rem } nav ul { columns: 1 } .strips { grid-template-columns: 1fr } .strips > .blank { display: none }
+  body { margin-top: 1rem } nav ul { columns: 1 } .bars { grid-template-columns: 1fr } .bars > .blank { display: none }
   table, tbody, tr, td, th[scope=row] { display: block; width: auto } caption { display: block; padding: 0 0 .4rem }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
   table tr { border-bottom: 1px solid var(--ink); padding: .4rem 0 }
@@ -61,20 +63,28 @@ class Html(str):
     __slots__ = ()
 
 
-Cell = str | Html
-
-
-def markup(value: Cell) -> str:
+def markup(value: str) -> str:
     """The text as markup."""
     return value if isinstance(value, Html) else escape(value)
 
 
-def grid(columns: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str = "", kind: str = "") -> Html:
+def joined(*parts: str) -> Html:
+    """Several parts in one."""
+    return Html("".join(markup(part) for part in parts))
+
+
+def lines(cell: Cell) -> Html:
+    """A line, and those below it in smaller letters."""
+    first, *below = cell
+    return joined(first, *(Html(f"<small>{markup(line)}</small>") for line in below))
+
+
+def grid(table: AuditTable, kind: str = "") -> Html:
     """A table; the first cell of each row is its head."""
     named = f' class="{kind}"' if kind else ""
-    under = f"<caption>{escape(caption)}</caption>" if caption else ""
-    head = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in columns)
-    body = "\n".join(_row(columns, row) for row in rows)
+    under = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    head = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in table.columns)
+    body = "\n".join(_row(table.columns, row) for row in table.rows)
     return Html(
         f'<table role="table"{named}>{under}<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
         f'<tbody role="rowgroup">{body}</tbody></table>'
@@ -84,19 +94,18 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[Cell]], caption: str = 
 def _row(columns: Sequence[str], row: Sequence[Cell]) -> str:
     first, *rest = row
     cells = "".join(
-        f'<td role="cell" data-column="{escape(name)}">{markup(value)}</td>'
-        for name, value in zip(columns[1:], rest, strict=True)
+        f'<td role="cell" data-column="{escape(name)}">{lines(cell)}</td>' for name, cell in zip(columns[1:], rest, strict=True)
     )
-    return f'<tr role="row"><th role="rowheader" scope="row">{markup(first)}</th>{cells}</tr>'
+    return f'<tr role="row"><th role="rowheader" scope="row">{lines(first)}</th>{cells}</tr>'
 
 
-def facts(rows: Sequence[tuple[str, Cell]], caption: str = "") -> Html:
-    """A table of names and what is said of each; there is nothing above the two columns."""
-    under = f'<caption class="rest">{escape(caption)}</caption>' if caption else ""
+def facts(rows: Iterable[tuple[str, str]], caption: str) -> Html:
+    """A table of names and what is said of each, without a head; only who listens hears the caption."""
     body = "\n".join(
         f'<tr role="row"><th role="rowheader" scope="row">{escape(name)}</th><td role="cell">{markup(value)}</td></tr>'
         for name, value in rows
     )
+    under = f'<caption class="rest">{escape(caption)}</caption>'
     return Html(f'<table role="table" class="facts">{under}<tbody role="rowgroup">{body}</tbody></table>')
 
 
@@ -106,16 +115,6 @@ def section(anchor: str, title: str, *parts: str) -> Html:
     return Html(f'<section id="{anchor}" aria-labelledby="{own}"><h2 id="{own}">{escape(title)}</h2>\n{inner}</section>')
 
 
-def bullets(sentences: Sequence[Cell]) -> Html:
+def bullets(sentences: Iterable[str]) -> Html:
     """A list."""
     return Html("<ul>" + "".join(f"<li>{markup(sentence)}</li>" for sentence in sentences) + "</ul>")
-
-
-def small(text: str) -> Html:
-    """A line below, smaller; none for nothing."""
-    return Html(f"<small>{escape(text)}</small>" if text else "")
-
-
-def joined(*parts: Cell) -> Html:
-    """Several in one."""
-    return Html("".join(markup(part) for part in parts))

@@ -9,36 +9,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from securetm.leakage.findings import Audit, Finding
-from securetm.leakage.verdicts import REFUTED
-from securetm.reports.findings import (
-    CAUTION,
-    INTERVALS,
-    MARKS,
-    MEANING,
-    QUOTES,
-    Numbered,
-    about_examples,
-    by_adversary,
-    certainty,
-    compared,
-    effort_in_words,
-    figure,
-    headline,
-    helped,
-    least_asked,
-    of_whom,
-    promised,
-    quoted,
-    quotes,
-    refusal_in_words,
-    since,
-    tally,
-    tries,
-    unit_of,
-    verdict,
-    worst_first,
+from securetm.leakage.audit_record import Audit
+from securetm.reports.audit_tables import (
+    AuditTable,
+    counts_table,
+    examples_table,
+    findings_table,
+    leaked,
+    meaning_table,
+    refusals_table,
 )
+from securetm.reports.audit_wording import CAUTION, INTERVALS, QUOTES, by_adversary, figure, headline, of_whom, quotes
 from securetm.reports.writing import write_report
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")
@@ -51,16 +32,19 @@ def write_summary(audit: Audit, path: Path, examples: int) -> None:
 
 def summary(audit: Audit, examples: int) -> str:
     """The whole text."""
+    intent = "A leakage audit: real runs were attacked with what their adversaries saw, to refute what is claimed of them."
+    limits = dict.fromkeys(f"{f.about.title}: {limit}" for f in audit.findings for limit in f.about.limits)
+    numbered = list(enumerate(audit.findings, start=1))
     parts = (
         f"# {_plain(audit.title)}",
-        _purpose(audit),
-        _setting(audit),
-        _verdicts(audit),
-        _leaked(audit, examples),
-        _refused(audit),
+        _section("Purpose and result", intent, f"**{_plain(headline(audit))}**", CAUTION, _table(counts_table(audit))),
+        _section("Setting", _bullets(_setting(audit))),
+        _section("Verdicts", _table(findings_table(numbered)), _table(meaning_table())),
+        _section("What leaked", *_leaked(audit, examples)),
+        _section("What was refused", _table(refusals_table(audit))) if audit.refusals else "",
         _section("What was not tried", _bullets(audit.not_tried or ("nothing is noted",))),
-        _limits(audit),
-        _again(audit),
+        _section("Limits", INTERVALS, _bullets(list(limits))) if limits else "",
+        _section("To have it again", *_again(audit)),
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -78,92 +62,46 @@ def _bullets(sentences: Sequence[str]) -> str:
     return "\n".join(f"- {_plain(sentence)}" for sentence in sentences)
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *([_plain(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _table(table: AuditTable) -> str:
+    rows = ([_plain("; ".join(cell)) for cell in row] for row in table.rows)
+    lines = [table.columns, ["---"] * len(table.columns), *rows]
+    below = f"\n\n{_plain(table.caption)}" if table.caption else ""
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + below
 
 
 # ---- the sections --------------------------------------------------------------------------------------------------
 
 
-def _purpose(audit: Audit) -> str:
-    rows = [(name, *map(str, counts)) for name, *counts in tally(audit)]
-    columns = ("number of findings", *(f"{mark} {word}" for word, mark in MARKS.items()))
-    intent = "A leakage audit: real runs were attacked with what their adversaries saw, to refute what is claimed of them."
-    return _section("Purpose and result", intent, f"**{_plain(headline(audit))}**", CAUTION, _table(columns, rows))
-
-
-def _setting(audit: Audit) -> str:
-    named = [
-        f"plan “{audit.plan}”, run “{audit.run}”, securetm {audit.version}{f', {audit.made}' if audit.made else ''}",
-        *dict.fromkeys(f"profile {f.profile}, model {f.model}: {f.setting}" for f in audit.findings),
-    ]
-    eyes = [
-        f"{adversary} of {threats} read {_channels([finding for _, finding in several])}"
-        for (threats, adversary), several in by_adversary(audit).items()
-    ]
-    return _section("Setting", _bullets([*named, *eyes]))
-
-
-def _channels(findings: Sequence[Finding]) -> str:
-    return ", ".join(dict.fromkeys(channel for finding in findings for channel in finding.sees)) or "nothing"
-
-
-def _verdicts(audit: Audit) -> str:
-    rows = [_row(number, finding) for number, finding in enumerate(audit.findings, start=1)]
-    columns = ("no.", "profile, model", "claim", "attack, effort", "reached", "beside", "verdict")
-    meaning = [f"{MARKS[word]} {word}: {says}" for word, says in MEANING.items()]
-    return _section("Verdicts", _table(columns, rows), _bullets(meaning))
-
-
-def _row(number: int, finding: Finding) -> tuple[str, ...]:
-    found, beside = finding.measured, (helped(finding), since(finding))
-    counted = f", {tries(found)}" if found.of else ""
+def _setting(audit: Audit) -> Sequence[str]:
+    made = f", {audit.made}" if audit.made else ""
+    seen = {
+        adversary: ", ".join(dict.fromkeys(channel for _, finding in several for channel in finding.about.sees)) or "nothing"
+        for adversary, several in by_adversary(audit).items()
+    }
     return (
-        str(number),
-        f"{finding.profile}, {finding.model}",
-        f"“{finding.claim}”, {of_whom(finding)}",
-        "; ".join(part for part in (finding.title, effort_in_words(finding), f"{finding.seconds:.1f} s", *beside) if part),
-        f"{found.measure}: {figure(found)}{counted}; unit: {unit_of(found)}; confidence {certainty(finding)}",
-        "; ".join(filter(None, (compared(finding), promised(finding)))),
-        verdict(finding),
+        f"plan “{audit.plan}”, run “{audit.run}”, securetm {audit.version}{made}",
+        *dict.fromkeys(f"profile {f.run.profile}, model {f.run.model}: {f.run.setting}" for f in audit.findings),
+        *(f"{adversary} read {channels}" for adversary, channels in seen.items()),
     )
 
 
-def _leaked(audit: Audit, examples: int) -> str:
-    leaks = [(number, f) for number, f in enumerate(audit.findings, start=1) if f.verdict == REFUTED]
+def _leaked(audit: Audit, examples: int) -> Sequence[str]:
     said = [
-        f"finding {number}: {f.title}, profile {f.profile} ({of_whom(f)}): {f.measured.measure}: {figure(f.measured)}"
-        for number, f in leaks
+        f"finding {number}: {f.about.title}, profile {f.run.profile} ({of_whom(f)}): {measured.measure}: {figure(measured)}"
+        for number, f in leaked(audit)
+        for measured in (f.outcome.measured,)
     ]
-    rows = [(str(number), *quoted(example)) for number, finding in leaks for example in finding.examples[:examples]]
-    columns, explained = (
-        ("no.", "the original", "recovered as", "exact"),
-        dict.fromkeys(filter(None, map(about_examples, _quoting(leaks)))),
-    )
-    table = (QUOTES.replace("This page", "This text"), _table(columns, rows), _bullets(list(explained))) if rows else ()
-    return _section("What leaked", _bullets(said or ["nothing, to these attacks at this effort"]), *table)
+    tables = [
+        f"Finding {number}:\n\n{_table(examples_table(f, examples))}"
+        for number, f in leaked(audit)
+        if f.outcome.examples and examples
+    ]
+    warning = [QUOTES.replace("This page", "This text")] if tables else []
+    return (_bullets(said or ["nothing, to these attacks at this effort"]), *warning, *tables)
 
 
-def _quoting(leaks: Sequence[Numbered]) -> list[Finding]:
-    return [finding for _, finding in leaks if finding.examples]
-
-
-def _refused(audit: Audit) -> str:
-    if not audit.refusals:
-        return ""
-    rows = [(one.profile, least_asked(one), one.attempt, refusal_in_words(one)) for one in worst_first(audit)]
-    return _section("What was refused", _table(("profile", "least number of documents", "attempt", "what became of it"), rows))
-
-
-def _limits(audit: Audit) -> str:
-    """What each attack leaves out, each said once."""
-    said = dict.fromkeys(f"{f.title}: {limit}" for f in audit.findings for limit in f.limits)
-    return _section("Limits", INTERVALS, _bullets(list(said)) if said else "")
-
-
-def _again(audit: Audit) -> str:
+def _again(audit: Audit) -> Sequence[str]:
     # with four spaces before it nothing is markup
     commands = "\n".join(f"    {' '.join(command.split())}" for command in audit.reproduce)
-    methods = dict.fromkeys(f"{f.title}: {f.citation}" for f in audit.findings if f.citation)
-    return _section("To have it again", commands, "The methods are described in:" if methods else "", _bullets(list(methods)))
+    methods = dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation)
+    return (commands, "The methods are described in:" if methods else "", _bullets(list(methods)))

@@ -1,120 +1,135 @@
-"""An audit in the terminal: a sentence, a row for each finding, what was recovered, what was not tried. It judges nothing.
-
-Eighty columns are enough: only the last column of each table gives way.
-"""
+"""The tables of an audit as data: terminal, page and summary show the same columns, rows and captions. It judges nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from securetm.leakage.findings import Audit, Finding, Refusal
-from securetm.leakage.verdicts import REFUTED
-from securetm.reports.findings import (
-    CAUTION,
+from securetm.leakage.audit_record import Audit, Finding
+from securetm.leakage.verdicts import REFUTED, VERDICTS
+from securetm.reports.audit_wording import (
     MARKS,
+    MEANING,
     Numbered,
     about_examples,
-    by_adversary,
     compared,
+    confidence,
+    effort_in_words,
     figure,
-    headline,
     helped,
     of_whom,
     promised,
     quoted,
     refusal_in_words,
     since,
-    tally,
+    tries,
+    unit_of,
     verdict,
     worst_first,
 )
-from securetm.wording import counted
+
+Cell = Sequence[str]  # a line, and lines in smaller letters below it
 
 
-def show_audit(audit: Audit, examples: int, to: Console) -> None:
-    """All of it, in the order in which people ask."""
-    to.print(f"[bold]{escape(audit.title)}[/bold]")
-    for (threats, adversary), several in by_adversary(audit).items():
-        to.print(_verdicts(f"{adversary} of {threats}", several))
-    _say_why(audit, to)
-    for number, finding in enumerate(audit.findings, start=1):
-        if finding.examples and examples and (finding.verdict == REFUTED or finding.measured.hits):
-            to.print(_recovered(number, finding, examples))
-    _sum_up(audit, to)
-    _list("What the parties refused", [_refusal(one) for one in worst_first(audit)], to)
-    _list("Not tried", audit.not_tried, to)
-    to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
+@dataclass(frozen=True)
+class AuditTable:
+    """Columns by name, rows of cells, and a caption."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
 
 
-def _verdicts(title: str, several: Sequence[Numbered]) -> Table:
-    table = Table(
-        title=escape(f"Seen by {title}"), title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD
+@dataclass(frozen=True)
+class FindingColumn:
+    """One column of the table of findings. On a narrow screen cells that are not `upright` stand one under the other."""
+
+    name: str
+    cell: Callable[[Finding], Iterable[str]]
+    upright: bool = False
+
+
+def _reached(finding: Finding) -> Iterable[str]:
+    found = finding.outcome.measured
+    yield figure(found)
+    yield "; ".join((found.measure, *([tries(found)] if found.of else []), f"unit: {unit_of(found)}"))
+    yield f"confidence {confidence(finding)}"
+
+
+FINDING_COLUMNS = (
+    FindingColumn("verdict", lambda f: [verdict(f)], upright=True),
+    FindingColumn(
+        "attack and effort",
+        lambda f: [f.about.title, f"{effort_in_words(f)}; {f.outcome.seconds:.1f} s", helped(f), since(f)],
+    ),
+    FindingColumn("reached, with its interval", _reached),
+    FindingColumn("compared with", lambda f: [compared(f), promised(f)]),
+    FindingColumn(
+        "claim, profile and model",
+        lambda f: [f"tries “{f.attempt.claim}”", of_whom(f), f"profile {f.run.profile}, model {f.run.model}"],
+    ),
+)
+
+
+def findings_table(findings: Iterable[Numbered]) -> AuditTable:
+    """A row for each finding."""
+    rows = (
+        ([str(number)], *(tuple(filter(None, column.cell(finding))) for column in FINDING_COLUMNS))
+        for number, finding in findings
     )
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("profile", overflow="fold", max_width=14)
-    table.add_column("attack, what it reached, and what it tried", overflow="fold")
-    for number, finding in several:
-        shown = f"[bold]{verdict(finding)}[/bold]" if finding.verdict == REFUTED else verdict(finding)
-        table.add_row(str(number), shown, escape(finding.profile), _told(finding))
-    return table
+    return AuditTable(("no.", *(column.name for column in FINDING_COLUMNS)), tuple(rows))
 
 
-def _told(finding: Finding) -> str:
-    found = finding.measured
-    lines = (
-        finding.title,
-        f"{found.measure}: {figure(found)}",
-        compared(finding) if found.value is not None else "",
-        f"tries “{finding.claim}”, {of_whom(finding)}",
-        helped(finding),
-        promised(finding),
-        since(finding),
+def _plain(columns: tuple[str, ...], rows: Iterable[Sequence[str]], caption: str = "") -> AuditTable:
+    """A table whose cells have one line."""
+    return AuditTable(columns, tuple(tuple([cell] for cell in row) for row in rows), caption)
+
+
+def verdict_counts(audit: Audit) -> tuple[tuple[str, int, int, int], ...]:
+    """How many claims, unclaimed things and baselines ended in each verdict: refuted, not refuted, not tested."""
+    kinds = {
+        "claims of a profile": [f for f in audit.findings if f.is_claim],
+        "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
+        "baselines, which must break": [f for f in audit.findings if f.attempt.baseline],
+    }
+    counts = {name: [sum(f.outcome.verdict == one for f in found) for one in VERDICTS] for name, found in kinds.items()}
+    return tuple((name, broken, stood, untested) for name, (broken, stood, untested) in counts.items())
+
+
+def counts_table(audit: Audit) -> AuditTable:
+    """The number of findings by what was tried and by verdict."""
+    caption = (
+        "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
+        "attack succeeds there. What no profile claims can be refuted without any claim being broken."
     )
-    first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in lines if line)  # rich would break it
-    return "\n".join((first, *(f"[dim]{line}[/dim]" for line in rest)))
+    columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in VERDICTS))
+    return _plain(columns, (tuple(map(str, row)) for row in verdict_counts(audit)), caption)
 
 
-def _say_why(audit: Audit, to: Console) -> None:
-    for number, finding in enumerate(audit.findings, start=1):
-        if finding.verdict != REFUTED:
-            to.print(f"{number}. {finding.verdict}: {escape(finding.why)}.")
+def meaning_table() -> AuditTable:
+    """What each verdict means."""
+    return _plain(("verdict", "means"), ((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
 
 
-def _recovered(number: int, finding: Finding, examples: int) -> Table:
-    title = f"{number}. Recovered under {escape(finding.profile)} by {escape(finding.title.lower())}"
-    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, show_lines=True)
-    table.caption, table.caption_justify = escape(about_examples(finding)) or None, "left"
-    for column in ("the original", "recovered", "exact"):
-        table.add_column(column, overflow="fold")
-    for example in finding.examples[:examples]:
-        table.add_row(*map(escape, quoted(example)))
-    return table
+def refusals_table(audit: Audit) -> AuditTable:
+    """What parties were to refuse, and what became of it."""
+    rows = (
+        (one.profile, f"{one.minimum:,}" if one.minimum else "–", one.attempt, refusal_in_words(one))
+        for one in worst_first(audit)
+    )
+    caption = (
+        "These runs were really begun, and these messages really sent in them. A refusal names its reason and no number: how "
+        "many documents a party has stays with it."
+    )
+    return _plain(("profile", "least number of documents", "what was attempted", "what became of it"), rows, caption)
 
 
-def _sum_up(audit: Audit, to: Console) -> None:
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    for column in ("number of findings", *(f"{mark} {word}" for word, mark in MARKS.items())):
-        table.add_column(column, justify="left" if column == "number of findings" else "right", no_wrap=True)
-    for name, *counts in tally(audit):
-        table.add_row(name, *map(str, counts))
-    to.print(table)
-    style = "bold red" if audit.refuted_claims else "bold"
-    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
+def examples_table(finding: Finding, examples: int) -> AuditTable:
+    """What was recovered, beside the originals."""
+    rows = (quoted(example) for example in finding.outcome.examples[:examples])
+    return _plain(("the original", "recovered as", "exact"), rows, about_examples(finding))
 
 
-def _refusal(one: Refusal) -> str:
-    least = f", at least {one.minimum:,} documents" if one.minimum else ""
-    return f"{one.profile}{least}: {one.attempt}: {refusal_in_words(one)}"
-
-
-def _list(title: str, sentences: Sequence[str], to: Console) -> None:
-    if sentences:
-        to.print(f"[bold]{title}:[/bold]")
-    for sentence in sentences:
-        to.print(f"  • {escape(sentence)}")
+def leaked(audit: Audit) -> Sequence[Numbered]:
+    """Findings that were refuted, by number."""
+    return [(number, one) for number, one in enumerate(audit.findings, start=1) if one.outcome.verdict == REFUTED]

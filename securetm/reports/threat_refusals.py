@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from securetm.contracts import Claim
-from securetm.leakage.findings import Refusal
-from securetm.leakage.kept_refusals import KeptRefusals, refusals_of, stale_refusals
+from securetm.leakage.evidence import KeptRefusals, refusals_of
+from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.staleness import stale_refusals
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 
-_CHANGED = " changed since"  # ends what says that one thing did (leakage/evidence.py)
+_CHANGED = " changed since"  # ends what says that one thing did (leakage/staleness.py)
 LIES = "lies told to parties"  # what tries a claim that is kept by refusing
 _KEPT_BY_REFUSING = ("cannot speak for a party", "cannot show parties different cohorts")
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from securetm.leakage.verdicts import NOT_TESTED, REFUTED
-from securetm.reports.findings import CAUTION
+from securetm.reports.audit_wording import CAUTION
 from securetm.reports.threat_refusals import LIES, lies_in_words, outside_claims, stale_in_words
 from securetm.reports.threat_tables import NEVER
 from securetm.wording import counted

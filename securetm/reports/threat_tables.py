@@ -16,13 +16,15 @@ from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
 from securetm.federation.running_errors import TooFewForProfile
 from securetm.leakage.audit_plans import Trial, audit_plan_names, read_audit_plan
-from securetm.leakage.evidence import Evidence, Figure, Tried, changed_since, evidence_folder, read_kept, trials_by_hash
+from securetm.leakage.audit_record import Finding, flat
+from securetm.leakage.evidence import Evidence, evidence_folder, read_evidence
 from securetm.leakage.evidence_hashes import TRIAL
+from securetm.leakage.staleness import changed_since, trials_by_hash
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.mechanisms import MECHANISMS
 from securetm.profiles import claims_of, cohort_of, read_profile
 from securetm.registries import Registry
-from securetm.reports.findings import share
+from securetm.reports.audit_wording import figure
 from securetm.reports.threat_refusals import (
     LIES,
     lies_on,
@@ -44,7 +46,7 @@ class _Known:
 
     profile: Profile
     cohort: Cohort
-    tried: tuple[tuple[str, Tried, tuple[str, ...], Mapping[str, Any]], ...]  # model, result, why it is stale, its settings
+    tried: tuple[tuple[str, Finding, tuple[str, ...], Mapping[str, Any]], ...]  # model, result, why it is stale, its settings
     planned: tuple[tuple[str, Trial], ...]  # name of the plan, trial
     lies: tuple[str, ...] = ()  # names of the plans in which its coordinator lies to the parties
     refusals: Mapping[str, Any] = field(default_factory=dict)  # what is kept of the parties' refusals
@@ -67,20 +69,21 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
     members = tuple(f"party {n}" for n in range(_parties(parties, profile)))
     threats = cache(read_threat_model)
     plans = tuple(read_audit_plan(plan, threats) for plan in audit_plan_names())
-    kept = [read_kept(path) for path in sorted((folder or evidence_folder()).glob(f"{escaped(profile.name)}--*.json"))]
+    kept = [read_evidence(path) for path in sorted((folder or evidence_folder()).glob(f"{escaped(profile.name)}--*.json"))]
     hashed = {plan.name: trials_by_hash(plan) for plan in plans if plan.name in {one.plan for one in kept}}
     tries = tuple((one.model, *tried) for one in kept for tried in _with_age(one, hashed.get(one.plan, {})))
     planned = tuple((plan.name, trial) for plan in plans for trial in plan.trials if profile.name in trial.profiles)
     lies = tuple(plan.name for plan in plans if profile.name in plan.moves)
     refusals = refusal_facts(profile.name, folder or evidence_folder())
     known = _Known(profile, cohort_of(profile, members), tries, planned, lies, refusals)
+    found = [finding for one in kept for finding in one.findings]
     others = [other for other in threat_model_names() if every and other != profile.threat_model]
     return {
         "profile": profile.name,
         "title": profile.title,
         "parties": len(members),
         "threat_models": [_facts(read_threat_model(each), known) for each in (profile.threat_model, *others)],
-        "refuted_claims": sorted({tried.claim for _, tried, *_ in tries if tried.verdict == REFUTED and tried.claimed}),
+        "refuted_claims": sorted({one.attempt.claim for one in found if one.outcome.verdict == REFUTED and one.about.claimed}),
         "models": sorted({one.model for one in kept}),
         "refusals": refusals,
     }
@@ -97,12 +100,12 @@ def _parties(wanted: int | None, profile: Profile) -> int:
     return wanted
 
 
-def _with_age(kept: Evidence, trials: Mapping[str, Trial]) -> list[tuple[Tried, tuple[str, ...], Mapping[str, Any]]]:
+def _with_age(kept: Evidence, trials: Mapping[str, Trial]) -> list[tuple[Finding, tuple[str, ...], Mapping[str, Any]]]:
     """Each result, with what changed since, and what its plan set of its runs beside what every result names."""
     known = {digest: trial.run for digest, trial in trials.items()}
-    runs = [known.get(tried.bound.get(TRIAL, ""), {}) for tried in kept.findings]
+    runs = [known.get(tried.attempt.bound.get(TRIAL, ""), {}) for tried in kept.findings]
     set_ = [{name: value for name, value in run.items() if name not in _NAMED} for run in runs]
-    return [(tried, changed_since(tried, kept, trials), run) for tried, run in zip(kept.findings, set_, strict=True)]
+    return [(tried, changed_since(tried, kept.plan, trials), run) for tried, run in zip(kept.findings, set_, strict=True)]
 
 
 # ---- one threat model ----------------------------------------------------------------------------------------------
@@ -165,15 +168,15 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     What is accepted is accepted of everybody: then no adversary is named, and each result counts.
     """
     empty = {"answer", "sealed"} - {known.profile.aggregation.channel}  # whoever may read it finds nothing there
-    tried = [one for one in known.tried if one[1].claim == claim.what and _by_these(one[1], claim, adversaries, empty)]
-    done = {result.attack for _, result, *_ in tried}
+    tried = [one for one in known.tried if one[1].attempt.claim == claim.what and _by_these(one[1], claim, adversaries, empty)]
+    done = {result.attempt.attack for _, result, *_ in tried}
     waiting = [one for one in known.planned if one[1].claim == claim.what and one[1].attack not in done]
     still = {(trial.attack, plan) for plan, trial in waiting if _planned_for(trial, claim, adversaries)}
     active = any(one.behaviour == "active" for one in adversaries)
     lies = lies_on(claim, known.refusals) if active else []
     if active and rests_on_refusing(claim) and not lies:
         still |= {(LIES, plan) for plan in known.lies}
-    verdicts = {result.verdict for _, result, changed, _ in tried if not changed or result.verdict == REFUTED}
+    verdicts = {one.outcome.verdict for _, one, changed, _ in tried if not changed or one.outcome.verdict == REFUTED}
     verdicts |= {one["verdict"] for one in lies if not one["stale"] or one["verdict"] == REFUTED}
     return {
         "tried_by": [_attempt(*one) for one in tried],
@@ -183,16 +186,17 @@ def _attempts(claim: Claim, adversaries: Sequence[Adversary], known: _Known) -> 
     }
 
 
-def _by_these(tried: Tried, claim: Claim, adversaries: Sequence[Adversary], empty: set[str]) -> bool:
+def _by_these(tried: Finding, claim: Claim, adversaries: Sequence[Adversary], empty: set[str]) -> bool:
     """Whether one of them could have done it: it has the name, sees all that was read, and has as many helpers."""
+    attempt, refuted = tried.attempt, tried.outcome.verdict == REFUTED
     able = (
-        one.name == tried.adversary
-        and set(tried.sees) - empty <= set(one.sees)
-        and tried.helpers <= one.colludes_with_parties
-        and (tried.verdict == REFUTED or one.behaviour == _behaviour(tried.threat_model, tried.adversary))
+        one.name == attempt.adversary
+        and set(tried.about.sees) - empty <= set(one.sees)
+        and attempt.helpers <= one.colludes_with_parties
+        and (refuted or one.behaviour == _behaviour(attempt.threat_model, attempt.adversary))
         for one in adversaries  # who keeps to the rules and fails says nothing of who breaks them
     )
-    return not adversaries or (any(able) and _same_unit(tried.threat_model, tried.adversary, claim))
+    return not adversaries or (any(able) and _same_unit(attempt.threat_model, attempt.adversary, claim))
 
 
 def _planned_for(trial: Trial, claim: Claim, adversaries: Sequence[Adversary]) -> bool:
@@ -218,35 +222,19 @@ def _same_unit(threat_model: str, adversary: str, claim: Claim) -> bool:
 _shipped = cache(read_threat_model)
 
 
-def _attempt(model: str, tried: Tried, changed: tuple[str, ...], settings: Mapping[str, Any]) -> dict[str, Any]:
-    figure = tried.measured
+_SHOWN = (
+    *("attack", "title", "setting", "verdict", "why", "claimed", "baseline"),
+    *("measure", "unit", "value", "low", "high", "ceiling", "helpers", "epsilon"),
+)
+
+
+def _attempt(model: str, tried: Finding, changed: tuple[str, ...], settings: Mapping[str, Any]) -> dict[str, Any]:
+    fields = flat(tried)
     return {
-        "attack": tried.attack,
-        "title": tried.title,
+        **{name: fields[name] for name in _SHOWN},
         "model": model,
-        "setting": tried.setting,
         "settings": dict(settings),
-        "verdict": tried.verdict,
-        "why": tried.why,
-        "claimed": tried.claimed,
-        "baseline": tried.baseline,
-        "measure": figure.measure,
-        "unit": figure.unit,
-        "value": figure.value,
-        "low": figure.low,
-        "high": figure.high,
-        "ceiling": figure.ceiling,
-        "helpers": tried.helpers,
-        "epsilon": tried.epsilon,
-        "date": tried.date,
+        "date": tried.run.kept,
         "stale": list(changed),
-        "shown": _figure(figure),
+        "shown": figure(tried.outcome.measured),
     }
-
-
-def _figure(figure: Figure) -> str:
-    """A share in per cent, anything else as a number, with its interval."""
-    if figure.value is None:
-        return "–"
-    said = [share(one) if figure.of else f"{one:.3g}" for one in (figure.value, figure.low, figure.high)]
-    return f"{said[0]} ({said[1]} to {said[2]})"

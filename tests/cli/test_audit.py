@@ -351,7 +351,7 @@ def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path
     (tmp_path / "improved.json").write_text(json.dumps(kept), "utf-8")
     told(securetm("report", str(tmp_path / "improved.json")), 2, "does not follow from an interval")
     (tmp_path / "empty.json").write_text(json.dumps({**kept, "findings": []}), "utf-8")
-    told(securetm("report", str(tmp_path / "empty.json")), 2, "hold nothing: every plan tries something")
+    told(securetm("report", str(tmp_path / "empty.json")), 2, "must not be empty, because every plan tries something")
     nowhere = securetm("report", str(tried), "--html", str(tmp_path / "no" / "a.html"))
     advised(nowhere, 2, "cannot be written", "name another place")
     kept["findings"][0]["verdict"] = "\x1b[2Jsafe"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +10,14 @@ import pytest
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Claim, Cohort
 from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.evidence import Evidence, Figure, Tried
+from securetm.leakage.audit_record import Finding, Measured
+from securetm.leakage.evidence import Evidence, to_keep, write_evidence
 from securetm.leakage.evidence_hashes import bound_to
 from securetm.profiles import profile_names, read_profile
 from securetm.reports.threat_tables import NEVER
 from securetm.threats import threat_model_names
 from tests.effort import worked, worked_elsewhere
+from tests.reports.audits import finding
 
 from .conftest import securetm
 from .test_cli import process, told
@@ -25,42 +25,28 @@ from .test_cli import process, told
 SUMS = "sees only sums"
 
 
-def result(profile: str, **changes: Any) -> Tried:
+def result(profile: str, **changes: Any) -> Finding:
     """What a trial of the plan `quick` would have left behind."""
     trial = read_audit_plan("quick").trials[0]
     facts: dict[str, Any] = {
-        "attack": trial.attack,
+        "profile": profile,
         "title": "Documents from one party's gradient",
-        "threat_model": trial.threat_model,
-        "adversary": trial.adversary,
-        "claim": trial.claim,
-        "measured": Figure(trial.measure, "document", 0.0, 0.0, 0.012, 0.988, 0, 300, 0.0),
-        "beside": (),
-        "refuted_from": 0.05,
-        "confidence": 0.95,
+        "measured": Measured(trial.measure, "document", 0.0, 0.0, 0.012, 0.988, 0, 300, 0.0),
         "verdict": "not refuted",
         "why": "this attack, at this effort, reached 0",
         "baseline": False,
         "claimed": True,
-        "accepted": "",
-        "epsilon": None,
         "sees": ("request", "vocabulary", "sealed"),
-        "helpers": 0,
-        "setting": "5 parties",
-        "effort": "4 rounds",
-        "seconds": 1.0,
-        "date": "2026-11-21",
-        "cores": 2,
-        "python": "3.11.7",
+        "kept": "2026-11-21",
+        "chance": None,
         "bound": bound_to(trial, profile),
     }
-    return Tried(**{**facts, **changes})
+    return finding(**{**facts, **changes})
 
 
-def kept(folder: Path, profile: str, *results: Tried) -> Path:
+def kept(folder: Path, profile: str, *results: Finding, plan: str = "quick") -> Path:
     """A folder of evidence with these results."""
-    evidence = Evidence(profile, "prodlda", "quick", results)
-    (folder / evidence.name).write_text(json.dumps(asdict(evidence)), "utf-8")
+    write_evidence(Evidence(profile, "prodlda", plan, tuple(map(to_keep, results))), folder)
     return folder
 
 
@@ -90,7 +76,9 @@ def test_a_claim_that_held_is_told_with_its_figures(tmp_path: Path) -> None:
 
 
 def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
-    broken = result("masked", verdict="refuted", measured=Figure("documents", "document", 1.0, 0.99, 1.0, 0.99, 300, 300, 0.0))
+    broken = result(
+        "masked", verdict="refuted", measured=Measured("documents", "document", 1.0, 0.99, 1.0, 0.99, 300, 300, 0.0)
+    )
     said = threats("masked", kept(tmp_path, "masked", broken))
     assert said.code == 1
     assert said.json["refuted_claims"] == [SUMS]
@@ -99,7 +87,7 @@ def test_a_claim_that_was_refuted_exits_1(tmp_path: Path) -> None:
 
 
 def test_what_nobody_claims_cannot_be_refuted(tmp_path: Path) -> None:
-    figures = Figure("documents", "document", 1.0, 0.99, 1.0, 0.99, 300, 300, 0.0)
+    figures = Measured("documents", "document", 1.0, 0.99, 1.0, 0.99, 300, 300, 0.0)
     shown = result("open", verdict="refuted", claimed=False, baseline=True, measured=figures)
     said = threats("open", kept(tmp_path, "open", shown))
     assert said.code == 0, said.err
@@ -136,7 +124,7 @@ vocabularies = ["file"]
 
 
 def test_stale_results_are_said_to_be(tmp_path: Path) -> None:
-    old = result("masked", bound={**result("masked").bound, "attack": "0" * 64})
+    old = result("masked", bound={**result("masked").attempt.bound, "attack": "0" * 64})
     said = threats("masked", kept(tmp_path, "masked", old))
     (tried,) = only_claim(said.json)["tried_by"]
     assert tried["stale"] == ["the attack gradient_inversion changed since"]
@@ -147,7 +135,9 @@ def test_eighty_letters_are_enough_and_what_changed_is_said_once(tmp_path: Path,
     """Each name in one piece, the attack's sentence beside it, and below it how that ended."""
     monkeypatch.setenv("COLUMNS", "80")
     long = "vocabulary_leakage"
-    old = result("masked", attack=long, title="Whose words", bound={**result("masked").bound, "attack": "0", "corpus": "0"})
+    old = result(
+        "masked", attack=long, title="Whose words", bound={**result("masked").attempt.bound, "attack": "0", "corpus": "0"}
+    )
     lines = [
         line.split("│")[2].strip() for line in threats("masked", kept(tmp_path, "masked", old)).err.splitlines() if long in line
     ]
@@ -242,12 +232,10 @@ def test_it_answers_soon() -> None:
 def test_a_result_says_which_settings_it_was_made_with(tmp_path: Path) -> None:
     """Two results of one attack that only the width of a layer tells apart are not shown as one."""
     wide = next(trial for trial in read_audit_plan("full").trials if trial.run.get("model.hidden") == 400)
-    figures = Figure(wide.measure, "document", 0.91, 0.88, 0.94, 0.988, 364, 400, 0.0)
+    figures = Measured(wide.measure, "document", 0.91, 0.88, 0.94, 0.988, 364, 400, 0.0)
     told = {"attack": wide.attack, "claim": wide.claim, "measured": figures, "verdict": "refuted", "claimed": False}
     found = result("masked", **told, sees=("total",), bound=bound_to(wide, "masked"))
-    evidence = Evidence("masked", "prodlda", "full", (found,))
-    (tmp_path / evidence.name).write_text(json.dumps(asdict(evidence)), "utf-8")
-    said = threats("masked", tmp_path)
+    said = threats("masked", kept(tmp_path, "masked", found, plan="full"))
     accepted = next(one for one in said.json["threat_models"][0]["accepts"] if one["claim"] == wide.claim)
     (tried,) = accepted["tried_by"]
     assert tried["settings"]["model.hidden"] == 400

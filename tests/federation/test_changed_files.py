@@ -19,7 +19,7 @@ from securetm.federation.folder import RUN, Unwatched, begin, reopen, result_of
 from securetm.federation.kept_files import KEPT, check_all
 from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
 from securetm.federation.simulation import execute
-from securetm.reports.audit_reading import read_record, write_record
+from securetm.reports.audit_file import read_record, write_record
 
 from ..reports.audits import AUDIT
 from .conftest import small_plan

@@ -181,9 +181,9 @@ def test_a_stranger_adds_an_attack_as_one_file(tmp_path: Path, documents_file: P
         batch=4,
     )
     (finding,) = audit(plan).findings
-    assert finding.measured.value == 1.0
-    assert finding.verdict == "not tested"
-    assert "random numbers reach as much" in finding.why
+    assert finding.outcome.measured.value == 1.0
+    assert finding.outcome.verdict == "not tested"
+    assert "random numbers reach as much" in finding.outcome.why
 
 
 def test_an_unknown_attack_is_said_with_those_there_are() -> None:

@@ -18,11 +18,12 @@ from securetm.leakage import attacks
 from securetm.leakage.attack import ClaimedEpsilon, Estimate, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit_plans import read_audit_plan
-from securetm.leakage.auditor import _Case, audit
-from securetm.leakage.findings import Audit, judged_alone, measured, with_baseline
+from securetm.leakage.audit_record import Audit
+from securetm.leakage.auditor import TrialOnRun, audit
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, UnreadableMessage
+from securetm.leakage.measuring import measured
 from securetm.leakage.recorded import vocabulary_of
-from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
 from securetm.threats import read_threat_model
 
 from .conftest import PARTIES, Recorded, write_plan
@@ -37,26 +38,28 @@ def done(tmp_path_factory: pytest.TempPathFactory, documents_file: Path) -> Audi
 
 def test_the_baseline_breaks_and_the_claim_stands(done: Audit) -> None:
     baseline, claim = done.findings
-    assert (baseline.profile, baseline.baseline, baseline.claimed, baseline.verdict) == ("open", True, False, REFUTED)
-    assert (claim.profile, claim.baseline, claim.claimed, claim.verdict) == ("masked", False, True, NOT_REFUTED)
-    assert baseline.measured.low > 0.5
-    assert claim.measured.value == 0.0
+    assert [(one.run.profile, one.attempt.baseline, one.about.claimed) for one in done.findings] == [
+        ("open", True, False),
+        ("masked", False, True),
+    ]
+    assert [one.outcome.verdict for one in done.findings] == [REFUTED, NOT_REFUTED]
+    assert baseline.outcome.measured.low > 0.5
+    assert claim.outcome.measured.value == 0.0
     assert done.refuted_claims == ()
-    assert done.blunt == ()
 
 
 def test_a_finding_says_what_it_stands_on(done: Audit) -> None:
     claim = done.findings[1]
-    assert claim.sees == ("request", "vocabulary", "answer", "sealed")
-    assert claim.setting == "5 parties, 25 documents of each per answer, 3 rounds, n_topics = 5, hidden = 64"
-    assert claim.effort == "2 rounds, 100 documents"
-    assert (claim.measured.hits, claim.measured.of) == (0, 100)
-    assert claim.chance is not None
-    assert claim.chance.of == 100
-    precision = next(more for more in claim.beside if more.measure == "named words that occur")
+    assert claim.about.sees == ("request", "vocabulary", "answer", "sealed")
+    assert claim.run.setting == "5 parties, 25 documents of each per answer, 3 rounds, n_topics = 5, hidden = 64"
+    assert claim.attempt.effort == "2 rounds, 100 documents"
+    assert (claim.outcome.measured.hits, claim.outcome.measured.of) == (0, 100)
+    assert claim.outcome.chance is not None
+    assert claim.outcome.chance.of == 100
+    precision = next(more for more in claim.outcome.beside if more.measure == "named words that occur")
     assert precision.value == precision.by_chance
-    assert claim.seconds > 0
-    assert "chance" not in claim.why
+    assert claim.outcome.seconds > 0
+    assert "chance" not in claim.outcome.why
 
 
 def test_what_was_not_tried_is_listed(done: Audit) -> None:
@@ -115,14 +118,16 @@ def test_the_baseline_of_a_given_run_is_over_its_own_documents(
     (baseline,) = (tmp_path / "kept").glob("open-of-given-*")
     assert vocabulary_of(reopen(baseline)) == vocabulary_of(reopen(given)) == ("boat", "river")
     assert reopen(baseline).members == PARTIES
-    assert [(one.profile, one.verdict) for one in found.findings] == [("open", NOT_REFUTED), ("masked", NOT_TESTED)]
-    assert "did not break the baseline" in found.findings[1].why
+    assert [(one.run.profile, one.outcome.verdict) for one in found.findings] == [("open", NOT_REFUTED), ("masked", NOT_TESTED)]
+    assert "did not break the baseline" in found.findings[1].outcome.why
 
 
 def test_a_given_run_without_protection_is_its_own_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
     given = recorded("open", 2)
     found = audit(write_plan(tmp_path / "bare.toml", documents_file), given.path, keep=tmp_path / "kept")
-    assert [(one.profile, one.baseline, one.run) for one in found.findings] == [("open", True, given.path.name)]
+    assert [(one.run.profile, one.attempt.baseline, one.run.name) for one in found.findings] == [
+        ("open", True, given.path.name)
+    ]
     assert list((tmp_path / "kept").glob("*")) == []
     assert found.not_tried[0] == "profiles other than open; models other than prodlda; settings other than this run's"
 
@@ -143,7 +148,7 @@ def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_
     both = write_plan(tmp_path / "both.toml", documents_file)
     both.write_text(both.read_text("utf-8") + "\n[[trial]]" + plan.read_text("utf-8").partition("[[trial]]")[2], "utf-8")
     found = audit(both, recorded("masked", 25).path)
-    assert {one.attack for one in found.findings} == {"gradient_inversion"}
+    assert {one.attempt.attack for one in found.findings} == {"gradient_inversion"}
     assert "(many_run_epsilon): measures an epsilon, and the profile masked of this run claims none" in " ".join(
         found.not_tried
     )
@@ -152,8 +157,11 @@ def test_no_epsilon_is_measured_where_none_is_claimed(tmp_path: Path, documents_
 def test_a_given_run_is_tried_beside_the_baseline(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
     plan = write_plan(tmp_path / "given.toml", documents_file)
     found = audit(plan, recorded("masked", 25).path)
-    assert [(finding.profile, finding.baseline) for finding in found.findings] == [("open", True), ("masked", False)]
-    assert [finding.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
+    assert [(one.run.profile, one.attempt.baseline) for one in found.findings] == [
+        ("open", True),
+        ("masked", False),
+    ]
+    assert [finding.outcome.verdict for finding in found.findings] == [REFUTED, NOT_REFUTED]
     assert found.run == recorded("masked", 25).path.name
     assert found.reproduce == (f"securetm audit given.toml --run {found.run}",)
     with pytest.raises(NotRecorded):
@@ -164,10 +172,10 @@ def test_an_attack_that_cannot_break_the_baseline_tests_nothing(tmp_path: Path, 
     """Batches of 25 are beyond the decoder attack: it finds nothing to read, and the audit says so."""
     blunt = write_plan(tmp_path / "blunt.toml", documents_file, attack="decoder_inversion", batch=25)
     found = audit(blunt)
-    assert [finding.verdict for finding in found.findings] == [NOT_TESTED, NOT_TESTED]
-    assert found.findings[0].why == "there was nothing to try it on"
-    assert "did not break the baseline" in found.findings[1].why
-    assert [finding.profile for finding in found.blunt] == ["open"]
+    assert [finding.outcome.verdict for finding in found.findings] == [NOT_TESTED, NOT_TESTED]
+    assert found.findings[0].outcome.why == "there was nothing to try it on"
+    assert "did not break the baseline" in found.findings[1].outcome.why
+    assert found.findings[0].attempt.baseline
     assert found.refuted_claims == ()
 
 
@@ -228,8 +236,8 @@ def test_what_an_attack_cannot_read_is_not_tested(
     broken = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, attack=lost)
     monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", broken)
     (finding,) = audit(write_plan(tmp_path / "lost.toml", documents_file, profiles=["open"], batch=2)).findings
-    assert (finding.verdict, finding.measured.value) == (NOT_TESTED, None)
-    assert "holds no vector" in finding.why
+    assert (finding.outcome.verdict, finding.outcome.measured.value) == (NOT_TESTED, None)
+    assert "holds no vector" in finding.outcome.why
 
 
 def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:
@@ -237,7 +245,7 @@ def test_a_run_of_another_model_is_refused_in_words(tmp_path: Path, documents_fi
     other = dataclasses.replace(attack_called("gradient_inversion"), models=("lda",))
     original = attacks.attack_called
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("securetm.leakage.auditor.attack_called", lambda name: other if name == other.name else original(name))
+        patch.setattr("securetm.leakage.untried.attack_called", lambda name: other if name == other.name else original(name))
         with pytest.raises(NothingToAttack, match="no attack of the plan 'other'"):
             audit(plan, recorded("open", 8).path)
 
@@ -273,7 +281,7 @@ def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
     plan = read_audit_plan("counts")
     trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
     attack, claimed = attack_called(trial.attack), ClaimedEpsilon(8.0, 1e-5, "document")
-    of_epsilon = _Case(trial, attack, None, None, threats.adversaries[0], claimed, 4)  # type: ignore[arg-type]
+    of_epsilon = TrialOnRun(trial, attack, None, None, threats.adversaries[0], claimed, 4, {})  # type: ignore[arg-type]
     assert attack.allowed is not None
     assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)
     assert of_epsilon.confidence == pytest.approx(1 - (1 - trial.confidence) / 4)
@@ -291,9 +299,13 @@ def test_a_measure_that_is_no_share_keeps_its_own_interval() -> None:
 
 
 def test_everything_depends_on_the_baseline(done: Audit) -> None:
-    broken = tuple(dataclasses.replace(f, verdict=REFUTED) for f in done.findings)
+    broken = tuple(f.judged(REFUTED, "") for f in done.findings)
     assert with_baseline(broken) == broken
-    held = (dataclasses.replace(broken[0], verdict=NOT_REFUTED), broken[1])
-    assert [finding.verdict for finding in with_baseline(held)] == [NOT_REFUTED, REFUTED]  # above its own control, it stays
-    failed = (held[0], dataclasses.replace(broken[1], verdict=NOT_REFUTED))
-    assert [finding.verdict for finding in with_baseline(failed)] == [NOT_REFUTED, NOT_TESTED]
+    # what it refuted above its own control stays refuted
+    held = (broken[0].judged(NOT_REFUTED, ""), broken[1])
+    assert [finding.outcome.verdict for finding in with_baseline(held)] == [
+        NOT_REFUTED,
+        REFUTED,
+    ]
+    failed = (held[0], broken[1].judged(NOT_REFUTED, ""))
+    assert [finding.outcome.verdict for finding in with_baseline(failed)] == [NOT_REFUTED, NOT_TESTED]

@@ -20,13 +20,14 @@ from securetm.leakage.attacks.one_run_epsilon import ATTACK, SHOWN
 from securetm.leakage.canaries import LENGTH, RECORD, record_of, with_canaries
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.findings import judged_alone, measured
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
+from securetm.leakage.measuring import measured
 from securetm.leakage.parts import empirical_epsilon as one_run
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run
 from securetm.leakage.recorded import questions_of, view_of
+from securetm.leakage.verdicts import judged_alone
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian
 

@@ -142,9 +142,12 @@ def test_an_audit_tries_it_with_the_helpers_that_a_plan_names(tmp_path: Path, do
     }
     plan = write_plan(tmp_path / "helped.toml", documents_file, batch=25, **changes, confidence=0.95)
     baseline, finding = audit(plan).findings
-    assert (baseline.profile, baseline.verdict) == ("open", "refuted")
-    assert (finding.profile, finding.verdict) == ("masked", "refuted")  # what is in the sum of two, and not whose it is
-    alone = next(one for one in finding.beside if one.measure == ALONE)
+    assert (baseline.run.profile, baseline.outcome.verdict) == ("open", "refuted")
+    assert (finding.run.profile, finding.outcome.verdict) == (
+        "masked",
+        "refuted",
+    )  # what is in the sum of two, and not whose it is
+    alone = next(one for one in finding.outcome.beside if one.measure == ALONE)
     assert alone.hits == 0
 
 

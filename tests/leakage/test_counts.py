@@ -107,13 +107,13 @@ def test_the_quick_plans_trial_of_iftm_is_what_this_is(tmp_path: Path, documents
     plan = tmp_path / "shares.toml"
     plan.write_text(PLAN.format(documents=documents_file), "utf-8")
     found = audit(plan)
-    assert [(f.profile, f.verdict, f.claimed) for f in found.findings] == [
+    assert [(f.run.profile, f.outcome.verdict, f.about.claimed) for f in found.findings] == [
         ("open", "refuted", False),
         ("iftm", "refuted", False),
     ]
     assert found.refuted_claims == ()
-    assert "lossless encryption" in found.findings[1].remark
-    assert found.findings[1].accepted.startswith("what a party sends is made of noised words")
+    assert "lossless encryption" in found.findings[1].about.remark
+    assert found.findings[1].about.accepted.startswith("what a party sends is made of noised words")
 
 
 def test_a_demonstration_writes_the_public_list_that_a_plan_asks_for(tmp_path: Path, documents_file: Path) -> None:

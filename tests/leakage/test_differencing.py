@@ -103,7 +103,7 @@ def test_an_audit_makes_both_runs(tmp_path: Path, documents_file: Path) -> None:
     text = write_plan(tmp_path / "apart.toml", documents_file, batch=25, **changes).read_text("utf-8")
     plan = tmp_path / "apart.toml"
     plan.write_text(text.replace("[trial.run]", '[trial.run]\n"vocabulary.source" = "file"'), "utf-8")
-    assert [finding.verdict for finding in audit(plan).findings] == ["refuted", "refuted"]
+    assert [finding.outcome.verdict for finding in audit(plan).findings] == ["refuted", "refuted"]
 
 
 # ---- in one run, by a coordinator that breaks the rules ------------------------------------------------------------

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from securetm.leakage.audit_record import Finding
 from securetm.leakage.auditor import audit
-from securetm.leakage.findings import Finding
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian
 
@@ -36,7 +36,7 @@ def _found(path: Path, documents: Path, words: str, rounds: int, **changes: obje
         f'"vocabulary.source" = "file"\n"vocabulary.file" = "{listed}"\n'
     )
     whole = audit(plan)
-    assert {f.profile for f in whole.refuted_claims} <= {"dp-local"}
+    assert {f.run.profile for f in whole.refuted_claims} <= {"dp-local"}
     return whole.findings
 
 
@@ -75,5 +75,5 @@ def test_one_run_does_not_see_it_and_says_so(tmp_path: Path, documents_file: Pat
     found = _found(
         tmp_path / "one.toml", documents_file, words, 2, attack="one_run_epsilon", measure=measure, effort=effort, canaries=40
     )
-    assert [f.verdict for f in found] == ["refuted", "not tested"]
+    assert [f.outcome.verdict for f in found] == ["refuted", "not tested"]
     assert "even an ideal attacker" in found[1].why

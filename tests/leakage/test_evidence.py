@@ -6,38 +6,45 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from securetm.federation.soundness import check
-from securetm.leakage import evidence as kept_results
+from securetm.leakage import staleness
 from securetm.leakage.attacks import attack_called, attack_names
 from securetm.leakage.audit_plans import AuditPlan, Trial, read_audit_plan
+from securetm.leakage.audit_record import Audit, Measured
 from securetm.leakage.auditor import audit
 from securetm.leakage.corrections import corrected, count_of_tests, knows_epsilon
 from securetm.leakage.evidence import (
+    FORMAT,
     Evidence,
-    Figure,
-    Tried,
     evidence_folder,
-    pieces,
+    read_all_evidence,
     read_evidence,
-    read_kept,
-    remaining,
-    renewed,
-    stale,
-    still_fresh,
-    trials_by_hash,
+    read_refusals,
+    to_keep,
     write_evidence,
 )
 from securetm.leakage.evidence_hashes import bound_to, trial_hash
-from securetm.leakage.findings import Audit
-from securetm.leakage.kept_refusals import due, read_refusals_in, stale_refusals
 from securetm.leakage.leakage_errors import DamagedEvidence
+from securetm.leakage.renewal import keep, pieces, renewed
+from securetm.leakage.staleness import (
+    due_refusals,
+    remaining,
+    stale,
+    stale_refusals,
+    still_fresh,
+    trials_by_hash,
+)
+from securetm.leakage.verdicts import NOT_REFUTED
 from securetm.models import MODELS
 from securetm.profiles import profile_names
+from tests.reports.audits import changed, finding
 
 from .conftest import write_plan
 
@@ -52,13 +59,13 @@ AGAIN = "run `securetm audit full --evidence audits/evidence`"
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
 def test_committed_evidence_speaks_of_what_is_there(path: Path) -> None:
-    reasons = stale(read_kept(path))
+    reasons = stale(read_evidence(path))
     assert not reasons, f"audits/evidence/{path.name}: {'; '.join(reasons)}; {AGAIN}"
 
 
 @pytest.mark.parametrize("path", REFUSALS, ids=lambda path: path.name)
 def test_committed_refusals_speak_of_what_is_there(path: Path) -> None:
-    reasons = stale_refusals(read_refusals_in(path))
+    reasons = stale_refusals(read_refusals(path))
     assert not reasons, f"audits/evidence/refusals/{path.name}: {'; '.join(reasons)}; {AGAIN}"
 
 
@@ -70,10 +77,10 @@ def test_nothing_recovered_and_no_place_is_committed(path: Path) -> None:
 
 
 def test_the_whole_plan_was_carried_out() -> None:
-    left = remaining(read_audit_plan("full"), read_evidence(evidence_folder()))
+    left = remaining(read_audit_plan("full"), read_all_evidence(evidence_folder()))
     missing = [f"{trial.attack} on {', '.join(trial.profiles)}" for trial in left.trials]
     assert not missing, f"audits/evidence lacks {'; '.join(missing)}: {AGAIN}"
-    refusals = due(read_audit_plan("full"), evidence_folder())
+    refusals = due_refusals(read_audit_plan("full"), evidence_folder())
     assert not refusals, f"audits/evidence lacks what parties of {', '.join(refusals)} refuse: {AGAIN}"
 
 
@@ -98,30 +105,32 @@ def small(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
 def folder(small: tuple[AuditPlan, Audit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What was kept of it, with that plan on the shelf."""
     plan, found = small
-    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: plan)
-    assert write_evidence(plan, found, tmp_path) == ("masked--prodlda.json", "open--prodlda.json")
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: plan)
+    assert keep(found, tmp_path) == ("masked--prodlda.json", "open--prodlda.json")
     return tmp_path
 
 
 def test_what_is_kept_is_what_was_found(small: tuple[AuditPlan, Audit], folder: Path) -> None:
-    masked, unprotected = read_evidence(folder)
+    masked, unprotected = read_all_evidence(folder)
     assert (masked.profile, masked.model, unprotected.profile) == ("masked", "prodlda", "open")
-    for kept, finding in zip((unprotected, masked), small[1].findings, strict=True):
+    for kept, one in zip((unprotected, masked), small[1].findings, strict=True):
         (tried,) = kept.findings
-        assert (tried.verdict, tried.claimed, tried.baseline) == (finding.verdict, finding.claimed, finding.baseline)
-        assert tried.measured.value == pytest.approx(finding.measured.value)
-        assert tried.measured.low == pytest.approx(finding.measured.low, rel=1e-5, abs=1e-9)
-        assert (tried.measured.hits, tried.measured.of) == (finding.measured.hits, finding.measured.of)
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", tried.date)
-        assert tried.cores >= 1
-        assert set(tried.bound) == BOUND  # neither claims an epsilon, so no accounting is behind it
-        assert tried.tests == finding.tests == 1
-        assert all(re.fullmatch("[0-9a-f]{64}", value) for value in tried.bound.values())
+        assert (tried.outcome.verdict, tried.about.claimed) == (one.outcome.verdict, one.about.claimed)
+        assert tried.attempt.baseline == one.attempt.baseline
+        assert tried.outcome.measured.value == pytest.approx(one.outcome.measured.value)
+        assert tried.outcome.measured.low == pytest.approx(one.outcome.measured.low, rel=1e-5, abs=1e-9)
+        assert tried.outcome.measured.hits == one.outcome.measured.hits
+        assert tried.outcome.measured.of == one.outcome.measured.of
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", tried.run.kept)
+        assert tried.run.cores >= 1
+        assert set(tried.attempt.bound) == BOUND  # neither claims an epsilon, so no accounting is behind it
+        assert tried.attempt.tests == one.attempt.tests == 1
+        assert all(re.fullmatch("[0-9a-f]{64}", value) for value in tried.attempt.bound.values())
         assert stale(kept) == ()
 
 
 def test_no_word_of_a_document_is_kept(small: tuple[AuditPlan, Audit], folder: Path) -> None:
-    (first, *_) = small[1].findings[0].examples  # it was recovered, and is in the finding
+    (first, *_) = small[1].findings[0].outcome.examples  # it was recovered, and is in the finding
     words = re.findall(r"[a-z]{6,}", first.original)
     assert words
     text = (folder / "open--prodlda.json").read_text("utf-8")
@@ -132,11 +141,25 @@ def test_what_was_kept_before_is_replaced_and_what_was_not_tried_again_stays(
     small: tuple[AuditPlan, Audit], folder: Path
 ) -> None:
     plan, found = small
-    write_evidence(plan, found, folder)
-    assert [len(kept.findings) for kept in read_evidence(folder)] == [1, 1]
-    harder = replace(plan, trials=(replace(plan.trials[0], effort={"rounds": 1, "documents": 10}),))
-    write_evidence(harder, found, folder)
-    assert [len(kept.findings) for kept in read_evidence(folder)] == [2, 2]
+    keep(found, folder)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [1, 1]
+    harder = replace(plan.trials[0], effort={"rounds": 1, "documents": 10})
+    keep(_of_trial(found, trial_hash(harder)), folder)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [2, 2]
+
+
+def _of_trial(found: Audit, trial: str) -> Audit:
+    """The same findings as another trial would have given them."""
+    findings = (changed(one, bound={**one.attempt.bound, "trial": trial}) for one in found.findings)
+    return with_fields(found, findings=tuple(findings))
+
+
+def test_what_the_whole_plan_no_longer_tries_is_dropped(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    plan, found = small
+    keep(_of_trial(found, "0" * 64), folder)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [2, 2]
+    keep(found, folder, plan)
+    assert [len(kept.findings) for kept in read_all_evidence(folder)] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -156,14 +179,14 @@ def test_each_change_has_its_name(folder: Path, what: str, said: str) -> None:
     plain = json.loads(path.read_text("utf-8"))
     plain["findings"][0]["bound"][what] = "0" * 64
     path.write_text(json.dumps(plain), "utf-8")
-    assert stale(read_kept(path)) == (said,)
+    assert stale(read_evidence(path)) == (said,)
 
 
 def test_a_trial_that_the_plan_no_longer_has_is_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = kept_results.read_audit_plan("small")
+    plan = staleness.read_audit_plan("small")
     other = replace(plan, trials=(replace(plan.trials[0], confidence=0.99),))
-    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: other)
-    (reason,) = stale(read_kept(folder / "masked--prodlda.json"))
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: other)
+    (reason,) = stale(read_evidence(folder / "masked--prodlda.json"))
     assert reason == "the plan small no longer tries gradient_inversion this way on masked"
 
 
@@ -171,7 +194,7 @@ def test_a_trial_that_the_plan_no_longer_has_is_stale(folder: Path, monkeypatch:
 
 
 def test_nothing_remains_of_a_plan_that_was_carried_out(small: tuple[AuditPlan, Audit], folder: Path) -> None:
-    plan, kept = small[0], read_evidence(folder)
+    plan, kept = small[0], read_all_evidence(folder)
     assert remaining(plan, kept).trials == ()
     assert all(still_fresh(plan.trials[0], profile, kept) for profile in ("open", "masked"))
     assert not still_fresh(plan.trials[0], "masked_strict", kept)
@@ -180,13 +203,13 @@ def test_nothing_remains_of_a_plan_that_was_carried_out(small: tuple[AuditPlan, 
 def test_a_new_profile_is_tried_beside_the_baseline_alone(small: tuple[AuditPlan, Audit], folder: Path) -> None:
     plan = small[0]
     wider = replace(plan, trials=(replace(plan.trials[0], profiles=("open", "masked", "masked_strict")),))
-    (trial,) = remaining(wider, read_evidence(folder)).trials
+    (trial,) = remaining(wider, read_all_evidence(folder)).trials
     assert trial.profiles == ("open", "masked_strict")
 
 
 def test_where_the_baseline_is_stale_all_is_tried_again(small: tuple[AuditPlan, Audit], folder: Path) -> None:
     (folder / "open--prodlda.json").unlink()
-    assert remaining(small[0], read_evidence(folder)).trials == small[0].trials
+    assert remaining(small[0], read_all_evidence(folder)).trials == small[0].trials
 
 
 def test_an_interrupted_audit_goes_on_where_it_was(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
@@ -199,15 +222,14 @@ def test_an_interrupted_audit_goes_on_where_it_was(small: tuple[AuditPlan, Audit
         asked.append(piece)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        return found
+        return _of_trial(found, trial_hash(piece.trials[0]))
 
     with pytest.raises(KeyboardInterrupt):
-        renewed(longer, tmp_path, interrupted)
-    whole = renewed(longer, tmp_path, interrupted)
+        list(renewed(longer, tmp_path, interrupted))
+    whole = list(renewed(longer, tmp_path, interrupted))
     assert [piece.trials for piece in asked] == [plan.trials, (other,), (other,)]
-    assert whole is not None
-    assert whole.findings == found.findings
-    assert renewed(longer, tmp_path, interrupted) is None
+    assert whole == [_of_trial(found, trial_hash(other))]
+    assert list(renewed(longer, tmp_path, interrupted)) == []
     assert len(asked) == 3
 
 
@@ -245,11 +267,10 @@ def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the n
 
 def _kept_of(trial: Trial, epsilon: float | None, tests: int) -> Evidence:
     """What was kept of a trial of an epsilon, by the figures of another."""
-    figure = Figure(trial.measure, "epsilon that one sum claims", 0.9, 0.8, 0.95, 9.0)
-    plain = {f.name: "" for f in fields(Tried)} | {"beside": (), "sees": (), "seconds": 1.0, "refuted_from": 1.0}
-    bound = bound_to(trial, "dp-local")
-    facts = {**plain, "measured": figure, "verdict": "not refuted", "epsilon": epsilon, "tests": tests, "bound": bound}
-    return Evidence("dp-local", "lda", "small", (Tried(**facts),))  # type: ignore[arg-type]
+    figure = Measured(trial.measure, "epsilon that one sum claims", 0.9, 0.8, 0.95, 9.0)
+    facts = {"measured": figure, "verdict": NOT_REFUTED, "refuted_from": 1.0, "epsilon": epsilon, "tests": tests}
+    run = {"profile": "dp-local", "model": "lda", "bound": bound_to(trial, "dp-local")}
+    return Evidence("dp-local", "lda", "small", (to_keep(finding(**facts, **run)),))
 
 
 def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,10 +278,10 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
     more = replace(trial, profiles=("open", "dp-central", "dp-distributed"), effort={"rounds": 1, "runs": 4})
     alone, wider = (replace(read_audit_plan("quick"), name="small", trials=trials) for trials in ((trial,), (trial, more)))
     kept = _kept_of(trial, 4.4, 1)
-    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: alone)
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: alone)
     assert stale(kept) == ()
     assert remaining(alone, [kept]).trials[0].profiles == trial.profiles  # for the baseline, which was not kept
-    monkeypatch.setattr(kept_results, "read_audit_plan", lambda name: wider)
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: wider)
     assert stale(kept) == ("it was corrected for 1 tests of an epsilon, and the plan small makes 3 now",)
     assert not still_fresh(trial, "dp-local", [kept], 3)
     assert still_fresh(trial, "dp-local", [_kept_of(trial, 4.4, 3)], 3)
@@ -269,14 +290,14 @@ def test_a_result_that_was_corrected_for_fewer_tests_than_there_are_now_is_stale
 
 
 def test_for_how_many_tests_a_result_was_corrected_is_kept(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
-    plan, found = small
-    write_evidence(plan, replace(found, findings=tuple(replace(one, tests=7) for one in found.findings)), tmp_path)
-    assert [one.tests for kept in read_evidence(tmp_path) for one in kept.findings] == [7, 7]
+    _, found = small
+    keep(with_fields(found, findings=tuple(changed(one, tests=7) for one in found.findings)), tmp_path)
+    assert [one.attempt.tests for kept in read_all_evidence(tmp_path) for one in kept.findings] == [7, 7]
 
 
 def test_how_many_tests_there_are_is_read_again(tmp_path: Path) -> None:
-    (tmp_path / "dp-local--lda.json").write_text(json.dumps(asdict(_kept_of(_of_noise(), 4.4, 7))), "utf-8")
-    assert read_kept(tmp_path / "dp-local--lda.json").findings[0].tests == 7
+    write_evidence(_kept_of(_of_noise(), 4.4, 7), tmp_path)
+    assert read_evidence(tmp_path / "dp-local--lda.json").findings[0].attempt.tests == 7
 
 
 @pytest.mark.parametrize("name", attack_names())
@@ -310,26 +331,52 @@ def test_two_trials_that_differ_in_their_profiles_alone_are_both_found() -> None
         "{",
         "[]",
         "{}",
-        '{"profile": "open", "model": "prodlda", "plan": "full", "findings": [{}]}',
-        '{"profile": "open", "model": "lda", "plan": "full", "findings": []}',
+        '{"format": 2, "profile": "open", "model": "prodlda", "plan": "full", "findings": [{}]}',
+        '{"format": 2, "profile": "open", "model": "lda", "plan": "full", "findings": []}',
     ],
 )
 def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "open--prodlda.json"
     path.write_text(text, "utf-8")
     with pytest.raises(DamagedEvidence, match=r"open--prodlda\.json"):
-        read_kept(path)
+        read_evidence(path)
 
 
-def test_findings_of_another_plan_are_not_kept(small: tuple[AuditPlan, Audit], tmp_path: Path) -> None:
-    wider: tuple[Trial, ...] = small[0].trials * 2
-    with pytest.raises(DamagedEvidence, match="not those of its trials"):
-        write_evidence(replace(small[0], trials=wider), small[1], tmp_path)
-    assert not list(tmp_path.iterdir())
+def test_an_older_format_is_refused_by_name_and_with_advice(small: tuple[AuditPlan, Audit], folder: Path) -> None:
+    path = folder / "open--prodlda.json"
+    content = json.loads(path.read_text("utf-8"))
+    for older in ({**content, "format": FORMAT - 1}, {name: content[name] for name in content if name != "format"}):
+        path.write_text(json.dumps(older), "utf-8")
+        with pytest.raises(
+            DamagedEvidence, match=rf"open--prodlda.*it is of format 1, and this version reads format {FORMAT}"
+        ) as old:
+            read_all_evidence(folder)
+        assert "make it again with `securetm audit full --evidence FOLDER`" in old.value.advice()
+
+
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "a word for a number": ({"low": "much"}, "`low` in finding 1 is a text; it must be a number"),
+    "a field that there is not": ({"secure": True}, "there is no field called 'secure' in finding 1"),
+    "a verdict that there is not": ({"verdict": "safe"}, "finding 1 says 'safe'"),
+    "an improved verdict": ({"verdict": "not refuted"}, "finding 1: the verdict of gradient_inversion does not follow"),
+    "another profile": ({"profile": "masked"}, "finding 1 is of masked with prodlda"),
+    "nothing that it depends on": ({"bound": {}}, "has no hashes"),
+    "no number": ({"value": float("nan")}, "JSON is malformed"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_damage_is_told_with_its_place_in_the_file(folder: Path, name: str) -> None:
+    path, (change, said) = folder / "open--prodlda.json", CHANGES[name]
+    content = json.loads(path.read_text("utf-8"))
+    content["findings"][0] |= change
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(DamagedEvidence, match=said):
+        read_evidence(path)
 
 
 def test_evidence_is_read_without_arithmetic() -> None:
-    code = "import sys; from securetm.leakage.evidence import *; read_evidence(evidence_folder()); print(*sys.modules)"
+    code = "import sys; from securetm.leakage.evidence import *; read_all_evidence(evidence_folder()); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600).stdout.split()
     assert not {"torch", "scipy", "numba", "sklearn", "pandas"} & set(found)
 

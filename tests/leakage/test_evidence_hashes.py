@@ -22,10 +22,15 @@ def _of_noise(measure: str = "share of one sum's epsilon that is shown, if the n
 
 
 def test_an_attack_is_bound_to_all_that_it_is_made_of_and_not_to_the_frame() -> None:
-    made_of = set(closure(("leakage.attacks.sum_inversion",), ("leakage.",)))
-    assert {"leakage.attacks.sum_inversion", "leakage.parts.cones", "leakage.parts.closed_form", "leakage.reading"} <= made_of
+    made_of = set(closure(("leakage.attacks.gradient_inversion",), ("leakage.",)))
+    assert {
+        "leakage.attacks.gradient_inversion",
+        "leakage.parts.cones",
+        "leakage.parts.closed_form",
+        "leakage.reading",
+    } <= made_of
     assert {"leakage.attack", "leakage.adversary_view"} <= made_of  # what several attacks judge alike is reckoned there
-    assert not made_of & {"leakage.auditor", "leakage.findings", "leakage.attacks.decoder_inversion"}
+    assert not made_of & {"leakage.auditor", "leakage.audit_record", "leakage.attacks.decoder_inversion"}
 
 
 def test_an_aggregation_is_bound_to_helpers_that_it_starts_by_name() -> None:
@@ -76,7 +81,9 @@ def _forget() -> None:
         ("leakage/adversary_view.py", {"attack"}),
         ("leakage/parts/empirical_epsilon.py", {"attack"}),
         ("leakage/intervals.py", {"attack", "judging"}),
-        ("leakage/findings.py", {"judging"}),
+        ("leakage/verdicts.py", {"judging"}),
+        ("leakage/measuring.py", {"judging"}),
+        ("leakage/audit_record.py", set()),
         ("leakage/canaries.py", set()),  # this trial has none
         ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too
         ("corpus/synthetic.py", set()),

@@ -19,9 +19,9 @@ from securetm.leakage.attacks import attack_called, gradient_inversion, many_run
 from securetm.leakage.attacks.many_run_epsilon import DIRECT, GAUSSIAN, HiddenCoins
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.auditor import audit, check_plan
-from securetm.leakage.findings import is_sound, judged_alone, measured
 from securetm.leakage.intervals import clopper_pearson, of_each
 from securetm.leakage.leakage_errors import BrokenAttack, SmallerUnit
+from securetm.leakage.measuring import is_sound, measured
 from securetm.leakage.parts.canary_sums import SumClaim
 from securetm.leakage.parts.empirical_epsilon import (
     ErrorCounts,
@@ -37,7 +37,7 @@ from securetm.leakage.parts.empirical_epsilon import (
     one_run_epsilon,
     shift,
 )
-from securetm.leakage.verdicts import REFUTED
+from securetm.leakage.verdicts import REFUTED, judged_alone
 
 from .conftest import write_plan
 

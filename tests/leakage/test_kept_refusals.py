@@ -5,32 +5,32 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import replace as with_changes
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from securetm.federation.folder import Unwatched
-from securetm.leakage import below_minimum, evidence_hashes, kept_refusals, protocol_violations, source_code
+from securetm.leakage import below_minimum, evidence_hashes, protocol_violations, source_code, staleness
 from securetm.leakage.audit_plans import AuditPlan, read_audit_plan
-from securetm.leakage.evidence import read_evidence
-from securetm.leakage.evidence_hashes import refusals_bound_to
-from securetm.leakage.findings import Refusal
-from securetm.leakage.kept_refusals import (
-    DatedRefusal,
+from securetm.leakage.audit_record import plain, record
+from securetm.leakage.evidence import (
     KeptRefusals,
-    due,
+    read_all_evidence,
+    read_all_refusals,
     read_refusals,
-    renew_refusals,
-    stale_refusals,
     write_refusals,
 )
+from securetm.leakage.evidence_hashes import refusals_bound_to
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.reports.audit_kept import whole_audit
-from securetm.reports.audit_reading import read_record
-from securetm.reports.findings import headline, record, refusal_in_words
+from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.renewal import renew_refusals, whole_audit
+from securetm.leakage.staleness import due_refusals, stale_refusals
+from securetm.reports.audit_file import read_record
+from securetm.reports.audit_wording import headline, refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
 
@@ -40,7 +40,7 @@ LIE, BELOW = Refusal("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"
 FEW = Refusal("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
 ANSWERED = replace(LIE, attempt="another lie", refused=False, by="", reason="")
 UNCLAIMED = replace(ANSWERED, reason="the profile does not claim that a coordinator cannot show parties different cohorts")
-PLAN = replace(read_audit_plan("quick"), name="small", refusals=("masked",), moves=("masked", "masked_strict"))
+PLAN = with_changes(read_audit_plan("quick"), name="small", refusals=("masked",), moves=("masked", "masked_strict"))
 
 
 def made(*found: Refusal, profile: str = "masked_strict", plan: str = "full") -> KeptRefusals:
@@ -71,7 +71,7 @@ def small(documents_file: Path, monkeypatch: pytest.MonkeyPatch) -> AuditPlan:
     monkeypatch.setattr(below_minimum, "tried_below_minimum", lambda name, _, *rest: below(name, {**source, **words}, *rest))
     tried = partial(lies, settings={**source, "vocabulary.min_documents": 1})
     monkeypatch.setattr(protocol_violations, "tried_violations", tried)
-    monkeypatch.setattr(kept_refusals, "read_audit_plan", lambda name: PLAN)
+    monkeypatch.setattr(staleness, "read_audit_plan", lambda name: PLAN)
     return PLAN
 
 
@@ -81,42 +81,42 @@ def renewed(plan: AuditPlan, folder: Path, place: Path) -> tuple[str, ...]:
 
 def test_what_was_refused_is_kept_and_made_again_only_where_it_is_stale(small: AuditPlan, tmp_path: Path) -> None:
     folder = tmp_path / "evidence"
-    assert due(small, folder) == ("masked", "masked_strict")
+    assert due_refusals(small, folder) == ("masked", "masked_strict")
     assert renewed(small, folder, tmp_path / "runs") == ("masked", "masked_strict")
-    masked, strict = read_refusals(folder)
+    masked, strict = read_all_refusals(folder)
     assert (masked.tried, strict.tried) == (("refusals", "moves"), ("moves",))
     assert [one.minimum for one in masked.refusals] == [100, 100] + [0] * (len(masked.refusals) - 2)
     assert all(one.refused for one in strict.refusals)
     assert [one.reason for one in masked.refusals if not one.refused] == [UNCLAIMED.reason]
     assert len(strict.refusals) > len(masked.refusals) > 15
-    assert (stale_refusals(masked), stale_refusals(strict), read_evidence(folder)) == ((), (), ())
+    assert (stale_refusals(masked), stale_refusals(strict), read_all_evidence(folder)) == ((), (), ())
     assert renewed(small, folder, tmp_path / "none") == ()
     assert not (tmp_path / "none").exists()
     write_refusals(replace(strict, bound={**strict.bound, "federation": "0" * 64}), folder)
     assert renewed(small, folder, tmp_path / "again") == ("masked_strict",)
-    assert read_refusals(folder)[1].refusals == strict.refusals
-    assert [stale_refusals(one) for one in read_refusals(folder)] == [(), ()]
+    assert read_all_refusals(folder)[1].refusals == strict.refusals
+    assert [stale_refusals(one) for one in read_all_refusals(folder)] == [(), ()]
 
 
 def test_what_a_plan_names_no_more_is_thrown_away_and_another_plan_s_stays(tmp_path: Path) -> None:
     kept(tmp_path, LIE, plan="small", profile="ckks")
     kept(tmp_path, LIE, plan="other", profile="bfv")
-    none = replace(PLAN, refusals=(), moves=())
+    none = with_changes(PLAN, refusals=(), moves=())
     assert renewed(none, tmp_path, tmp_path / "runs") == ()
-    assert [one.profile for one in read_refusals(tmp_path)] == ["bfv"]
+    assert [one.profile for one in read_all_refusals(tmp_path)] == ["bfv"]
 
 
 def test_lists_of_the_plan_that_changed_make_it_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(tmp_path, LIE, plan="small")
     for plan, said in (
-        (replace(PLAN, refusals=("masked_strict",)), ()),
+        (with_changes(PLAN, refusals=("masked_strict",)), ()),
         (PLAN, ("the plan small tries moves of masked_strict now",)),
-        (replace(PLAN, moves=()), ("the plan small no longer tries what the parties of masked_strict refuse",)),
+        (with_changes(PLAN, moves=()), ("the plan small no longer tries what the parties of masked_strict refuse",)),
     ):
-        monkeypatch.setattr(kept_refusals, "read_audit_plan", lambda _, plan=plan: plan)
-        assert stale_refusals(read_refusals(tmp_path)[0]) == said
-    assert "masked_strict" in due(PLAN, tmp_path)
-    assert "masked_strict" not in due(replace(PLAN, name="other"), tmp_path)  # more was tried than it asks for
+        monkeypatch.setattr(staleness, "read_audit_plan", lambda _, plan=plan: plan)
+        assert stale_refusals(read_all_refusals(tmp_path)[0]) == said
+    assert "masked_strict" in due_refusals(PLAN, tmp_path)
+    assert "masked_strict" not in due_refusals(with_changes(PLAN, name="other"), tmp_path)  # more was tried than it asks for
 
 
 # ---- to what they are bound ----------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def copied(house: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("leakage/protocol_violations.py", "what tries the parties' refusals"),
         ("leakage/demonstration.py", "what tries the parties' refusals"),
         ("leakage/auditor.py", ""),
-        ("reports/findings.py", ""),
+        ("reports/audit_wording.py", ""),
     ],
 )
 def test_what_a_changed_file_makes_stale(copied: Path, changed: str, said: str) -> None:
@@ -190,8 +190,8 @@ def test_another_profile_s_file_makes_it_stale() -> None:
         ("profile", "masked"),
         ("refusals", [{}]),
         ("refusals", 1),
-        ("refusals", [vars(replace(LIE, by=""))]),
-        ("refusals", [vars(replace(LIE, profile="masked"))]),
+        ("refusals", [plain(replace(LIE, by=""))]),
+        ("refusals", [plain(replace(LIE, profile="masked"))]),
         ("date", None),
         ("more", 1),
     ],
@@ -200,14 +200,14 @@ def test_damage_is_told_with_the_name_of_the_file(tmp_path: Path, name: str, val
     path = kept(tmp_path, LIE) / "refusals" / "masked_strict.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), name: value}), "utf-8")
     with pytest.raises(DamagedEvidence, match=r"refusals/masked_strict\.json"):
-        read_refusals(tmp_path)
+        read_all_refusals(tmp_path)
 
 
 # ---- an audit that goes on -----------------------------------------------------------------------------------------
 
 
 def test_a_whole_audit_shows_kept_refusals_as_kept(tmp_path: Path) -> None:
-    plan = replace(PLAN, refusals=("masked_strict",), moves=("masked_strict", "masked"))
+    plan = with_changes(PLAN, refusals=("masked_strict",), moves=("masked_strict", "masked"))
     told = [made(FEW, LIE, ANSWERED), made(LIE, profile="masked")]
     found = whole_audit(plan, (), (), told, ("masked",))
     assert [(one.profile, one.attempt) for one in found.refusals] == [
@@ -216,7 +216,7 @@ def test_a_whole_audit_shows_kept_refusals_as_kept(tmp_path: Path) -> None:
         ("masked_strict", "another lie"),
         ("masked", "a lie"),
     ]
-    assert [isinstance(one, DatedRefusal) for one in found.refusals] == [True, True, True, False]
+    assert [bool(one.kept) for one in found.refusals] == [True, True, True, False]
     assert refusal_in_words(found.refusals[1]) == "refused by the party “south” (WrongRound); kept since 2026-11-21"
     assert [one.attempt for one in found.broken_promises] == ["another lie"]
     assert headline(found).startswith("NOT HELD: parties should have refused another lie (profile masked_strict). ")
@@ -294,4 +294,4 @@ def test_a_file_that_holds_no_table_is_called_so(tmp_path: Path, text: str) -> N
     path = tmp_path / "masked.json"
     path.write_text(text, "utf-8")
     with pytest.raises(DamagedEvidence, match="it holds no table of results"):
-        kept_refusals.read_refusals_in(path)
+        read_refusals(path)

@@ -20,10 +20,10 @@ from securetm.federation.simulation import train
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
+from securetm.leakage.audit_record import Finding
 from securetm.leakage.auditor import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
-from securetm.leakage.findings import Finding
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import EndedEarly, NotGranted, NotSimulated
 from securetm.leakage.parts.membership_game import INSIDE, MembershipCandidates, allowed, found, ordered, pose
@@ -301,14 +301,18 @@ def test_the_audit_holds_a_run_against_what_its_epsilon_allows(plan: Path, made:
     """Without protection it is refuted; the run of epsilon 1 is judged by what that allows, and holds."""
     folder = made("dp-central", "lda", 2, privacy={"epsilon": 1.0})
     open_, dp = audit(plan, folder.path).findings
-    assert (open_.verdict, open_.baseline, open_.refuted_from) == (REFUTED, True, 0.5)
-    assert (dp.verdict, dp.claimed, dp.refuted_from) == (NOT_REFUTED, True, pytest.approx(0.731, abs=0.01))
+    assert (open_.outcome.verdict, open_.attempt.baseline, open_.attempt.refuted_from) == (REFUTED, True, 0.5)
+    assert (dp.outcome.verdict, dp.about.claimed, dp.attempt.refuted_from) == (
+        NOT_REFUTED,
+        True,
+        pytest.approx(0.731, abs=0.01),
+    )
     _drawn(open_)
 
 
 def _drawn(finding: Finding) -> None:
-    assert [drawn.kind for drawn in finding.curves] == ["roc"] * 3
-    assert finding.measured.by_chance == pytest.approx(0.5, abs=0.1)
+    assert [drawn.kind for drawn in finding.outcome.curves] == ["roc"] * 3
+    assert finding.outcome.measured.by_chance == pytest.approx(0.5, abs=0.1)
 
 
 def test_eyes_that_see_no_model_cannot_run_it() -> None:
@@ -327,4 +331,4 @@ def test_the_plan_on_the_shelf_finds_what_it_should() -> None:
     assert first.measured.low >= 0.05
     assert first.chance is not None
     assert first.chance.low <= 0.001
-    assert not [finding for finding in findings if finding.verdict == REFUTED and not finding.baseline]
+    assert not [finding for finding in findings if finding.outcome.verdict == REFUTED and not finding.attempt.baseline]

@@ -65,15 +65,15 @@ def plan(documents_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_one_of_five_parties_chooses_what_topics_say_also_where_sums_are_masked(plan: Path) -> None:
     """The sum hides the lie as it hides everything that one party sends."""
     found = audit(plan).findings
-    assert [finding.profile for finding in found] == ["open", "masked"]
+    assert [finding.run.profile for finding in found] == ["open", "masked"]
     for finding in found:
-        assert finding.verdict == "refuted"
-        assert (finding.measured.hits, finding.measured.of) == (15, 15)
-        assert next(measured.value for measured in finding.beside if measured.measure == OWN) == 1.0
-        assert not finding.claimed
-        assert finding.accepted
-        assert finding.chance is not None
-        assert finding.chance.value < 0.5
+        assert finding.outcome.verdict == "refuted"
+        assert (finding.outcome.measured.hits, finding.outcome.measured.of) == (15, 15)
+        assert next(measured.value for measured in finding.outcome.beside if measured.measure == OWN) == 1.0
+        assert not finding.about.claimed
+        assert finding.about.accepted
+        assert finding.outcome.chance is not None
+        assert finding.outcome.chance.value < 0.5
 
 
 def test_honest_parties_put_these_words_nowhere(plan: Path, tmp_path: Path) -> None:

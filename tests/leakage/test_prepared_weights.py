@@ -153,10 +153,10 @@ def test_a_trial_breaks_its_baseline_and_refutes_no_claim(tmp_path: Path, docume
     text = path.read_text().replace('"vocabulary.most_candidates" = 1000', '"vocabulary.source" = "file"')
     path.write_text(text + '"model.dropout" = 0.0\n')
     found = audit(path)
-    assert [finding.verdict for finding in found.findings] == ["refuted", "not refuted"]
+    assert [finding.outcome.verdict for finding in found.findings] == ["refuted", "not refuted"]
     assert not found.refuted_claims
-    assert found.findings[1].claimed
-    assert found.findings[1].tests == 1  # no claim of an epsilon is tested: no other interval grows wider
+    assert found.findings[1].about.claimed
+    assert found.findings[1].attempt.tests == 1  # no claim of an epsilon is tested: no other interval grows wider
 
 
 @pytest.mark.parametrize("plan", ["active", "full"])

@@ -24,9 +24,9 @@ from securetm.federation.witness import BudgetGuard
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.findings import Refusal
 from securetm.leakage.protocol_violations import tried_violations
-from securetm.reports.findings import refusal_in_words
+from securetm.leakage.refusal_record import Refusal
+from securetm.reports.audit_wording import refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
 

@@ -70,7 +70,7 @@ def test_lists_of_words_are_as_long_as_their_words(unequal: Path, tmp_path: Path
         effort={"rounds": 1},
     )
     plan.write_text(plan.read_text("utf-8").replace("rounds = 3", "rounds = 1"), "utf-8")
-    found = {finding.profile: finding for finding in audit(plan).findings}
+    found = {finding.run.profile: finding for finding in audit(plan).findings}
     assert found["open"].verdict == "refuted"
     ordered = next(measured for measured in found["open"].beside if measured.measure == ORDERED)
     assert (ordered.hits, ordered.of) == (10, 10)

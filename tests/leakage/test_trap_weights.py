@@ -137,14 +137,14 @@ def test_prepared_weights_rebuild_documents_from_a_masked_sum(trial: Trial) -> N
         assert right.value is not None
         assert right.value > 0.9
         assert not finding.claimed
-    assert masked.accepted
+    assert masked.about.accepted
 
 
 def test_prepared_weights_do_not_look_under_a_mask(trial: Trial) -> None:
     baseline, masked = audit(plan_of(trial, attack="trap_answers", claim="sees only sums")).findings
-    assert baseline.verdict == "refuted"
-    assert (masked.verdict, masked.measured.hits) == ("not refuted", 0)
-    assert masked.claimed
+    assert baseline.outcome.verdict == "refuted"
+    assert (masked.outcome.verdict, masked.outcome.measured.hits) == ("not refuted", 0)
+    assert masked.about.claimed
 
 
 def lied(runs: Demonstrations, trial: Trial, rounds: int) -> RunFolder:

@@ -2,51 +2,66 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from typing import Any
 
 import numpy as np
+from msgspec.structs import fields, replace
 
 from securetm.leakage.attack import Estimate, Proportion
-from securetm.leakage.findings import Audit, Finding, Refusal, measured
+from securetm.leakage.audit_record import About, AttackedRun, Attempt, Audit, Finding, Outcome
 from securetm.leakage.illustrations import Curve, Example
+from securetm.leakage.measuring import measured
+from securetm.leakage.refusal_record import Refusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"
 CHANCE = measured(MEASURE, UNIT, Proportion(0, 300), 0.95)
 
 
-def finding(**changes: object) -> Finding:
+def finding(**changes: Any) -> Finding:
     """A finding as an audit would give it."""
-    plain = Finding(
+    attempt = Attempt(
         attack="gradient_inversion",
-        title="Documents from <one> gradient",
-        adversary="coordinator",
         threat_model="curious_coordinator",
-        profile="open",
-        model="prodlda",
+        adversary="coordinator",
         claim="sees only sums",
-        measured=measured(MEASURE, UNIT, Proportion(292, 300), 0.95),
         refuted_from=0.05,
         confidence=0.95,
+        baseline=True,
+        effort="4 rounds",
+    )
+    outcome = Outcome(
+        measured=measured(MEASURE, UNIT, Proportion(292, 300), 0.95),
         verdict=REFUTED,
         why="the interval begins at 0.948",
-        baseline=True,
-        claimed=False,
-        accepted="",
         seconds=3.2,
         chance=CHANCE,
         beside=(measured("named words that occur", "word", Proportion(10, 40), 0.95),),
         examples=(Example("river ×2, <boat>", "river ×2, <boat>", True), Example("court", "", False)),
-        setting="5 parties",
-        effort="4 rounds",
+    )
+    about = About(
+        title="Documents from <one> gradient",
+        claimed=False,
         citation="Somebody 2020",
         cost="nothing",
         given="the words",
         sees=("request", "answer"),
         limits=("the first", "the second"),
     )
-    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
+    return changed(
+        Finding(attempt, AttackedRun(profile="open", model="prodlda", setting="5 parties"), outcome, about), **changes
+    )
+
+
+def changed(one: Finding, **changes: Any) -> Finding:
+    """The finding with other fields, each in the part that has it."""
+    for part in fields(Finding):
+        record = getattr(one, part.name)
+        own = {name: changes.pop(name) for name in record.__struct_fields__ if name in changes}
+        one = replace(one, **{part.name: replace(record, **own)})
+    assert not changes, f"a finding has no {', '.join(changes)}"
+    return one
 
 
 CLAIM = finding(
@@ -90,7 +105,7 @@ MEMBERSHIP = finding(
     effort="40 shadows, 2000 candidates",
     citation="Carlini et al. 2022, arXiv 2112.03570; Manzonelli et al. 2024",
 )
-PROTECTED = dataclasses.replace(
+PROTECTED = changed(
     MEMBERSHIP,
     profile="dp-central",
     baseline=False,
@@ -137,7 +152,7 @@ EMPIRICAL = finding(
     sees=("model",),
     effort="1000 canaries",
 )
-UNPROTECTED = dataclasses.replace(
+UNPROTECTED = changed(
     EMPIRICAL,
     profile="open",
     measured=measured("epsilon shown for certain", "epsilon", Estimate(7.1, 5.2, math.inf, 7.4), 0.999),
@@ -153,7 +168,7 @@ UNPROTECTED = dataclasses.replace(
     curves=(),
 )
 REFUSED = Refusal("masked", "19 documents of each of 5 parties in a sum", 95, 100, True, "south", "BelowMinimum")
-FULL = dataclasses.replace(
+FULL = replace(
     AUDIT,
     findings=(finding(examples=(Example("river ×2, boat, ferry, shore", "river ×2, boat, harbour", False),)),
               CLAIM, LEAK, IDLE, MEMBERSHIP, PROTECTED, UNPROTECTED, EMPIRICAL),
@@ -178,7 +193,7 @@ def large(findings: int) -> Audit:
         "fortress",
     )
     several = tuple(
-        dataclasses.replace(kinds[n % len(kinds)], profile=profiles[n % len(profiles)], model=("prodlda", "lda-matched")[n % 2])
+        changed(kinds[n % len(kinds)], profile=profiles[n % len(profiles)], model=("prodlda", "lda-matched")[n % 2])
         for n in range(findings)
     )
-    return dataclasses.replace(FULL, plan="full", findings=several, not_tried=tuple(f"thing {n}" for n in range(12)))
+    return replace(FULL, plan="full", findings=several, not_tried=tuple(f"thing {n}" for n in range(12)))

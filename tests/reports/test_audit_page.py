@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from securetm.leakage.attack import Estimate
-from securetm.leakage.findings import Audit, Refusal, measured
+from securetm.leakage.audit_record import Audit, record
 from securetm.leakage.illustrations import Curve, Example
+from securetm.leakage.measuring import measured
+from securetm.leakage.refusal_record import Refusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
-from securetm.reports.audit_charts import planes, strip_of, strips
+from securetm.reports.audit_charts import bar_of, bars, planes
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
-from securetm.reports.findings import CAUTION, claimed_epsilon, headline, promised, record, share, tally, worst_first
+from securetm.reports.audit_tables import verdict_counts
+from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share, worst_first
 from securetm.threats import CHANNELS, read_threat_model
 
-from .audits import AUDIT, CLAIM, EMPIRICAL, FULL, IDLE, MEASURE, MEMBERSHIP, PROTECTED, UNIT, UNPROTECTED, finding, large
+from .audits import (
+    AUDIT,
+    CLAIM,
+    EMPIRICAL,
+    FULL,
+    IDLE,
+    MEASURE,
+    MEMBERSHIP,
+    PROTECTED,
+    UNIT,
+    UNPROTECTED,
+    changed,
+    finding,
+    large,
+)
 from .test_budget_page import Seen
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -72,8 +89,8 @@ def test_refusals_and_channels_have_their_tables() -> None:
     assert f"masked 100 19 documents of each of 5 parties in a sum {refused}" in text
     assert "coordinator of curious_coordinator seen seen – –" in text
     assert "model reader of published_model – – seen seen" in text
-    went_on = dataclasses.replace(FULL.refusals[0], refused=False, by="", reason="")
-    assert "went on: the minimum does not hold here" in said(dataclasses.replace(FULL, refusals=(went_on,)))
+    went_on = replace(FULL.refusals[0], refused=False, by="", reason="")
+    assert "went on: the minimum does not hold here" in said(replace(FULL, refusals=(went_on,)))
 
 
 def test_the_page_loads_nothing_and_runs_nothing() -> None:
@@ -104,13 +121,13 @@ def test_hostile_words_stay_words() -> None:
     """In a document, a run's name, a profile or a plan: whatever comes from outside."""
     plain = audit_page(FULL, 2)
     nasty = finding(
-        title=HOSTILE, profile=HOSTILE, claim=HOSTILE, why=HOSTILE, sees=(HOSTILE,), limits=(HOSTILE,), run=HOSTILE,
+        title=HOSTILE, profile=HOSTILE, claim=HOSTILE, why=HOSTILE, sees=(HOSTILE,), limits=(HOSTILE,), name=HOSTILE,
         examples=(Example(f"{HOSTILE}, b", f"a, {HOSTILE}", False), Example(HOSTILE, HOSTILE, True)), setting=HOSTILE,
         curves=(Curve("roc", HOSTILE, (0.0, 1.0), (0.5, 1.0)), Curve("epsilon", HOSTILE, (1.0,), (0.5,))), remark=HOSTILE,
         adversary=HOSTILE, threat_model=HOSTILE, epsilon=1.0, epsilon_unit=HOSTILE, model=HOSTILE, effort=HOSTILE,
     )  # fmt: skip
-    refused = dataclasses.replace(FULL.refusals[0], profile=HOSTILE, attempt=HOSTILE, by=HOSTILE, reason=HOSTILE)
-    audit = dataclasses.replace(
+    refused = replace(FULL.refusals[0], profile=HOSTILE, attempt=HOSTILE, by=HOSTILE, reason=HOSTILE)
+    audit = replace(
         FULL, plan=HOSTILE, title=HOSTILE, run=HOSTILE, findings=(nasty,), refusals=(refused,), not_tried=(HOSTILE,),
         reproduce=(HOSTILE,), version=HOSTILE, made=HOSTILE,
     )  # fmt: skip
@@ -135,12 +152,12 @@ def test_words_that_were_missed_and_words_that_were_invented_are_marked() -> Non
     assert '<s class="wrong">harbour</s>' in text
     assert "2 of 4 words" in text
     cut = Example("a ×9, b … and 3 words more", "a ×9, c … and 2 words more", False)
-    assert "of 2 words" not in audit_page(dataclasses.replace(AUDIT, findings=(finding(examples=(cut,)),)), 2)
+    assert "of 2 words" not in audit_page(replace(AUDIT, findings=(finding(examples=(cut,)),)), 2)
 
 
 def test_what_stands_before_a_list_is_no_word_of_it() -> None:
     listed = Example("standard library: rfc, turtle, widget", "of one party: rfc, turtle", False)
-    text = audit_page(dataclasses.replace(AUDIT, findings=(finding(examples=(listed,)),)), 2)
+    text = audit_page(replace(AUDIT, findings=(finding(examples=(listed,)),)), 2)
     assert 'standard library: rfc, turtle, <u class="missed">widget</u>' in text
     assert "of one party: rfc, turtle<small>" in text
     assert "2 of 3 words" in text
@@ -153,7 +170,7 @@ def test_curves_are_told_apart_by_letters_and_dashes() -> None:
     assert "likelihood ratio, 40 shadow models" in drawn
     assert "10\N{NO-BREAK SPACE}%" in drawn
     assert "ε" not in planes(MEMBERSHIP)  # which claims no epsilon
-    assert "ε" not in planes(dataclasses.replace(PROTECTED, epsilon_unit="word"))  # of something else than was tried
+    assert "ε" not in planes(changed(PROTECTED, epsilon_unit="word"))  # of something else than was tried
     assert "as claimed" in planes(EMPIRICAL)
     assert planes(CLAIM) == ""
 
@@ -166,13 +183,13 @@ def test_the_rates_beside_a_curve_are_read_off_without_guessing_between_threshol
 
 
 def test_an_epsilon_has_an_axis_of_its_own_and_an_interval_without_end_an_arrow() -> None:
-    several = strips([strip_of(one, Html("x")) for one in (finding(), EMPIRICAL, UNPROTECTED)])
+    several = bars([bar_of(one, Html("x")) for one in (finding(), EMPIRICAL, UNPROTECTED)])
     assert several.count("<figure>") == 2
     axis = re.findall(r'text-anchor="middle">([\d.]+)</text>', several)
     assert [float(mark) for mark in axis] == [0, 2, 4, 6, 8]
     arrow = "M2 11l6 5l-6 5"
     assert arrow in several
-    assert arrow not in strips([strip_of(EMPIRICAL, Html("x"))])
+    assert arrow not in bars([bar_of(EMPIRICAL, Html("x"))])
     assert "1.42 (0.62 to 2.31), by chance 0" in several
 
 
@@ -180,7 +197,7 @@ def test_what_is_far_beyond_the_limit_does_not_press_the_rest_together() -> None
     """A multiple of what is claimed: sixty times for what nothing protects, about once for what something does."""
     unit = "epsilon that one sum claims"
     far, near = (measured("shown", unit, Estimate(v, v - 0.1, v + 0.1, 70.0), 0.95) for v in (60.0, 0.9))
-    drawn = strips([strip_of(finding(measured=one, refuted_from=1.0, chance=None), Html("x")) for one in (far, near)])
+    drawn = bars([bar_of(finding(measured=one, refuted_from=1.0, chance=None), Html("x")) for one in (far, near)])
     axis = [float(mark) for mark in re.findall(r'text-anchor="middle">([\d.]+)</text>', drawn)]
     assert axis[-1] == 4
     assert drawn.count("M2 11l6 5l-6 5") == 1
@@ -196,15 +213,15 @@ def test_a_single_point_is_its_letter_and_nothing_hides_it() -> None:
 
 
 def test_small_shares_have_an_axis_of_their_own_only_if_all_of_a_measure_are_small() -> None:
-    assert "100" + SPACE not in strips([strip_of(CLAIM, Html("x"))])
-    assert strips([strip_of(one, Html("x")) for one in (finding(), CLAIM)]).count("<figure>") == 1
+    assert "100" + SPACE not in bars([bar_of(CLAIM, Html("x"))])
+    assert bars([bar_of(one, Html("x")) for one in (finding(), CLAIM)]).count("<figure>") == 1
 
 
 def test_an_audit_that_found_nothing_still_has_a_page() -> None:
-    nothing = dataclasses.replace(AUDIT, findings=(), not_tried=())
+    nothing = replace(AUDIT, findings=(), not_tried=())
     assert "No claim of any profile was tried" in said(nothing)
     every = measured("epsilon shown", UNIT, Estimate(math.inf, math.inf, math.inf, math.inf), 0.95)
-    assert "no bound" in said(dataclasses.replace(AUDIT, findings=(finding(measured=every),)))
+    assert "no bound" in said(replace(AUDIT, findings=(finding(measured=every),)))
 
 
 def test_sixty_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
@@ -218,28 +235,27 @@ def test_sixty_findings_make_a_page_of_moderate_size_with_all_folded() -> None:
 
 
 def test_the_headline_never_says_more_than_was_tried() -> None:
-    only = dataclasses.replace
-    assert headline(only(AUDIT, findings=(finding(), CLAIM))) == (
+    assert headline(replace(AUDIT, findings=(finding(), CLAIM))) == (
         "One claim (1 finding) was tried and not refuted by these attacks at this effort: “sees only sums” against the "
         "coordinator (profile masked)."
     )
-    assert headline(only(AUDIT, findings=(finding(),))).startswith("No claim of any profile was tried")
-    idle = only(IDLE, claimed=True)
-    assert headline(only(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: each finding says why."
-    twice = headline(only(AUDIT, findings=(CLAIM, CLAIM, idle)))
+    assert headline(replace(AUDIT, findings=(finding(),))).startswith("No claim of any profile was tried")
+    idle = changed(IDLE, claimed=True)
+    assert headline(replace(AUDIT, findings=(idle,))) == "Nothing was learned about any claim: each finding says why."
+    twice = headline(replace(AUDIT, findings=(CLAIM, CLAIM, idle)))
     assert twice.startswith("One claim (2 findings) was tried and not refuted")
     assert twice.endswith("1 more finding on them tested nothing.")
-    elsewhere = only(idle, profile="fortress")
-    assert headline(only(AUDIT, findings=(CLAIM, elsewhere))).endswith("Of 1 more (1 finding), nothing was learned.")
-    broken = only(CLAIM, verdict=REFUTED)
-    assert headline(only(AUDIT, findings=(broken,))).startswith("Refuted: “sees only sums” of profile masked")
+    elsewhere = changed(idle, profile="fortress")
+    assert headline(replace(AUDIT, findings=(CLAIM, elsewhere))).endswith("Of 1 more (1 finding), nothing was learned.")
+    broken = changed(CLAIM, verdict=REFUTED)
+    assert headline(replace(AUDIT, findings=(broken,))).startswith("Refuted: “sees only sums” of profile masked")
     assert "promises that it does not: documents from <one> gradient (profile masked)" in headline(AUDIT)
 
 
 def test_headline_and_table_count_the_same_findings() -> None:
-    other = dataclasses.replace(CLAIM, profile="fortress")
-    audit = dataclasses.replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, dataclasses.replace(IDLE, claimed=True)))
-    name, broken, stood, idle = tally(audit)[0]
+    other = changed(CLAIM, profile="fortress")
+    audit = replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, changed(IDLE, claimed=True)))
+    name, broken, stood, idle = verdict_counts(audit)[0]
     assert (name, broken, stood, idle) == ("claims of a profile", 0, 3, 1)
     assert headline(audit).startswith("2 claims (3 findings) were tried and not refuted")
     assert "“sees only sums” against the coordinator (profile masked, fortress)" in headline(audit)
@@ -254,7 +270,7 @@ def test_an_epsilon_says_against_whom_it_is_promised() -> None:
     assert promised(finding(**noised, claim=private, claimed=True)).startswith("claimed of the whole run: epsilon = 1.053 per")
     assert promised(finding(**noised, claim="sees only sums", claimed=False)).startswith("another promise of this run: epsilon")
     assert promised(finding()) == ""
-    text = audit_page(dataclasses.replace(AUDIT, findings=(others,)), 0)
+    text = audit_page(replace(AUDIT, findings=(others,)), 0)
     assert "claimed: epsilon" not in text
     assert promised(others) in text
 
@@ -266,12 +282,10 @@ def test_an_ideal_attacker_is_told_in_the_numbers_of_the_measure() -> None:
         Curve("epsilon", "an ideal attacker, on average", (4.0, 4.7), (3.5, 4.4)),
         Curve("epsilon", "shown", (4.7,), (4.0,)),
     )
-    text = audit_page(
-        dataclasses.replace(AUDIT, findings=(finding(measured=shares, chance=shares, curves=lines, epsilon=4.75),)), 0
-    )
+    text = audit_page(replace(AUDIT, findings=(finding(measured=shares, chance=shares, curves=lines, epsilon=4.75),)), 0)
     assert "an ideal attacker, never wrong, at most 10.8 times what is claimed" in text
     assert "could show 10.8 times what is claimed at most with as many tries, if it were never wrong" in text
-    bare = audit_page(dataclasses.replace(AUDIT, findings=(finding(measured=shares, chance=shares),)), 0)
+    bare = audit_page(replace(AUDIT, findings=(finding(measured=shares, chance=shares),)), 0)
     assert "at most an epsilon of 10.8, where none is claimed" in bare
     for wanted in ("claimed of one sum", "shown (lower end of its interval)", "one that is never wrong could show more"):
         assert wanted in text
@@ -286,7 +300,7 @@ def test_adversaries_and_channels_are_explained() -> None:
 def test_promises_that_were_not_kept_stand_first() -> None:
     held = Refusal("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
     broken = Refusal("masked", "other weights", 0, 0, False, "", "")
-    assert worst_first(dataclasses.replace(AUDIT, refusals=(held, broken))) == [broken, held]
+    assert worst_first(replace(AUDIT, refusals=(held, broken))) == [broken, held]
 
 
 def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:

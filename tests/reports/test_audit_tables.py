@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from io import StringIO
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
-from securetm.leakage.findings import Audit
+from securetm.leakage.audit_record import Audit
 from securetm.leakage.illustrations import Example
 from securetm.reports.audit_page import audit_page
+from securetm.reports.audit_screen import show_audit
 from securetm.reports.audit_summary import summary
-from securetm.reports.audit_tables import show_audit
 
 from .audits import AUDIT, FULL, finding, large
 
@@ -56,7 +56,7 @@ def test_claimed_epsilons_and_refusals_are_there() -> None:
 def test_markup_in_words_is_not_obeyed() -> None:
     nasty = "[bold red]danger[/bold red] [link=x]y[/link]"
     one = finding(title=nasty, profile=nasty, claim=nasty, why=nasty, examples=(Example(nasty, nasty, True),))
-    text = shown(dataclasses.replace(AUDIT, findings=(one,), not_tried=(nasty,), title=nasty), 400)
+    text = shown(replace(AUDIT, findings=(one,), not_tried=(nasty,), title=nasty), 400)
     assert text.count(nasty) >= 7
     assert "\x1b" not in text
 
@@ -67,9 +67,9 @@ def test_nothing_is_quoted_where_nothing_is_wanted() -> None:
 
 def test_examples_say_what_is_exact_and_where_there_was_nothing_to_find() -> None:
     listed = (Example("north: ", "", False), Example("south: code", "", False))
-    of_words = dataclasses.replace(finding().measured, unit="count of a word")
+    of_words = replace(finding().outcome.measured, unit="count of a word")
     one = finding(examples=listed, measured=of_words, epsilon=8.0, epsilon_unit="word")
-    audit = dataclasses.replace(AUDIT, findings=(one,))
+    audit = replace(AUDIT, findings=(one,))
     for text in (flat(shown(audit, 120)), flat(audit_page(audit, 2)), flat(summary(audit, 2))):
         assert (
             "“Exact” speaks of a whole row; the figure speaks of each count of a word. The originals are the real words" in text

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from securetm.errors import CannotWrite
-from securetm.leakage.findings import Audit
+from securetm.leakage.audit_record import Audit, record
+from securetm.reports.audit_file import read_record, write_record
 from securetm.reports.audit_page import audit_page, write_audit
-from securetm.reports.audit_reading import read_record, write_record
 from securetm.reports.audit_summary import write_summary
-from securetm.reports.findings import record
 from securetm.reports.report_errors import NotAnAudit
 
 from .audits import AUDIT, FULL, large
@@ -40,7 +39,7 @@ def test_what_is_read_again_is_what_was_written(audit: Audit, tmp_path: Path) ->
 
 def test_no_more_examples_are_kept_than_were_wanted(tmp_path: Path) -> None:
     assert "river" not in write_record(AUDIT, tmp_path, 0).read_text("utf-8")
-    assert all(finding.examples == () for finding in read_record(tmp_path).findings)
+    assert all(finding.outcome.examples == () for finding in read_record(tmp_path).findings)
 
 
 def test_the_folder_of_a_run_gives_the_only_audit_in_it(tmp_path: Path) -> None:
@@ -78,8 +77,8 @@ DAMAGED: dict[str, tuple[Change, str]] = {
     ),
     "nothing tried, and yet held": (lambda a: a["findings"][3].update(verdict="not refuted"), "finding 4.*does not follow"),
     "a value outside": (lambda a: a["findings"][0].update(value=0.1), "does not lie within its interval"),
-    "a word for a number": (lambda a: a["findings"][0].update(low="much"), "is 'much'; it must be a number"),
-    "an unknown field": (lambda a: a["findings"][0].update(secure=True), "no setting of finding 1 called 'secure'"),
+    "a word for a number": (lambda a: a["findings"][0].update(low="much"), "`low` in finding 1 is a text; it must be a number"),
+    "an unknown field": (lambda a: a["findings"][0].update(secure=True), "there is no field called 'secure' in finding 1"),
     "another count": (lambda a: a.update(refuted_claims=3), "`refuted_claims` in the file is 3; it does not follow"),
     "a lame curve": (lambda a: a["findings"][4]["curves"][0]["up"].pop(), "must be the number of points of `across`"),
     "a curve of words": (lambda a: a["findings"][4]["curves"][0]["up"].__setitem__(0, "x"), "must be a number"),
@@ -147,9 +146,9 @@ def test_what_a_terminal_would_obey_is_spelt_out(command: str, tmp_path: Path) -
     for text in (
         read.title,
         read.not_tried[0],
-        read.findings[0].why,
+        read.findings[0].outcome.why,
         read.refusals[0].by,
-        read.findings[0].examples[0].original,
+        read.findings[0].outcome.examples[0].original,
     ):
         assert command not in text
         assert "\\" in text

@@ -1,0 +1,236 @@
+"""What an audit found, as one record: the store, the terminal, the page and the summary read the same object.
+
+A finding has four parts: the attempt, its run, the outcome, and what is said about the attack. In files all fields of a finding
+stand on one level, under the names that `securetm audit --json` prints. This module runs no attack and judges nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import fields, replace
+
+from securetm.leakage.illustrations import Curve, Example
+from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.verdicts import REFUTED
+
+DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
+
+
+class Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """A measure with its interval; hits and tries where it is a share."""
+
+    measure: str
+    unit: str
+    value: float | None
+    low: float
+    high: float
+    ceiling: float  # the low end that an ideal attacker would have reached with as many tries
+    hits: int | None = None
+    of: int | None = None
+    by_chance: float | None = None  # what the same attack reached on random numbers
+
+
+class Attempt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What was tried: which attack, on which claim, against whom, and how hard."""
+
+    attack: str
+    threat_model: str
+    adversary: str
+    claim: str
+    refuted_from: float
+    confidence: float
+    baseline: bool
+    effort: str = ""  # as the plan asks for it
+    helpers: int = 0  # parties that gave the adversary all they hold
+    liars: int = 0  # parties that sent what the attack had them send
+    canaries: int = 0  # made documents that were drawn for each party
+    without: int = 0  # parties that a second run, to compare with, was made without
+    tests: int = 1  # of a claimed epsilon in this audit, for which the confidence is corrected
+    bound: Mapping[str, str] = {}  # hashes of all that this result depends on, by name
+
+
+class AttackedRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """In which run it was tried, and what that run claims."""
+
+    profile: str
+    model: str
+    name: str = field(default="", name="run")
+    setting: str = ""  # in words: parties, documents per answer, rounds
+    epsilon: float | None = None  # what the run claims, where it claims differential privacy
+    delta: float | None = None
+    epsilon_unit: str = ""  # of what one more or less is hidden: document, person, word
+    kept: str = ""  # the day on which it was found, where it was kept and not made again
+    cores: int = 0
+    python: str = ""
+
+
+class Outcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What came out: the figures, the control, and the verdict."""
+
+    measured: Measured
+    verdict: str
+    why: str
+    seconds: float
+    chance: Measured | None = None  # the same attack on random numbers
+    beside: tuple[Measured, ...] = ()
+    examples: tuple[Example, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    spent: str = ""  # what of the effort the run had room for
+
+
+class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the profile, the threat model and the attack say of the attempt."""
+
+    title: str
+    claimed: bool  # whether the profile makes this claim at all
+    accepted: str = ""  # why the threat model accepts that it does not hold, or nothing
+    sees: tuple[str, ...] = ()
+    citation: str = ""
+    cost: str = ""
+    given: str = ""
+    limits: tuple[str, ...] = ()
+    remark: str = ""
+
+
+class Finding(Struct, frozen=True, forbid_unknown_fields=True):
+    """One attack on one claim of one profile."""
+
+    attempt: Attempt
+    run: AttackedRun
+    outcome: Outcome
+    about: About
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether it tried a claim that the profile makes."""
+        return self.about.claimed and not self.attempt.baseline
+
+    def judged(self, verdict: str, why: str) -> Finding:
+        """The same finding with another verdict."""
+        return replace(self, outcome=replace(self.outcome, verdict=verdict, why=why))
+
+
+class Audit(Struct, frozen=True, forbid_unknown_fields=True):
+    """All findings of one plan, and what was left untried."""
+
+    plan: str
+    title: str
+    run: str
+    findings: tuple[Finding, ...]
+    not_tried: tuple[str, ...]
+    seconds: float
+    version: str
+    reproduce: tuple[str, ...]
+    refusals: tuple[Refusal, ...] = ()
+    made: str = ""  # the day, as 2026-01-31
+
+    @property
+    def refuted_claims(self) -> tuple[Finding, ...]:
+        """Claims that a profile makes and an attack refuted; what nobody claims cannot be refuted."""
+        return tuple(one for one in self.findings if one.outcome.verdict == REFUTED and one.is_claim)
+
+    @property
+    def broken_promises(self) -> tuple[Refusal, ...]:
+        """What parties should have refused, and did not."""
+        return tuple(one for one in self.refusals if one.broken)
+
+
+# ---- one level in files --------------------------------------------------------------------------------------------
+
+Record = TypeVar("Record")
+_PARTS: Mapping[str, type[Struct]] = {one.name: one.type for one in fields(Finding)}
+_FIELDS = {name: frozenset(one.encode_name for one in fields(part)) for name, part in _PARTS.items()}
+_FIGURE = frozenset(one.encode_name for one in fields(Measured))
+_ENDLESS = frozenset({"high", "ceiling", "across", "up"})
+_OPTIONAL = frozenset(one.encode_name for part in _PARTS.values() for one in fields(part) if not one.required)
+_KINDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+
+
+def plain(record: Any) -> Any:
+    """A record as JSON holds it; an end that does not exist is null there."""
+    return msgspec.json.decode(msgspec.json.encode(record))
+
+
+def flat(finding: Finding) -> dict[str, Any]:
+    """A finding as files hold it, all fields on one level."""
+    parts: Mapping[str, Mapping[str, Any]] = plain(finding)
+    whole = {name: value for part in parts.values() for name, value in part.items()}
+    figure = whole.pop("measured")
+    return {**whole, **figure}
+
+
+def record(audit: Audit, examples: int) -> dict[str, Any]:
+    """An audit as files hold it, with so many examples of each finding."""
+    shortened = (replace(one.outcome, examples=one.outcome.examples[:examples]) for one in audit.findings)
+    findings = [flat(replace(one, outcome=outcome)) for one, outcome in zip(audit.findings, shortened, strict=True)]
+    for table in findings:
+        table["seconds"] = round(table["seconds"], 2)
+    head: dict[str, Any] = plain(replace(audit, findings=(), seconds=round(audit.seconds, 2)))
+    return {**head, "findings": findings, "refuted_claims": len(audit.refuted_claims)}
+
+
+def without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A flat finding without fields that hold nothing and need not be there."""
+    return {name: value for name, value in table.items() if value or name not in _OPTIONAL}
+
+
+def finding_in(table: Mapping[str, Any], where: str) -> Finding:
+    """The finding of such a table; a `ValueError` names the place of what does not fit."""
+    rest = _with_ends(table)
+    figure = {name: rest.pop(name) for name in _FIGURE if name in rest}
+    parts = {part: {name: rest.pop(name) for name in names if name in rest} for part, names in _FIELDS.items()}
+    for name in rest:
+        raise ValueError(f"there is no field called {name!r} in {where}")
+    return decoded({**parts, "outcome": {**parts["outcome"], "measured": figure}}, Finding, where)
+
+
+def _with_ends(content: Any, name: str = "") -> Any:
+    """JSON knows no infinity: an end of an interval, or a point of a curve, that is null there is one."""
+    if isinstance(content, dict):
+        return {each: _with_ends(value, each) for each, value in content.items()}
+    if isinstance(content, list):
+        return [_with_ends(value, name) for value in content]
+    return math.inf if content is None and name in _ENDLESS else content
+
+
+def decoded(content: Any, kind: type[Record], where: str) -> Record:
+    """Plain content as a record of that kind, strictly; a `ValueError` names the place of what does not fit."""
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as problem:
+        said, _, way = str(problem).partition(" - at ")
+        raise ValueError(_sentence(said, _steps(way), where)) from problem
+
+
+def _steps(way: str) -> list[str]:
+    """The way to a field that does not fit, without the parts that files do not show, and counted from one."""
+    steps = [step for step in re.findall(r"[a-z_]+(?:`?\W\d+)?", way) if step not in (*_PARTS, "measured")]
+    return [re.sub(r"\W+(\d+)", lambda found: f" {int(found[1]) + 1}", step) for step in steps]
+
+
+def _sentence(said: str, steps: list[str], where: str) -> str:
+    """What does not fit, and where, in the words of a reader of the file."""
+    if found := re.fullmatch(r"Object missing required field `(\w+)`", said):
+        return f"`{found[1]}` in {', '.join((where, *steps))} is missing"
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", said):
+        return f"there is no field called {found[1]!r} in {', '.join((where, *steps))}"
+    *way, name = steps or ["it"]
+    place = ", ".join((where, *way))
+    if found := re.fullmatch(r"Expected `([\w |]+)`, got `(\w+)`", said):
+        wanted = " or ".join(_KINDS.get(kind, kind) for kind in found[1].split(" | "))
+        return f"`{name}` in {place} is {_KINDS.get(found[2], found[2])}; it must be {wanted}"
+    return f"`{name}` in {place} does not fit: {said}"

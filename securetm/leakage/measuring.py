@@ -1,0 +1,33 @@
+"""From what an attack's guess was worth to a figure with its interval. It judges nothing."""
+
+from __future__ import annotations
+
+import math
+
+from securetm.leakage.attack import Estimate, Proportion
+from securetm.leakage.audit_record import DOCUMENT, Measured
+from securetm.leakage.intervals import clopper_pearson
+
+
+def measured(name: str, unit: str, worth: Proportion | Estimate, confidence: float, reachable: float = 1.0) -> Measured:
+    """A measure with its exact interval; of documents, an ideal attacker gets those that took part, and no others."""
+    if isinstance(worth, Estimate):
+        value = None if math.isnan(worth.value) else worth.value
+        return Measured(name, unit, value, worth.low, worth.high, worth.ceiling)
+    confidence = 1.0 - (1.0 - confidence) * worth.doubt
+    low, high = clopper_pearson(worth.hits, worth.of, confidence)
+    most = round(worth.of * reachable) if unit == DOCUMENT else worth.of
+    ceiling = clopper_pearson(most, worth.of, confidence)[0]
+    share = worth.hits / worth.of if worth.of else None
+    return Measured(name, unit, share, low, high, ceiling, worth.hits, worth.of)
+
+
+def is_sound(worth: Proportion | Estimate) -> bool:
+    """Whether it can be judged at all: no verdict may depend on NaN, or on an interval whose ends are in the wrong order.
+
+    An `Estimate` of which nothing is known has no value (NaN), but ends all the same.
+    """
+    if isinstance(worth, Proportion):
+        return 0 <= worth.hits <= worth.of and 0 < worth.doubt <= 1
+    value = worth.low if math.isnan(worth.value) else worth.value
+    return math.isfinite(worth.low) and not math.isnan(worth.ceiling) and worth.low <= value <= worth.high

@@ -1,0 +1,72 @@
+"""What an audit did not try, as far as it knows, and how to repeat it. It runs no attack."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from securetm.federation.folder import RunFolder
+from securetm.leakage.attacks import attack_called, attack_names
+from securetm.leakage.audit_plans import AuditPlan, Trial, audit_plan_names
+from securetm.leakage.own_baseline import serves_itself
+from securetm.threats import read_threat_model
+
+
+def is_for(trial: Trial, given: RunFolder) -> bool:
+    """Whether a trial fits a run that somebody brings: one run, without canaries, of honest roles, with what it measures."""
+    alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
+    return alone and given.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
+
+
+def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
+    """Whether the trial measures an epsilon, and the run has none: of what nobody noised there is nothing to measure."""
+    measures_epsilon = "epsilon" in attack_called(trial.attack).measures.get(trial.measure, "")
+    return measures_epsilon and given.agreement.budget is None
+
+
+def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None = None) -> tuple[str, ...]:
+    """What was not tried, as far as the audit knows by itself, after what the plan's author says of the plan's own runs."""
+    attacks = sorted(set(attack_names()) - {trial.attack for trial in trials})
+    sentences = [f"the attack “{attack_called(name).title}” ({name}){_why_not(name, plan, given)}" for name in attacks]
+    for name in dict.fromkeys(trial.threat_model for trial in trials):
+        threats = read_threat_model(name)
+        own = sorted((trial for trial in trials if trial.threat_model == name), key=attrgetter("helpers"))
+        helped = {trial.adversary: trial.helpers for trial in own}
+        idle = [adversary for adversary in threats.adversaries if adversary.name not in helped]
+        sentences += [f"the adversary “{adversary.name}” of {name}" for adversary in idle]
+        more = [a for a in threats.adversaries if a.name in helped and helped[a.name] < a.colludes_with_parties]
+        helps = [(a.name, "one party" if a.colludes_with_parties == 1 else f"{a.colludes_with_parties} parties") for a in more]
+        sentences += [f"{who} with the help of {parties}, as {name} fears" for who, parties in helps]
+    return (*(plan.not_tried if given is None else _left_out_of(plan, given)), *sentences)
+
+
+def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
+    """What was not tried on a run that somebody brings; what the plan's author left out speaks of the plan's own runs."""
+    profile, model = given.agreement.profile.name, given.plan.model.name
+    beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
+    others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
+    refused = "whether the parties of this run refuse a sum below the least number of documents"
+    lies = "what a coordinator that lies tries against the parties of this run"
+    return (others, *([refused] if plan.refusals else []), *([lies] if plan.moves else []))
+
+
+def _apart(trial: Trial, given: RunFolder) -> bool:
+    """Whether this trial has a baseline beside the run."""
+    return is_for(trial, given) and not serves_itself(given, trial.expect_fail)
+
+
+def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
+    """Why an attack of the plan was not tried on a run that somebody brings."""
+    if given is None or attack not in {trial.attack for trial in plan.trials}:
+        return ""
+    if given.plan.model.name not in attack_called(attack).models:
+        return f": not made for the model {given.plan.model.name}"
+    if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
+        return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"
+    return ": needs a second run, made documents or lying parties, which this run has not"
+
+
+def how_again(plan: AuditPlan, given: RunFolder | None = None) -> tuple[str, ...]:
+    """What to type to have the same again, where the plan's file and the run lie."""
+    run = f" --run {given.path.resolve().name}" if given is not None else ""
+    named = plan.name if plan.name in audit_plan_names() else f"{plan.name}.toml"
+    return (f"securetm audit {named}{run}",)

@@ -1,0 +1,233 @@
+"""An audit's record in a file, and back again, so that it can be shown without being repeated. It runs no attack.
+
+What is read is checked: the kind of every field, every text for what a terminal would obey, every verdict against its figures.
+Who writes a whole record of his own is not found out; who changes a verdict, or a figure alone, is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from securetm.errors import SecuretmError
+from securetm.federation.folder import is_bound
+from securetm.federation.kept_files import bind, check
+from securetm.leakage.audit_record import Audit, Finding, Measured, decoded, finding_in, record
+from securetm.leakage.illustrations import Curve
+from securetm.leakage.intervals import clopper_pearson
+from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, possible_verdicts
+from securetm.reports.printable import printable
+from securetm.reports.report_errors import NotAnAudit
+from securetm.reports.writing import make_private, write_report
+from securetm.toml_settings import require
+
+AUDITS = "audits"  # where the folder of a run keeps what was found of it
+_DERIVED = "refuted_claims"
+_DIGITS = 18  # a whole number with more is none of an audit's
+_MOST_SAID = 400  # letters of a complaint: it may quote what is wrong
+_LARGEST = 1e15  # no figure of an audit is larger
+_SAME = 1e-4  # of kept results six digits are kept
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d)?")
+_SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
+
+
+def write_record(audit: Audit, folder: Path, examples: int) -> Path:
+    """Keeps the audit in the folder of the run that it tried, for its owner; a later audit of the same plan takes its place."""
+    path = folder / AUDITS / f"{audit.plan}.json"
+    make_private(path.parent)
+    write_report(path, json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False) + "\n", private=True)
+    if is_bound(folder):
+        bind(folder, [path])
+    return path
+
+
+def read_record(path: Path) -> Audit:
+    """The audit in that file, or the only one that the folder of a run keeps."""
+    path = _only_one(path) if path.is_dir() else path
+    _check_unchanged(path)
+    try:
+        content = json.loads(path.read_text("utf-8"), parse_int=_whole)
+    except OSError as problem:
+        raise NotAnAudit(str(path), problem.strerror or type(problem).__name__) from problem
+    except (ValueError, RecursionError) as problem:  # not UTF-8, or not JSON, or without end
+        raise NotAnAudit(str(path), f"it is no JSON ({problem})") from problem
+    try:
+        return _audit(_sound_values(content, "the file"))
+    except (SecuretmError, ValueError) as problem:
+        raise NotAnAudit(str(path), printable(str(problem))[:_MOST_SAID]) from problem
+    except RecursionError as problem:
+        raise NotAnAudit(str(path), "its tables are nested without end") from problem
+
+
+def _check_unchanged(path: Path) -> None:
+    """An audit that lies in the folder of a run is bound there, like all that the run keeps."""
+    folder = path.resolve().parent.parent
+    if path.resolve().parent.name == AUDITS and is_bound(folder):
+        check(folder, path.resolve())
+
+
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) <= _DIGITS else math.inf
+
+
+def _only_one(folder: Path) -> Path:
+    kept = sorted((folder / AUDITS).glob("*.json"))
+    if not kept:
+        raise NotAnAudit(str(folder), "nothing was kept there of any audit")
+    if len(kept) > 1:
+        raise NotAnAudit(str(folder), f"it keeps several: name one of {', '.join(printable(str(path)) for path in kept)}")
+    return kept[0]
+
+
+def _audit(content: Any) -> Audit:
+    """The record of that content, with all that it says checked."""
+    table = dict(_kind(content, dict, "the file"))
+    require("findings" in table, "the file", "findings", None)
+    results = _kind(table.pop("findings"), list, "findings")
+    findings = tuple(finding_in(_kind(one, dict, f"finding {n}"), f"finding {n}") for n, one in enumerate(results, start=1))
+    said = table.pop(_DERIVED, None)
+    audit = replace(decoded({**table, "findings": ()}, Audit, "the file"), findings=findings)
+    require(
+        bool(findings or audit.refusals), "the file", "findings", (), "must not be empty, because every plan tries something"
+    )
+    _check_audit(audit)
+    counted = len(audit.refuted_claims)
+    problem = f"does not follow from the findings, which give {counted}"
+    require(said in (None, counted), "the file", _DERIVED, said, problem)
+    return audit
+
+
+def _kind(content: Any, kind: type, where: str) -> Any:
+    named = "a table" if kind is dict else "a list"
+    require(isinstance(content, kind), where, "content", type(content).__name__, f"must be {named}")
+    return content
+
+
+def _sound_values(content: Any, where: str) -> Any:
+    """The same content with every text made printable; a number that is none, or larger than any figure, is refused."""
+    if isinstance(content, dict):
+        return {printable(name): _sound_values(value, _inside(where, printable(name))) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_sound_values(value, f"{where} {n}") for n, value in enumerate(content, start=1)]
+    if isinstance(content, str):
+        return printable(content)
+    if isinstance(content, int | float) and not isinstance(content, bool):
+        absurd = not math.isfinite(content) or abs(content) > _LARGEST
+        place, _, name = where.rpartition(", ")
+        require(not absurd, place or "the file", name, content, "is no number that an audit can find")
+    return content
+
+
+def _inside(where: str, name: str) -> str:
+    named = _SINGULAR.get(name, name)
+    return named if where == "the file" else f"{where}, {named}"
+
+
+# ---- what the record of an audit cannot say ------------------------------------------------------------------------
+
+
+def _check_audit(audit: Audit) -> None:
+    """What stands beside the findings, each finding, and each verdict beside that of its baseline."""
+    _check_range(audit.seconds, "seconds", "the file")
+    _check_day(audit.made, "made", "the file")
+    for number, refusal in enumerate(audit.refusals, start=1):
+        _check_refusal(refusal, f"refusal {number}")
+    broken = False
+    for number, finding in enumerate(audit.findings, start=1):
+        _check_finding(finding, f"finding {number}")
+        broken = finding.outcome.verdict == REFUTED if finding.attempt.baseline else broken
+        _check_verdict(finding, broken, f"finding {number}")
+
+
+def _check_range(value: float | None, name: str, where: str, least: float = 0.0, most: float = math.inf) -> None:
+    at_most = "" if math.isinf(most) else f", and {most:g} at most"
+    require(value is None or least <= value <= most, where, name, value, f"must be at least {least:g}{at_most}")
+
+
+def _check_day(day: str, name: str, where: str) -> None:
+    require(_DAY.fullmatch(day) is not None, where, name, day, "must be a day such as 2026-01-31")
+
+
+def _check_refusal(refusal: Refusal, where: str) -> None:
+    """Who refused has a name, and gave a reason."""
+    for name, value in (("documents", refusal.documents), ("minimum", refusal.minimum)):
+        _check_range(value, name, where)
+    named = not refusal.refused or bool(refusal.by and refusal.reason)
+    require(named, where, "by", None, "a refusal names who refused and why")
+    _check_day(refusal.kept, "kept", where)
+
+
+def _check_finding(finding: Finding, where: str) -> None:
+    attempt, run, outcome = finding.attempt, finding.run, finding.outcome
+    require(outcome.verdict in VERDICTS, where, "verdict", outcome.verdict, known=VERDICTS)
+    counts: Mapping[str, int] = {name: getattr(attempt, name) for name in ("helpers", "liars", "canaries", "without")}
+    amounts = {**counts, "refuted_from": attempt.refuted_from, "seconds": outcome.seconds, "epsilon": run.epsilon}
+    for name, value in amounts.items():
+        _check_range(value, name, where)
+    _check_range(attempt.confidence, "confidence", where, 0.5, 1.0)
+    _check_range(run.delta, "delta", where, 0.0, 1.0)
+    _check_range(attempt.tests, "tests", where, 1)
+    require(attempt.confidence < 1, where, "confidence", attempt.confidence, "must be below 1")
+    _check_day(run.kept, "kept", where)
+    figures = {where: (outcome.measured,), f"{where}, beside": outcome.beside, f"{where}, chance": (outcome.chance,)}
+    for place, found in ((place, one) for place, several in figures.items() for one in several if one is not None):
+        _check_measured(found, attempt.confidence, place)
+    for number, curve in enumerate(outcome.curves, start=1):
+        _check_curve(curve, f"{where}, curve {number}")
+
+
+def _check_measured(found: Measured, confidence: float, where: str) -> None:
+    """The value lies in its interval, and where tries were counted it is their share."""
+    require(found.low <= found.high, where, "low", found.low, f"lies above the other end, {found.high:g}")
+    value = found.low if found.value is None else found.value
+    require(found.low <= value <= found.high, where, "value", value, "does not lie within its interval")
+    require((found.hits is None) == (found.of is None), where, "of", found.of, "must be given together with `hits`")
+    if found.hits is not None and found.of is not None:
+        _check_share(found, found.hits, found.of, where)
+        _check_width(found, clopper_pearson(found.hits, found.of, confidence), confidence, where)
+
+
+def _check_share(found: Measured, hits: int, of: int, where: str) -> None:
+    require(0 <= hits <= of, where, "hits", hits, f"must be from 0 to {of}")
+    for name, end in (("low", found.low), ("high", found.high), ("ceiling", found.ceiling)):
+        require(0 <= end <= 1, where, name, end, "must be from 0 to 1")
+    value = hits / of if of else None
+    same = found.value is None if value is None else found.value is not None and abs(found.value - value) <= _SAME
+    require(same, where, "value", found.value, f"is not {hits} of {of}")
+
+
+def _check_width(found: Measured, exact: tuple[float, float], confidence: float, where: str) -> None:
+    """An interval is as wide as the exact one, or wider where its judge had doubts of its own."""
+    wide = found.low <= exact[0] + _SAME and found.high >= exact[1] - _SAME
+    problem = f"is narrower than {found.hits} of {found.of} allow at a confidence of {confidence:g}"
+    require(wide, where, "interval", f"{found.low:g} to {found.high:g}", problem)
+
+
+def _check_curve(curve: Curve, where: str) -> None:
+    """Rates are shares, and an epsilon is not negative."""
+    same = len(curve.across) == len(curve.up)
+    require(same, where, "up", len(curve.up), "must be the number of points of `across`")
+    most = 1.0 if curve.kind == "roc" else math.inf
+    lines: Sequence[tuple[str, Sequence[float]]] = (("across", curve.across), ("up", curve.up))
+    for name, line in lines:
+        wrong = next((value for value in line if not 0 <= value <= most), None)
+        require(wrong is None, where, name, wrong, "cannot lie on this curve")
+
+
+def _check_verdict(finding: Finding, broken: bool, where: str) -> None:
+    """The verdict is the one that the figures give: nobody improves it in the file."""
+    found, verdict = finding.outcome.measured, finding.outcome.verdict
+    require(finding.outcome.chance is not None or bool(finding.run.kept), where, "chance", None)
+    follows, depends = possible_verdicts(finding), not (broken or finding.attempt.baseline)
+    if depends:  # the failure of an attack that did not break its baseline either says nothing
+        follows = frozenset(NOT_TESTED if one == NOT_REFUTED else one for one in follows)
+    problem = f"does not follow from an interval from {found.low:.3g} on, where {finding.attempt.refuted_from:.3g} counts"
+    beside = ", and from a baseline that was not broken" if depends else ""
+    require(verdict in follows, where, "verdict", verdict, f"{problem} as refuted{beside}")

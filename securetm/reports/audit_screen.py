@@ -1,0 +1,90 @@
+"""An audit in the terminal. Eighty columns are enough: only the last column of each table is folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from securetm.leakage.audit_record import Audit
+from securetm.leakage.verdicts import REFUTED
+from securetm.reports.audit_tables import (
+    FINDING_COLUMNS,
+    AuditTable,
+    Cell,
+    counts_table,
+    examples_table,
+    findings_table,
+    refusals_table,
+)
+from securetm.reports.audit_wording import CAUTION, Numbered, by_adversary, headline
+from securetm.wording import counted
+
+
+def show_audit(audit: Audit, examples: int, to: Console) -> None:
+    """All of it, in the order in which people ask."""
+    to.print(f"[bold]{escape(audit.title)}[/bold]")
+    for adversary, several in by_adversary(audit).items():
+        to.print(_findings(f"Seen by {adversary}", several))
+    for number, finding in enumerate(audit.findings, start=1):
+        if finding.outcome.verdict != REFUTED:
+            to.print(f"{number}. {finding.outcome.verdict}: {escape(finding.outcome.why)}.")
+    for number, finding in enumerate(audit.findings, start=1):
+        if finding.outcome.examples and examples and (finding.outcome.verdict == REFUTED or finding.outcome.measured.hits):
+            title = f"{number}. Recovered under {finding.run.profile} by {finding.about.title.lower()}"
+            to.print(_table(examples_table(finding, examples), title, captioned=True))
+    to.print(_table(counts_table(audit), numeric=True))
+    style = "bold red" if audit.refuted_claims else "bold"
+    to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
+    _list("What the parties refused", [_refusal(row) for row in refusals_table(audit).rows], to)
+    _list("Not tried", audit.not_tried, to)
+    to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
+
+
+def _findings(title: str, several: Sequence[Numbered]) -> Table:
+    """Number and verdict stand upright; all other columns of a finding stand one under the other in the last."""
+    whole = findings_table(several)
+    upright = [True, *(column.upright for column in FINDING_COLUMNS)]
+    stacked = ", ".join(name for name, one in zip(whole.columns, upright, strict=True) if not one)
+    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD)
+    for name, one in zip(whole.columns, upright, strict=True):
+        if one:
+            table.add_column(name, no_wrap=True)
+    table.add_column(stacked, overflow="fold")
+    for row in whole.rows:
+        ahead = [_lines(cell) for cell, one in zip(row, upright, strict=True) if one]
+        below = [line for cell, one in zip(row, upright, strict=True) if not one for line in cell]
+        table.add_row(*ahead, _lines(below))
+    return table
+
+
+def _lines(cell: Cell) -> str:
+    first, *rest = (escape(line).replace("\N{NO-BREAK SPACE}%", "%") for line in cell)  # rich would break it
+    bold = f"[bold]{first}[/bold]" if first.endswith(f" {REFUTED}") and not first.endswith(f"not {REFUTED}") else first
+    return "\n".join((bold, *(f"[dim]{line}[/dim]" for line in rest)))
+
+
+def _table(whole: AuditTable, title: str = "", *, numeric: bool = False, captioned: bool = False) -> Table:
+    table = Table(title=escape(title) or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, show_lines=captioned)
+    table.caption, table.caption_justify = (escape(whole.caption) or None) if captioned else None, "left"
+    for place, name in enumerate(whole.columns):
+        table.add_column(name, overflow="fold", justify="right" if numeric and place else "left", no_wrap=numeric)
+    for row in whole.rows:
+        table.add_row(*map(_lines, row))
+    return table
+
+
+def _refusal(row: tuple[Cell, ...]) -> str:
+    (profile,), (least,), (attempt,), (became,) = row
+    at_least = "" if least == "–" else f", at least {least} documents"
+    return f"{profile}{at_least}: {attempt}: {became}"
+
+
+def _list(title: str, sentences: Sequence[str], to: Console) -> None:
+    if sentences:
+        to.print(f"[bold]{title}:[/bold]")
+    for sentence in sentences:
+        to.print(f"  • {escape(sentence)}")

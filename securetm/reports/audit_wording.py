@@ -1,0 +1,306 @@
+"""The words that terminal, page and summary share for an audit's figures and verdicts. It judges nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+
+from securetm.aggregation.plain import COORDINATOR
+from securetm.leakage.audit_record import DOCUMENT, Audit, Finding, Measured
+from securetm.leakage.illustrations import Example
+from securetm.leakage.refusal_record import EVERY_PARTY, Refusal
+from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.wording import counted, upward
+
+MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place
+_LEAST = 1e-6  # a smaller share is written as "under" this one, and never rounded to nothing
+SHARE, EPSILON, NUMBER = "share", "epsilon", "number"  # the scales on which a measure is drawn and written
+
+MEANING = {
+    REFUTED: "the attack succeeded: what was tried does not hold as it was used here",
+    NOT_REFUTED: "this attack, at this effort, did not succeed; a better one might",
+    NOT_TESTED: "nothing was learned",
+}
+CAUTION = "A failed attack is no evidence of safety: it shows what this attack could not do, not what no attack can do."
+QUOTES = "This page quotes what was recovered of documents, beside the documents themselves: keep it as you keep these."
+INTERVALS = (
+    "Intervals of counted tries are exact (Clopper and Pearson) and two-sided. They assume that tries are independent of each "
+    "other. Where nothing is counted, an interval follows from its attack's own theory. Documents of one answer depend on each "
+    "other to some degree, and pairs of words of one document do: their intervals are too narrow."
+)
+
+
+def quotes(audit: Audit, examples: int) -> bool:
+    """Whether a report with so many examples of each finding holds words of documents."""
+    return examples > 0 and any(finding.outcome.examples for finding in audit.findings)
+
+
+# ---- the headline --------------------------------------------------------------------------------------------------
+
+
+def headline(audit: Audit) -> str:
+    """The first sentences of every report: they never say more than what was tried."""
+    others = [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline]
+    leaks: dict[str, list[str]] = {}
+    for finding in others:
+        if finding.outcome.verdict == REFUTED:
+            leaks.setdefault(finding.about.title.lower(), []).append(finding.run.profile)
+    named = "; ".join(f"{title} (profile {', '.join(dict.fromkeys(profiles))})" for title, profiles in leaks.items())
+    beside = f" Shown to leak, though no profile promises that it does not: {named}." if leaks else ""
+    return _on_refusals(audit) + _on_claims(audit) + beside
+
+
+def _on_refusals(audit: Audit) -> str:
+    named = "; ".join(f"{one.attempt} (profile {one.profile})" for one in audit.broken_promises)
+    return f"NOT HELD: parties should have refused {named}. " if named else ""
+
+
+def _on_claims(audit: Audit) -> str:
+    tried = [finding for finding in audit.findings if finding.is_claim]
+    if audit.refuted_claims:
+        said = (f"“{f.attempt.claim}” of profile {f.run.profile}, by {f.about.title.lower()}" for f in audit.refuted_claims)
+        return f"Refuted: {'; '.join(dict.fromkeys(said))}."
+    if not tried:
+        return "No claim of any profile was tried: what was attacked here promises nothing."
+    stood = [finding for finding in tried if finding.outcome.verdict != NOT_TESTED]
+    held = {_claim(finding) for finding in stood}
+    if not held:
+        return "Nothing was learned about any claim: each finding says why."
+    claims = f"{'One claim' if len(held) == 1 else f'{len(held)} claims'} ({counted(len(stood), 'finding')})"
+    were = "was" if len(held) == 1 else "were"
+    named = _named_claims(stood)
+    return f"{claims} {were} tried and not refuted by these attacks at this effort: {named}.{_on_untested(tried, held)}"
+
+
+def _claim(finding: Finding) -> tuple[str, str, str]:
+    """What several findings may try together."""
+    return finding.run.profile, finding.attempt.adversary, finding.attempt.claim
+
+
+def _on_untested(tried: Sequence[Finding], held: Set[tuple[str, str, str]]) -> str:
+    """Findings without a verdict, on claims that others tried, and on claims that nothing tried."""
+    untested = [_claim(finding) for finding in tried if finding.outcome.verdict == NOT_TESTED]
+    beside, alone = [one for one in untested if one in held], [one for one in untested if one not in held]
+    said = f" {counted(len(beside), 'more finding')} on them tested nothing." if beside else ""
+    return said + (f" Of {len(set(alone))} more ({counted(len(alone), 'finding')}), nothing was learned." if alone else "")
+
+
+def _named_claims(findings: Sequence[Finding]) -> str:
+    profiles: dict[tuple[str, str], list[str]] = {}
+    for finding in findings:
+        profiles.setdefault((finding.attempt.claim, finding.attempt.adversary), []).append(finding.run.profile)
+    return "; ".join(
+        f"“{claim}” against the {adversary} (profile {', '.join(dict.fromkeys(names))})"
+        for (claim, adversary), names in profiles.items()
+    )
+
+
+# ---- one finding ---------------------------------------------------------------------------------------------------
+
+Numbered = tuple[int, Finding]  # a finding with the number under which every part of a report speaks of it
+
+
+def by_adversary(audit: Audit) -> Mapping[str, Sequence[Numbered]]:
+    """The findings by adversary, named with its threat model, in the order in which they came."""
+    groups: dict[str, list[Numbered]] = {}
+    for number, finding in enumerate(audit.findings, start=1):
+        groups.setdefault(adversary_of(finding), []).append((number, finding))
+    return groups
+
+
+def adversary_of(finding: Finding) -> str:
+    """The adversary with its threat model."""
+    return f"{finding.attempt.adversary} of {finding.attempt.threat_model}"
+
+
+def of_whom(finding: Finding) -> str:
+    """Why a finding is there: a baseline, a claim, or something that nobody claims."""
+    if finding.attempt.baseline:
+        return "baseline: known not to hold"
+    if finding.about.claimed:
+        return "claimed by the profile"
+    return "not claimed; the threat model accepts it" if finding.about.accepted else "not claimed by the profile"
+
+
+def verdict(finding: Finding) -> str:
+    """The verdict as a mark and a word."""
+    return f"{MARKS[finding.outcome.verdict]} {finding.outcome.verdict}"
+
+
+def claimed_epsilon(finding: Finding) -> str:
+    """What the run claims of its total, with unit and delta; nothing where it claims nothing."""
+    run = finding.run
+    if run.epsilon is None:
+        return ""
+    unit = {"word": "word occurrence", "": "unit that was not noted"}.get(run.epsilon_unit, run.epsilon_unit)
+    with_delta = f", delta = {run.delta:.3g}" if run.delta is not None else ""
+    return f"epsilon = {upward(run.epsilon)} per {unit}{with_delta}"
+
+
+def promised(finding: Finding) -> str:
+    """The run's epsilon beside what this finding tries, and whether it is promised against this adversary at all."""
+    from securetm.mechanisms.noising import PRIVATE  # with arithmetic that takes longer to import than a report takes
+
+    epsilon, attempt = claimed_epsilon(finding), finding.attempt
+    if not epsilon:
+        return ""
+    if attempt.claim != PRIVATE:
+        return f"another promise of this run: {epsilon}"
+    if finding.about.claimed or attempt.baseline:
+        return f"claimed of the whole run: {epsilon}"
+    help_ = " with this help" if attempt.helpers else ""
+    return f"{epsilon}: promised of what is handed on, such as the model, not against this {attempt.adversary}{help_}"
+
+
+def confidence(finding: Finding) -> str:
+    """The confidence of the interval, and for how many tests it was corrected."""
+    tests, each = finding.attempt.tests, finding.attempt.confidence
+    alone = f"{100 * each:.6g}\N{NO-BREAK SPACE}%"
+    if tests < 2:
+        return alone
+    together = 100 * (1 - tests * (1 - each))
+    return (
+        f"{alone}: {tests} claimed epsilons are tested here, and all of their intervals hold together at no less than "
+        f"{together:.4g}\N{NO-BREAK SPACE}% (Bonferroni)"
+    )
+
+
+def effort_in_words(finding: Finding) -> str:
+    """How hard it was tried: what was asked for, and what was spent where the run had room for less."""
+    effort, spent = finding.attempt.effort, finding.outcome.spent
+    return effort if spent in ("", effort) else f"{effort} asked for; spent: {spent}"
+
+
+def helped(finding: Finding) -> str:
+    """Who helped the adversary, and what was added to the run to judge it; nothing where nobody and nothing was."""
+    attempt = finding.attempt
+    said = (
+        (attempt.helpers, f"helped by {counted(attempt.helpers, 'party', 'parties')}"),
+        (attempt.liars, f"{counted(attempt.liars, 'party', 'parties')} lying"),
+        (attempt.canaries, f"{counted(attempt.canaries, 'made document')} drawn for each party"),
+        (attempt.without, f"beside a second run without {counted(attempt.without, 'party', 'parties')}"),
+    )
+    return ", ".join(words for number, words in said if number)
+
+
+def since(finding: Finding) -> str:
+    """From when a result is that was not made again."""
+    return f"kept since {finding.run.kept}, and not made again" if finding.run.kept else ""
+
+
+def quoted(example: Example) -> tuple[str, str, str]:
+    """An example as people read it: the original, what was made of it, and whether that is all of it."""
+    if example.original.rstrip().endswith(":"):  # somebody's list, and there was nothing on it
+        return f"{example.original.rstrip()} nothing", example.recovered or "nothing", "–"
+    return example.original, example.recovered or "nothing", "yes" if example.exact else "no"
+
+
+def about_examples(finding: Finding) -> str:
+    """How a row of examples relates to the figure, where that counts smaller things than a row holds."""
+    unit = finding.outcome.measured.unit
+    if unit == DOCUMENT:
+        return ""
+    noised = " The originals are the real words, before noise." if finding.run.epsilon_unit == "word" else ""
+    return f"“Exact” speaks of a whole row; the figure speaks of each {unit}.{noised}"
+
+
+# ---- figures -------------------------------------------------------------------------------------------------------
+
+
+def scale_of(measured: Measured) -> str:
+    """Whether a measure is a share of tries, an epsilon, or another number, such as a multiple of what is claimed."""
+    if "epsilon" in measured.unit:
+        return EPSILON if measured.unit == EPSILON else NUMBER
+    ends = (measured.low, measured.high, measured.ceiling, 0 if measured.value is None else measured.value)
+    return SHARE if measured.of is not None or all(0 <= end <= 1 for end in ends) else NUMBER
+
+
+def shown(value: float | None, scale: str) -> str:
+    """A value as people read it on its scale."""
+    if value is None:
+        return "–"
+    if scale == SHARE:
+        return share(value)
+    return f"{value:.3g}" if math.isfinite(value) else "no bound"
+
+
+def figure(measured: Measured) -> str:
+    """A measure with its interval, as people read it."""
+    if measured.value is None:
+        return "–"
+    scale = scale_of(measured)
+    return f"{shown(measured.value, scale)} ({shown(measured.low, scale)} to {shown(measured.high, scale)})"
+
+
+def by_chance(finding: Finding) -> float | None:
+    """What the same attack reached on random numbers."""
+    outcome = finding.outcome
+    return outcome.measured.by_chance if outcome.chance is None else outcome.chance.value
+
+
+def compared(finding: Finding) -> str:
+    """What a result is compared with: chance, and an ideal attacker with as many tries."""
+    found = finding.outcome.measured
+    if found.value is None:
+        return "–"
+    chance = shown(by_chance(finding), scale_of(found))
+    if found.of is not None:
+        return f"by chance {chance}; an ideal attacker surely {shown(found.ceiling, scale_of(found))}"
+    return f"by chance {chance}; an ideal attacker, never wrong, at most {ideal_most(finding)}"
+
+
+def ideal_most(finding: Finding) -> str:
+    """The most that could be shown; where an epsilon is measured in its own claim, so is this."""
+    found = finding.outcome.measured
+    most = shown(found.ceiling, scale_of(found))
+    if scale_of(found) != NUMBER or "epsilon" not in found.unit:
+        return most
+    return f"an epsilon of {most}, where none is claimed" if finding.run.epsilon is None else f"{most} times what is claimed"
+
+
+def unit_of(measured: Measured) -> str:
+    """What is counted, where something is; else in what it is measured."""
+    return f"one {measured.unit}" if measured.of is not None else measured.unit
+
+
+def tries(measured: Measured) -> str:
+    """So many of so many, where it is a share."""
+    return f"{measured.hits:,} of {measured.of:,}" if measured.of else "–"
+
+
+def share(value: float) -> str:
+    """A share in per cent: 100 % only where it is, and 0 % too; the space does not break."""
+    space = "\N{NO-BREAK SPACE}"
+    if 0.9995 <= value < 1:
+        return f"over 99.9{space}%"
+    if 0 < value < _LEAST:
+        return f"under {100 * _LEAST:g}{space}%"
+    if 0 < value < 0.01:
+        return f"{100 * value:.2g}{space}%"
+    return f"{100 * value:.1f}".removesuffix(".0") + f"{space}%"
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------------
+
+
+def refusal_in_words(refusal: Refusal) -> str:
+    """What became of a run below the minimum, or of a violation; and since when that is kept, where it was not tried again."""
+    return _became(refusal) + (f"; kept since {refusal.kept}" if refusal.kept else "")
+
+
+def _became(refusal: Refusal) -> str:
+    if not refusal.minimum and not refusal.refused:
+        return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
+    if not refusal.minimum:
+        who = "the coordinator" if refusal.by == COORDINATOR else f"the party “{refusal.by}”"
+        if refusal.by == EVERY_PARTY:
+            return f"told nothing: every party sent {refusal.reason}"
+        return f"refused by {who} ({refusal.reason})"
+    if not refusal.refused:
+        return "went on: the minimum does not hold here"
+    return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
+
+
+def worst_first(audit: Audit) -> Sequence[Refusal]:
+    """What was tried of the parties; promises that they did not keep stand before all others."""
+    return sorted(audit.refusals, key=lambda one: not one.broken)
