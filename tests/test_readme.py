@@ -1,4 +1,4 @@
-"""What the README says of the tree is so: its files exist, its targets are in the Makefile, and it stays short.
+"""What the README and its neighbours say of the tree is so: files exist, targets are in the Makefile, and it stays short.
 
 Its code blocks are the quickstart's: tests/docs/test_blocks.py runs them.
 """
@@ -6,6 +6,8 @@ Its code blocks are the quickstart's: tests/docs/test_blocks.py runs them.
 from __future__ import annotations
 
 import re
+
+import pytest
 
 from docs.generate.folder_pages import profiles
 
@@ -17,6 +19,13 @@ README = (ROOT / "README.md").read_text("utf-8")
 def test_every_file_that_is_linked_or_named_exists() -> None:
     named = re.findall(r"\]\((?!https:)([^)#]+)|`([A-Z]+\.md|[a-z_/]+/)`|src=\"([^\"]+)\"", README)
     for name in (name for names in named for name in names if name and name != "site/"):
+        assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "README.md"])
+def test_every_path_that_a_page_of_the_tree_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for name in re.findall(r"`((?:securetm|protocols|threat_models|audits|docs|tests)/[\w./-]*)`", text):
         assert (ROOT / name).exists(), name
 
 
