@@ -25,7 +25,7 @@ from securetm.corpus.dropped import NOT_AGREED
 from securetm.entropy import OperatingSystem
 from securetm.federation.alone import kept_figures
 from securetm.federation.comparison import Compared, Found, compare
-from securetm.federation.coordinator import CHECKPOINT, Coordinator, Trained
+from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, is_bound, result_of
 from securetm.federation.kept_files import bind_all, check
 from securetm.federation.learner import learned_in
@@ -46,6 +46,7 @@ from securetm.federation.store import (
     read_json,
     write_bytes,
 )
+from securetm.federation.training import CHECKPOINT
 from securetm.federation.transcript import Parties, Recorded, Transcript
 from securetm.federation.word_floor import check_words
 from securetm.federation.worked import Worked

@@ -6,18 +6,15 @@ true answer no party can check: the coordinator alone opens it, and its rare wor
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
-
 import numpy as np
 
 from securetm.aggregation.plain import COORDINATOR
 from securetm.agreement import Agreement
 from securetm.contracts import Answer, Array
 from securetm.federation import wire
-from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES
+from securetm.federation.documents import note_lengths, read_in
+from securetm.federation.party_state import PartyState
+from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.models.questions import choose_vocabulary, merge_words
@@ -56,6 +53,24 @@ def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[
     return words
 
 
+def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
+    """Run by a party: it takes the run's one list of words, or the candidates for it.
+
+    Whether this party takes part was decided before by the documents it holds: how they meet the words changes nothing.
+    """
+    words = agreed(adopt, own.agreement, own.store)
+    if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
+        return ()  # it is read in already
+    documents = read_in(words, own.corpus, own.agreement, own.notes)
+    with own.notes.noted():
+        note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
+    if own.learner is not None and not adopt.candidates:
+        own.learner.begin(words, own.memory.arrays)
+    own.questions.adopt(words, candidates=adopt.candidates)  # last: what fails before is tried again when it is sent again
+    own.documents = documents
+    return ()
+
+
 def _check_length(adopt: wire.Adopt, plan: Plan, public: tuple[str, ...] | None) -> None:
     """Before a word is made of the bytes: each of them takes far more memory than its letters."""
     lines = adopt.words.count(b"\n") + 1
@@ -92,22 +107,3 @@ def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
     fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES
     require(fits, "[vocabulary]", "source", "union", problem)
     return candidates
-
-
-@dataclass(frozen=True)
-class Said:
-    """What the coordinator told the parties about words, and how far its questions were by then."""
-
-    words: tuple[str, ...]
-    serial: int
-    numbers: Mapping[str, int]
-
-    def pack(self) -> bytes:
-        """As it lies on the coordinator's disk."""
-        return json.dumps({"words": self.words, "serial": self.serial, "numbers": dict(self.numbers)}).encode()
-
-    @classmethod
-    def unpack(cls, stored: bytes) -> Self:
-        """What `pack` made."""
-        said = json.loads(stored)
-        return cls(tuple(said["words"]), int(said["serial"]), said["numbers"])

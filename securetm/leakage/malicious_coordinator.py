@@ -47,7 +47,7 @@ class MaliciousCoordinator(Coordinator):
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """One question to all parties. Answers about other weights than the model's do not change the model."""
-        malicious = question == TRAIN and self._numbers.get(TRAIN, 0) < self.malicious.rounds and not self._blind
+        malicious = question == TRAIN and self.numbers.get(TRAIN, 0) < self.malicious.rounds and not self.blind
         if not malicious:
             return super().ask(question, state, keep=keep)
         return _nothing(super().ask(question, self._shown(state), keep=keep))

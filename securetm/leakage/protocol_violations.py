@@ -30,6 +30,7 @@ from securetm.aggregation.plain import COORDINATOR
 from securetm.contracts import Answer, Exchange, Parcel, Roster, State
 from securetm.errors import Refused, SecuretmError
 from securetm.federation import wire
+from securetm.federation.common_words import tell_words
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
@@ -115,10 +116,10 @@ class ViolatingCoordinator(Coordinator):
         super().__post_init__()
         self.parties = self._post = _TamperingChannel(self.parties, self)
 
-    def _assess(self, state: State) -> dict[str, float]:
+    def assess(self, state: State) -> dict[str, float]:
         """Asks forbidden questions instead of judging its model."""
-        if self._blind:  # then the parties judge their model
-            return super()._assess(state)
+        if self.blind:  # then the parties judge their model
+            return super().assess(state)
         asked = self._begin_again()
         self._asked("a question that was answered, about other weights after another invitation", _shifted(asked))
         if self.questions.paid:
@@ -127,27 +128,27 @@ class ViolatingCoordinator(Coordinator):
         else:
             self._look_at_replies(state)
             self._asked_again(state)
-        self._numbers[TRAIN] = self.agreement.plan.training.rounds
+        self.numbers[TRAIN] = self.agreement.plan.training.rounds
         self._asked("one round more than the plan has", state)
         return {}
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """Remembers the first round of training."""
         if question == TRAIN and self._first is None:
-            self._first = self._serial + 1, state
+            self._first = self.serial + 1, state
         return super().ask(question, state, keep=keep)
 
     def _begin_again(self) -> State:
         """Goes back to before the first round, as after a restart, and sends other words to the first party."""
         words, victim = self.questions.vocabulary, self.members[0]
         assert self._first is not None  # it has trained
-        self._serial, self._numbers[TRAIN] = self._first[0] - 1, 0
-        self._tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
+        self.serial, self.numbers[TRAIN] = self._first[0] - 1, 0
+        self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
         if self.masked and self._post.forwarded:
             self._post.try_once(_CARRIED_ON, victim, self._post.forwarded)
         other = wire.pack_request(self.session, message_of(words[:-1]))
         self._post.try_once("another list of words, after another invitation", victim, other)
-        self._adopt(words)
+        tell_words(self, words)
         return self._first[1]
 
     def _look_at_replies(self, state: State) -> None:
@@ -165,11 +166,11 @@ class ViolatingCoordinator(Coordinator):
     def _asked_again(self, state: State) -> None:
         """Asks the last question again without one party. Two exact sums would show that party's answer."""
         if self.masked:
-            self._numbers[TRAIN] -= 1
+            self.numbers[TRAIN] -= 1
             self.store.now("DELETE FROM store WHERE key LIKE 'survivors %'")  # an honest one keeps the list that it named
             self._post.silent = self.members[-1]
             self._asked("the same question once more, over the others alone as if one party had dropped out", state)
-        self._numbers[TRAIN] -= 1
+        self.numbers[TRAIN] -= 1
         self.members = self.members[: max(self.agreement.profile.minimum_parties, len(self.members) - 1)]
         self._asked("the same question for a cohort without one party", state)
 

@@ -12,6 +12,8 @@ from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation import wire
+from securetm.federation.answering import Answering
+from securetm.federation.common_words import new_words, tell_words, words_of_before
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.parties import InProcess
@@ -20,6 +22,7 @@ from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.training import Training
 
 from .conftest import small_plan
 from .played import Played, make_party, settled
@@ -89,7 +92,7 @@ def test_what_a_question_was_about_is_on_disk_before_it_is_answered(stage: Stage
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(stage.party), "_clipped_answer", killed)
+    monkeypatch.setattr(Answering, "clipped_answer", killed)
     with pytest.raises(KeyboardInterrupt):
         stage.says(stage.played.ask("train", stage.played.fresh()))
     monkeypatch.undo()
@@ -123,14 +126,14 @@ def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], t
     store = CoordinatorStore(run.coordinator)
     profile = run.agreement.profile
     at_work = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Nobody(), run.keys)
-    at_work._tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
-    at_work._adopt(at_work._agree_on_words())
+    at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
+    tell_words(at_work, new_words(at_work))
     state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.plan.seed))
     at_work.ask(TRAIN, state)
     for about in (state, {**state, "weights": state["weights"] * 2}):
-        at_work._tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
-        at_work._adopt(at_work._agreed_words())
-        at_work._serial, at_work._numbers, at_work._prepared = 0, {}, 0
+        at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
+        tell_words(at_work, words_of_before(at_work))
+        at_work.serial, at_work.numbers, at_work._preparations = 0, {}, 0
         if about is state:
             at_work.ask(TRAIN, about)
         else:
@@ -160,7 +163,7 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     settings = {"training__rounds": 6, "model__batch": 34}
     plan = private_plan(tmp_path, profile, **settings)
     folder = begin(tmp_path / "run", plan, five)
-    monkeypatch.setattr(Coordinator, "_keep_is_due", lambda _: False)
+    monkeypatch.setattr(Training, "keep_is_due", lambda _: False)
     with pytest.raises(Exception, match="interrupted"):
         execute(folder, Stops(4))
     model = type(agree(plan).model)

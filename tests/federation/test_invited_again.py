@@ -14,6 +14,7 @@ from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation import wire
+from securetm.federation.common_words import tell_words
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
@@ -59,23 +60,23 @@ class _Site:
         self.store.close()
 
     def invite_again(self) -> None:
-        self.real._tell(self.said.invite())
-        self.real._adopt(PUBLIC)
+        self.real.tell(self.said.invite())
+        tell_words(self.real, PUBLIC)
 
     def question(self, number: int) -> wire.Ask:
         """A number of the training, as a coordinator asks it that keeps to the protocol."""
-        self.real._numbers[TRAIN], self.real._serial = number, number
+        self.real.numbers[TRAIN], self.real.serial = number, number
         kept: dict[str, wire.Ask] = {}
-        exchange = self.real._exchange
+        exchange = self.real.exchange
 
         def instead(cohort: object, terms: object, requests: Mapping[str, bytes]) -> None:
             kept["ask"] = wire.unpack_request(next(iter(requests.values())))[1]  # type: ignore[assignment]
             raise _Stopped
 
-        self.real._exchange = instead  # type: ignore[method-assign, assignment]
+        self.real.exchange = instead  # type: ignore[method-assign, assignment]
         with pytest.raises(_Stopped):
             self.real.ask(TRAIN, self.state)
-        self.real._exchange = exchange  # type: ignore[method-assign]
+        self.real.exchange = exchange  # type: ignore[method-assign]
         return kept["ask"]
 
     def send(self, name: str, body: wire.Body) -> wire.Outcome:
@@ -95,7 +96,7 @@ def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: P
 
 
 def advance(site: _Site, ask: wire.Ask, index: int) -> wire.Forward:
-    at = Place(site.real._seat._relayed.epoch, round_tag(ask.round_id), index)
+    at = Place(site.real.aggregation._relayed.epoch, round_tag(ask.round_id), index)
     return wire.Forward(ask.round_id, head(Kind.ADVANCE) + at.body())
 
 
@@ -133,6 +134,7 @@ def test_where_nothing_is_masked_a_round_ends_with_the_next_invitation_too(site:
     answered = site.send(name, ask)
     assert isinstance(answered, wire.Accepted)
     site.invite_again()
-    assert site.parties[name]._open_round is None
-    assert site.parties[name]._awaited is None
+    assert (joined := site.parties[name].session) is not None
+    assert joined.open_exchange is None
+    assert joined.awaited is None
     assert site.send(name, wire.Forward(ask.round_id, b"")) == ENDED

@@ -205,9 +205,9 @@ def test_candidates_bring_no_state_with_them(corpora: Mapping[str, Corpus], tmp_
     plan = small_plan(vocabulary__source="union")
     party, played = make_party("north", plan, corpora, tmp_path), Played(plan, tuple(corpora))
     played.send(party, played.invite())
-    before = party._limits.of_bodies()["ask"]
+    before = party.limits.of_bodies()["ask"]
     assert played.send(party, played.adopt(["boat", "river"], candidates=True)) == wire.Accepted()
-    assert party._limits.of_bodies()["ask"] == before
+    assert party.limits.of_bodies()["ask"] == before
 
 
 @pytest.mark.parametrize("question", ["words", "frequencies"])

@@ -16,8 +16,8 @@ from securetm.accounting.ledger import ledger as clocks
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem, Seeded
+from securetm.federation.documents import Documents
 from securetm.federation.folder import Unwatched, begin
-from securetm.federation.party import Documents
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.mechanisms.slot_noise import SlotNoise

@@ -12,6 +12,7 @@ import pytest
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
+from securetm.federation.common_words import new_words, tell_words, words_of_before
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
@@ -19,6 +20,7 @@ from securetm.federation.questions import HELD_OUT, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.training import start
 from securetm.federation.wire import Invite
 from securetm.sessions.session_errors import SurvivorsMissing
 
@@ -74,8 +76,8 @@ class _Site:
             folder.members, folder.agreement, self.parties, self.store, OperatingSystem(), _Nobody(), folder.keys
         )
         for name in folder.members:
-            self.parties.inside.parties[name]._session = b""  # as after a restart of theirs
-        started._tell(Invite(folder.agreement.digest, profile.digest, folder.members, 0))
+            self.parties.inside.parties[name].session = None  # as after a restart of theirs
+        started.tell(Invite(folder.agreement.digest, profile.digest, folder.members, 0))
         return started
 
 
@@ -96,8 +98,8 @@ def begun(site: _Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
     """A coordinator that has agreed on words, and the state it starts from."""
     coordinator = site.coordinator()
     known = (site.store.folder / "vocabulary.txt").exists()  # what was agreed before a new start holds
-    coordinator._adopt(coordinator._agreed_words() if known else coordinator._agree_on_words())
-    state, _ = coordinator._start(coordinator.questions.vocabulary)
+    tell_words(coordinator, words_of_before(coordinator) if known else new_words(coordinator))
+    state = start(coordinator, coordinator.questions.vocabulary)
     return coordinator, dict(state)
 
 
@@ -131,8 +133,8 @@ def test_who_was_missing_then_is_left_out_again(site: _Site) -> None:
 def test_a_list_that_reached_only_some_parties_binds_all_of_them(site: _Site) -> None:
     """The coordinator was killed while it named the list: whoever did not hear of it is no reason to make another."""
     first, state = begun(site)
-    if first._seat.prepared < 1:
-        first._prepare()
+    if first.aggregation.prepared < 1:
+        first.prepare()
     site.parties.dies_at = 1  # its requests come first; then it names who survived
     with pytest.raises(_Killed):
         first.ask(TRAIN, state)
@@ -176,6 +178,6 @@ def test_the_words_in_common_are_found_over_one_list(number: int, site: _Site) -
         pytest.skip("under this profile the words are public")
     coordinator = site.coordinator()
     coordinator.ask(JOINT, {})
-    site.parties.away, coordinator._numbers[JOINT] = {site.folder.members[0]}, number
+    site.parties.away, coordinator.numbers[JOINT] = {site.folder.members[0]}, number
     with pytest.raises(SurvivorsMissing):
         coordinator.ask(JOINT, {})

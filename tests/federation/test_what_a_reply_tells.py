@@ -20,12 +20,15 @@ from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite, CountsNotWhole, Malformed, SecuretmError
 from securetm.federation import wire
+from securetm.federation.answering import Answering
+from securetm.federation.common_words import new_words, tell_words
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.documents import read_in
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.notes import failures_in, lost_in
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
+from securetm.federation.party_session import PartySession
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
 from securetm.federation.running_errors import PartyFailed
 from securetm.federation.simulation import make_party, train
@@ -125,8 +128,8 @@ def overheard(profile: str, corpora: Mapping[str, Corpus], folder: Path, learnin
     parties = Overheard(InProcess({name: make_party(run, name) for name in run.members}))
     store = CoordinatorStore(run.coordinator)
     coordinator = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Nobody(), run.keys)
-    coordinator._tell(wire.Invite(run.agreement.digest, coordinator.agreement.profile.digest, run.members, 0))
-    coordinator._adopt(coordinator._agree_on_words())
+    coordinator.tell(wire.Invite(run.agreement.digest, coordinator.agreement.profile.digest, run.members, 0))
+    tell_words(coordinator, new_words(coordinator))
     for question, state in _asked(coordinator):
         try:
             coordinator.ask(question, state)
@@ -139,7 +142,7 @@ def overheard(profile: str, corpora: Mapping[str, Corpus], folder: Path, learnin
 
 def _asked(coordinator: Coordinator) -> Iterator[tuple[str, State]]:
     state = coordinator.agreement.model.start(PUBLIC, np.random.default_rng(coordinator.agreement.plan.seed))
-    if coordinator._blind:  # no weights of a coordinator's own: the parties learn, and what they learn may diverge
+    if coordinator.blind:  # no weights of a coordinator's own: the parties learn, and what they learn may diverge
         yield from [(TRAIN, state)] * 4
         yield HELD_OUT, state
         return
@@ -226,7 +229,10 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
     route = compile_route(query.terms, party.agreement.profile, cohort)
     context = RoundContext(cohort, party.entropy, party.store)
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(MemoryError())(*given))
-    answer = party._clipped_answer(query, party.documents.for_question(TRAIN), route, context, np.random.default_rng(0))
+    ask = wire.Ask(TRAIN, 0, 0, party.members, cohort.round_id, {}, False)
+    session = PartySession.begin(party, bytes(32))
+    answering = Answering(session, ask, query, cohort, route)
+    answer = answering.clipped_answer(party.documents.for_question(TRAIN), context)
     assert (answer.documents, {name: block.shape for name, block in answer.vector.items()}) == (
         0,
         {block.name: block.shape for block in route.terms.layout},

@@ -11,6 +11,7 @@ import pytest
 from securetm.contracts import Answer
 from securetm.entropy import OperatingSystem
 from securetm.federation import wire
+from securetm.federation.common_words import new_words, tell_words
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.parties import InProcess
@@ -18,6 +19,7 @@ from securetm.federation.questions import COHERENCE, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.federation.training import start
 from securetm.federation.transcript import Recorded, Transcript
 from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
@@ -125,16 +127,16 @@ class _AsksFewer(Coordinator):
 
     def agree(self) -> tuple[str, ...]:
         """As every coordinator does."""
-        self._tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
-        words = self._agree_on_words()
-        self._adopt(words)
+        self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, 0))
+        words = new_words(self)
+        tell_words(self, words)
         return words
 
     def twice(self, question: str, state: dict[str, np.ndarray], *, same_round: bool = True) -> tuple[Answer, Answer]:
         """Both answers: to one number, which decides which documents take part, or to one and the next."""
-        everybody, number = self.members, self._numbers.get(question, 0)
+        everybody, number = self.members, self.numbers.get(question, 0)
         first = self.ask(question, state)
-        self._numbers[question], self.members = number + (not same_round), everybody[1:]
+        self.numbers[question], self.members = number + (not same_round), everybody[1:]
         try:
             return first, self.ask(question, state)
         finally:
@@ -166,7 +168,7 @@ def liar(tmp_path_factory: pytest.TempPathFactory, parties: dict[str, object]) -
 def test_one_round_is_answered_to_one_cohort(liar: tuple[RunFolder, _AsksFewer]) -> None:
     """The same batch from the same weights, asked of all and then of all but one: the difference would be that one's answer."""
     _, coordinator = liar
-    state, _ = coordinator._start(coordinator.agree())
+    state = start(coordinator, coordinator.agree())
     with pytest.raises(PartyRefused, match="AnotherCohort"):
         coordinator.twice(TRAIN, dict(state))
 

@@ -174,8 +174,10 @@ def test_parties_that_keep_a_round_over_an_invitation_are_found_out(
     join = Party._join
 
     def keeping(party: Party, *invited: Any) -> tuple[bytes, ...]:
-        kept, said = party._open_round, join(party, *invited)
-        party._open_round = kept
+        kept = party.session.open_exchange if party.session is not None else None
+        said = join(party, *invited)
+        assert party.session is not None
+        party.session.open_exchange = kept
         return said
 
     monkeypatch.setattr(Party, "_join", keeping)

@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
+from securetm.federation.documents import Documents
 from securetm.federation.folder import RunFolder, Unwatched, begin
-from securetm.federation.party import Documents
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
 from securetm.leakage.attack import GroundTruth, Proportion, Score

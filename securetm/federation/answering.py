@@ -1,0 +1,208 @@
+"""How a party answers one question: it checks what is asked, pays for it, draws the answer, and records it.
+
+Nothing of the documents is read before the question is checked. What goes wrong once they are read stays with the party: the
+reply looks like any other, and the documents have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from securetm.aggregation.vectors import pack_vector, unpack_vector
+from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, State, Terms
+from securetm.corpus.corpus import Corpus
+from securetm.errors import CohortTooSmall, NotInCohort
+from securetm.federation import wire
+from securetm.federation.floor import check_batch
+from securetm.federation.party_session import Awaited, PartySession
+from securetm.federation.party_state import PartyState
+from securetm.federation.paying import spend_of
+from securetm.federation.questions import HELD_OUT, TRAIN
+from securetm.federation.refusal_errors import AlreadyAnswered, AskedTooOften, BadState, OutOfTurn, WrongRound
+from securetm.federation.round import digest_of_arrays, question_identity, round_identity, state_digest
+from securetm.models.row_trial import check_rows
+from securetm.profiles import cohort_of
+from securetm.route import ClippedAnswer, Route, compile_route
+from securetm.toml_settings import digest
+
+
+def answer(session: PartySession, ask: wire.Ask) -> tuple[bytes, ...]:
+    """The first messages of the round that this question begins, or a refusal."""
+    question = _checked(session, ask)
+    own, terms = session.own, question.route.terms
+    own.limits.parcel = own.agreement.profile.aggregation.longest(len(own.members), 0, terms)[1]
+    if session.guard is not None:
+        session.guard.hear(ask.witnesses)
+    return question.answer_once() if terms.data_only else question.answer_now()
+
+
+def _checked(session: PartySession, ask: wire.Ask) -> Answering:
+    """The question as this party understands it, if the round id says that the coordinator means the same."""
+    own, profile = session.own, session.own.agreement.profile
+    _check_cohort(own, ask.members)
+    query = own.questions.make(ask.question, _about(own, ask))
+    cohort = _cohort(own, ask, query.terms)
+    route = compile_route(query.terms, profile, cohort)
+    about = state_digest(ask.state, route.terms)  # of what came with it
+    meant = (ask.question, cohort, ask.serial, route.terms, profile.digest, about, own.questions.words(ask.question))
+    if ask.round_id != round_identity(session.identity, *meant):
+        raise WrongRound()
+    if ask.number >= own.questions.numbers(ask.question):
+        raise AskedTooOften(ask.question, ask.number)
+    check_batch(route.terms, profile, cohort, len(own.members))
+    return Answering(session, ask, query, cohort, route)
+
+
+def _about(own: PartyState, ask: wire.Ask) -> State:
+    """What the question is about: what came with it, or this party's own state where the parties learn by themselves."""
+    if own.learner is None or ask.question not in (TRAIN, HELD_OUT):
+        return ask.state
+    if ask.state:
+        raise BadState("the parties learn by themselves, so no state may come with a question")
+    return own.learner.about(ask.question)
+
+
+def _check_cohort(own: PartyState, members: Sequence[str]) -> None:
+    strangers = [member for member in members if member not in own.members]
+    if strangers or own.name not in members:
+        raise NotInCohort(strangers[0] if strangers else own.name)
+    if len(members) < own.agreement.profile.minimum_parties:
+        raise CohortTooSmall(len(members), own.agreement.profile.minimum_parties)
+
+
+def _cohort(own: PartyState, ask: wire.Ask, terms: Terms) -> Cohort:
+    one = {"round_id": ask.round_id, "number": ask.number, "question": question_identity(ask.question, ask.number, terms)}
+    return cohort_of(own.agreement.profile, ask.members, seed=own.agreement.plan.seed, **one)
+
+
+@dataclass
+class Answering:
+    """One question that was checked, and its answer."""
+
+    session: PartySession
+    ask: wire.Ask
+    query: Query
+    cohort: Cohort
+    route: Route
+
+    def __post_init__(self) -> None:
+        self.own = self.session.own
+
+    def answer_once(self) -> tuple[bytes, ...]:
+        """The corpus alone is asked about once: the same question gets the same bytes, another cohort gets none."""
+        ask, own, terms = self.ask, self.own, self.route.terms
+        asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
+        stored = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
+        if stored and (stored[0][0] != asked or terms.noised is Noised.SHARE):  # one share of noise twice is no more noise
+            raise AlreadyAnswered()
+        if not stored:
+            self._check_first()
+            return self.answer_now(once=asked)
+        if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
+            own.memory.keep(ask.serial)
+        own.memory.last = max(own.memory.last, ask.serial)
+        return self._send(unpack_vector(bytes(stored[0][1]), terms, own.name))
+
+    def answer_now(self, *, once: bytes = b"") -> tuple[bytes, ...]:
+        """Draws the answer anew; what is asked only once is on disk before it leaves."""
+        ask, own, terms = self.ask, self.own, self.route.terms
+        if ask.serial <= own.memory.last:
+            raise OutOfTurn(ask.serial, own.memory.last)
+        documents = own.documents.for_question(ask.question)
+        context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
+        self._pay_and_note(documents, context)
+        clipped = self.clipped_answer(documents, context)
+        own.memory.last = ask.serial
+        if own.memory.arrays:  # a function of the documents and of the questions that it came from
+            own.memory.lineage = self._meant()
+        if own.learner is not None and not terms.data_only:  # all parties learn by it: by the same bytes when asked again
+            clipped = self._as_before(clipped)
+        if once:
+            own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(clipped.vector, terms))
+        parcels = self._send(clipped.vector)
+        self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
+        with own.notes.noted():
+            self._record(clipped, sum(map(len, parcels)))
+        return parcels
+
+    def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
+        """The answer of the documents; where that fails the answer of no document, which looks like any other."""
+        memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
+        with self.own.notes.noted():
+            clipped = self.route.answer(self.query, documents, context, memory, rng)
+            self.own.memory.arrays = memory
+            return clipped
+        return self.route.empty_answer(context)
+
+    def _send(self, vector: State) -> tuple[bytes, ...]:
+        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector)
+        return self.session.open(self.cohort.round_id, exchange)
+
+    # ---- before documents are read ----
+
+    def _check_first(self) -> None:
+        """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
+        guard, own = self.session.guard, self.own
+        if guard and any(guard.was_asked(own.run, question) for question in (self.ask.question, TRAIN)):
+            raise OutOfTurn(self.ask.serial, own.memory.last)
+
+    def _pay_and_note(self, documents: Corpus, context: RoundContext) -> None:
+        """Checked before anything is paid for it, noted after: what was not paid for binds nothing."""
+        ask = self.ask
+        if self.route.terms.data_only:
+            self._pay(documents, context)
+            return
+        asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
+        self.own.store.check_asked(*asked)
+        self._pay(documents, context)
+        self.own.store.note_asked(*asked)
+
+    def _pay(self, documents: Corpus, context: RoundContext) -> None:
+        """Affords and records before anything is drawn: a crash after this counts as spent, whatever was drawn by then.
+
+        Noise that is drawn once per corpus is charged once: what was kept of it, and paid for, is used again for nothing.
+        """
+        guard, own, agreement = self.session.guard, self.own, self.own.agreement
+        if guard is None or own.drawn is None:
+            return
+        kept: tuple[Mechanism, ...] = ()
+        with own.notes.noted():  # where it cannot be told what was kept, all is paid for
+            kept = self.route.drawn_before(documents, context)
+        spend = spend_of(self.route, kept)
+        assert spend is not None or kept  # what was admitted under a budget is noised
+        own.drawn.paid = False
+        if spend is None:
+            return
+        check_rows(agreement.model, agreement.unit)
+        who = {"profile": agreement.profile.name, "digest": agreement.profile.digest.hex(), "unit": agreement.unit.value}
+        guard.charge(own.run, spend, {**who, "question": self.ask.question, "serial": self.ask.serial})
+        own.drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in agreement.profile.mechanisms)
+
+    # ---- what is remembered ----
+
+    def _meant(self) -> bytes:
+        """All that the answer depends on beside the documents, but for the randomness of noise."""
+        ask, own = self.ask, self.own
+        state = {} if own.learner is not None and ask.question in (TRAIN, HELD_OUT) else ask.state
+        about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.memory.lineage.hex()]
+        return digest([ask.question, ask.number, ask.serial, *about])
+
+    def _as_before(self, clipped: ClippedAnswer) -> ClippedAnswer:
+        """The vector that this number was answered with first: a last digit that moved would be another model everywhere."""
+        packed = pack_vector(clipped.vector, self.route.terms)
+        vector = self.own.store.hold_answer(self.ask.question, self.ask.number, packed)
+        return replace(clipped, vector=unpack_vector(vector, self.route.terms, self.own.name))
+
+    def _record(self, clipped: ClippedAnswer, sent: int) -> None:
+        """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
+        ask, own, documents, loss = self.ask, self.own, clipped.documents, clipped.loss
+        own.notes.lost(ask.serial, ask.question, clipped.lost)
+        if self.session.guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
+            documents, loss = 0, float("nan")
+        row = (ask.serial, ask.question, ask.number, documents, loss, sent)
+        own.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?)", *row)
+        if ask.keep and own.learner is None:
+            own.memory.keep(ask.serial)

@@ -1,0 +1,99 @@
+"""How the coordinator comes to the run's one list of words, and tells the parties. The list is kept before anybody hears it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from securetm.contracts import Array
+from securetm.federation.paying_errors import TooFewWordsFound
+from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
+from securetm.federation.rounds import Rounds
+from securetm.federation.running_errors import ChangedFile
+from securetm.federation.store import write_bytes
+from securetm.federation.word_floor import needed_by
+from securetm.federation.words import check_countable, chosen, message_of
+from securetm.models.questions import merge_words
+from securetm.models.word_sketch import words_in
+from securetm.toml_settings import require
+
+KEPT_AS = "what parties were told about words"  # in the coordinator's store
+
+
+@dataclass(frozen=True)
+class AgreedWords:
+    """What the coordinator told the parties about words, and how far its questions were by then."""
+
+    words: tuple[str, ...]
+    serial: int
+    numbers: Mapping[str, int]
+
+    def pack(self) -> bytes:
+        """As it lies on the coordinator's disk."""
+        return json.dumps({"words": self.words, "serial": self.serial, "numbers": dict(self.numbers)}).encode()
+
+    @classmethod
+    def unpack(cls, stored: bytes) -> Self:
+        """What `pack` made."""
+        facts = json.loads(stored)
+        return cls(tuple(facts["words"]), int(facts["serial"]), facts["numbers"])
+
+
+def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
+    """The list that was agreed on before this start, or else a new one."""
+    return words_of_before(rounds) or new_words(rounds)
+
+
+def new_words(rounds: Rounds) -> tuple[str, ...]:
+    """A public file's words, or those that the plan's rule takes of what was opened about the parties' words."""
+    words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
+    if words is None:
+        candidates, found, held = _candidates(rounds)
+        _check_found(rounds, len(candidates))
+        words = chosen(plan, candidates, found, held)
+        problem = f"leaves, with max_share, a single one of {len(candidates)} words"
+        require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
+    write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
+    # On disk before a party hears of it: it takes no other list, so that after a new start it has to be the same again.
+    store.put(KEPT_AS, AgreedWords(words, rounds.serial, rounds.numbers).pack())
+    return words
+
+
+def words_of_before(rounds: Rounds) -> tuple[str, ...]:
+    """What was agreed on before this start; nothing where nothing was."""
+    stored = rounds.store.get(KEPT_AS)
+    if stored is None:
+        return ()
+    agreed = AgreedWords.unpack(stored)
+    path, content = rounds.store.folder / "vocabulary.txt", "\n".join(agreed.words).encode()
+    if not path.is_file() or path.read_bytes() != content:
+        raise ChangedFile(str(path), "it is not the list that the parties were told")
+    if rounds.serial < agreed.serial:  # killed before it kept its first state: what was opened is not asked again
+        rounds.serial, rounds.numbers = agreed.serial, dict(agreed.numbers)
+    return agreed.words
+
+
+def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
+    """From now on questions are about these words, on both sides."""
+    rounds.questions.adopt(words, candidates=candidates)
+    rounds.tell(message_of(words, candidates=candidates))
+
+
+def _check_found(rounds: Rounds, words: int) -> None:
+    """Behind noise it is the noise that decides which words are found, whatever else the plan asks of them."""
+    needed = needed_by(rounds.agreement)
+    if needed is not None and words < 2:
+        raise TooFewWordsFound(words, needed.found_from)
+
+
+def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
+    """All words, the number of documents, and in how many of them each occurs."""
+    if rounds.agreement.plan.vocabulary.source == JOINT:
+        return words_in(rounds.ask(JOINT, {}, keep=True))
+    candidates = check_countable(merge_words(rounds.ask(WORDS, {})))
+    tell_words(rounds, candidates, candidates=True)
+    total = rounds.ask(FREQUENCIES, {}, keep=True).total
+    assert total is not None
+    return candidates, int(total["documents"][0]), total["frequencies"]

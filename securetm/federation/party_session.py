@@ -1,0 +1,119 @@
+"""One session of a party, from the invitation that began it to the next one: the aggregation's session, and what is open in it.
+
+It carries the messages of an aggregation. Which question is answered, and with what, is decided elsewhere (`answering.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from securetm.aggregation.plain import COORDINATOR
+from securetm.contracts import Exchange, Parcel, Roster, RoundContext, Session
+from securetm.errors import UnknownRound
+from securetm.federation import wire
+from securetm.federation.party_state import PartyState
+from securetm.federation.refusal_errors import OutOfTurn, WrongRound
+from securetm.federation.round import preparation_identity
+from securetm.federation.witness import BudgetGuard, quorum
+from securetm.route import Route
+from securetm.sessions.identities import identity_of
+
+MOST_PREPARED = 1024  # rounds by one set-up
+
+
+@dataclass
+class Awaited:
+    """An answer that the parties open themselves: it is waited for once this party has sent its own."""
+
+    ask: wire.Ask
+    route: Route
+    context: RoundContext
+
+
+@dataclass
+class PartySession:
+    """What a party holds between two invitations."""
+
+    own: PartyState
+    identity: bytes  # of the session, 32 bytes
+    aggregation: Session
+    guard: BudgetGuard | None  # of the budget, where there is one
+    preparations: int = 0
+    open_exchange: tuple[bytes, Exchange] | None = None  # the round or set-up under way, by its name
+    awaited: Awaited | None = None
+
+    @classmethod
+    def begin(cls, own: PartyState, identity: bytes) -> PartySession:
+        """A new session under the party's own agreement; nothing is open in it."""
+        profile = own.agreement.profile
+        roster = Roster(identity, profile.digest, own.members, own.keys)
+        return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), _guard(own, roster))
+
+    def abandon(self) -> None:
+        """Another invitation came: whatever is under way is answered no more."""
+        self.open_exchange = self.awaited = None
+
+    def prepare(self, prepare: wire.Prepare) -> tuple[bytes, ...]:
+        """Takes part in the aggregation's set-up; how much of it is bounded, since each round costs keys."""
+        if prepare.exchange != preparation_identity(self.identity, prepare.number, prepare.rounds):
+            raise WrongRound()
+        if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self.preparations + 1:
+            raise OutOfTurn(prepare.number, self.preparations)
+        self.preparations += 1
+        self.own.limits.parcel = self.own.agreement.profile.aggregation.longest(len(self.own.members), prepare.rounds, None)[1]
+        return self.open(prepare.exchange, self.aggregation.prepare(prepare.rounds))
+
+    def open(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
+        """The first messages of an exchange, which is the one under way from now on."""
+        self.open_exchange = (name, exchange)
+        return _to_coordinator(exchange.begin())
+
+    def forward(self, forward: wire.Forward) -> tuple[bytes, ...]:
+        """What the exchange under way says to a message that the coordinator carried."""
+        if self.open_exchange is None or self.open_exchange[0] != forward.round_id:
+            raise UnknownRound(forward.round_id.hex()[:16])
+        parcels = _to_coordinator(self.open_exchange[1].receive(COORDINATOR, forward.parcel))
+        if self.awaited is not None and self.awaited.ask.round_id == forward.round_id:
+            with self.own.notes.noted(), np.errstate(all="ignore"):  # it learns of a total that the coordinator may not see
+                self._learn(self.awaited)
+        return parcels
+
+    def countersign(self, witness: wire.Witness) -> tuple[bytes, ...]:
+        """This party's signatures under heads of the others' ledgers."""
+        return self._guarded().countersign(witness.heads, witness.links)
+
+    def lead(self, links: wire.Links) -> tuple[bytes, ...]:
+        """A head of this party's ledger, and the links that lead there from what others saw."""
+        return self._guarded().lead(links.statements)
+
+    def _guarded(self) -> BudgetGuard:
+        if self.guard is None:
+            raise OutOfTurn(0, self.own.memory.last)
+        return self.guard
+
+    def _learn(self, awaited: Awaited) -> None:
+        """Run where the parties open the sum: the party updates its own copy of the model, and sends nothing."""
+        learner, ask = self.own.learner, awaited.ask
+        if learner is None:
+            return
+        self.awaited = None
+        with self.own.notes.noted():
+            learner.learn(ask.question, awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context))
+        if ask.keep:
+            self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
+
+
+def _guard(own: PartyState, roster: Roster) -> BudgetGuard | None:
+    """So many of the others must sign where the ledger stands that no second history of it can be signed as well."""
+    profile = own.agreement.profile
+    if own.ledger is None or own.others is None or profile.budget is None:
+        return None
+    needed = quorum(len(own.members) - 1, profile.colluding)
+    return BudgetGuard(own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget)
+
+
+def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[bytes, ...]:
+    return tuple(parcel for receiver, parcel in parcels if receiver == COORDINATOR)

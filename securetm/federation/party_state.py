@@ -1,0 +1,86 @@
+"""What a party has in every phase: its documents, its store, its agreement, and what it remembers of the training.
+
+It is checked when the party starts, by the party's own files alone. It answers nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from securetm.accounting.ledger import Ledger
+from securetm.agreement import Agreement
+from securetm.contracts import Array, Entropy, Memory, State
+from securetm.corpus.corpus import Corpus
+from securetm.federation.documents import Documents
+from securetm.federation.drawn import DrawnOnce
+from securetm.federation.floor import check_delta, check_kind, check_share
+from securetm.federation.learner import Learner
+from securetm.federation.limits import RequestLimits
+from securetm.federation.notes import Notes
+from securetm.federation.paying_errors import NoLedger
+from securetm.federation.questions import Questions
+from securetm.federation.refusal_errors import OutOfTurn
+from securetm.federation.store import Drawer, PartyStore
+
+
+@dataclass
+class TrainingMemory:
+    """How far a party's training went, and what its model remembers: kept on disk where the coordinator keeps its state."""
+
+    store: PartyStore
+    last: int = 0  # the last serial number that was answered
+    arrays: Memory = field(default_factory=dict)
+    lineage: bytes = b""  # names the questions that the arrays came from
+
+    def resume(self, serial: int) -> None:
+        """Goes back to what was kept after that round; rounds after it will be asked again."""
+        kept: Mapping[str, Array] | None = {} if serial == 0 else self.store.kept_memory(serial)
+        if kept is None:
+            raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
+        self.store.forget_after(serial)
+        self.arrays, self.last = dict(kept), serial
+        self.lineage = self.store.kept_lineage(serial) if serial else b""
+
+    def keep(self, serial: int, arrays: State | None = None) -> None:
+        """Writes the arrays down as they are after that round; others in their place where they are given."""
+        self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage)
+
+
+@dataclass
+class PartyState:
+    """One organisation: its documents, its own store, and the agreement that it accepted."""
+
+    name: str
+    members: tuple[str, ...]
+    agreement: Agreement
+    corpus: Corpus
+    store: PartyStore
+    entropy: Entropy
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+    ledger: Ledger | None = None
+    others: Drawer | None = None  # what it signed of the others' ledgers, kept as long as its own
+    run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
+
+    def __post_init__(self) -> None:
+        profile = self.agreement.profile
+        check_share(self.name, self.corpus, profile, self.members)
+        check_delta(self.name, self.corpus, profile, self.ledger)
+        check_kind(self.corpus, self.agreement)
+        if profile.budget is not None and (self.ledger is None or self.others is None):
+            raise NoLedger(self.name, profile.name)
+        self.documents, self.notes = Documents(self.corpus), Notes(self.store)
+        self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
+        self.limits = RequestLimits(self.agreement, self.members, self.questions)
+        self.drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
+        self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
+        opens = profile.aggregation.opened_by == "parties"
+        self.learner = Learner(self.agreement, self.store) if opens else None
+
+    def close(self) -> None:
+        """Closes this party's files."""
+        self.store.close()
+        for opened in (self.ledger, self.others):
+            if opened is not None:
+                opened.close()

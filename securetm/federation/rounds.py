@@ -1,0 +1,199 @@
+"""How the coordinator asks: one question of all parties at a time, through one session of the aggregation.
+
+It trusts no reply. What a question is for, and what becomes of its answer, is decided by the phases of a run
+(`common_words.py`, `training.py`, `assessment.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from securetm.agreement import Agreement
+from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Parcel, Roster, RoundContext, State, Terms
+from securetm.errors import Refused, TooFewParties
+from securetm.federation import wire
+from securetm.federation.countersigning import Countersigning
+from securetm.federation.limits import largest_reply
+from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
+from securetm.federation.questions import Questions
+from securetm.federation.round import preparation_identity, question_identity, round_identity, state_digest
+from securetm.federation.running_errors import PartyRefused
+from securetm.federation.store import CoordinatorStore
+from securetm.federation.transcript import Parties
+from securetm.profiles import cohort_of
+from securetm.route import compile_route
+
+LONGEST_REASON = 500  # characters: it may quote the message
+ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
+
+
+class Watch(Protocol):
+    """Whoever looks on while the coordinator works."""
+
+    def round_begins(self, serial: int) -> None:
+        """Before the first message of a round."""
+        ...
+
+    def opened(self, serial: int, answer: Answer) -> None:
+        """When the coordinator has learned an answer: as it sees it, before it adds noise of its own where it is to."""
+        ...
+
+    def trained(self, done: int, total: int) -> None:
+        """After each training round."""
+        ...
+
+
+@dataclass
+class Rounds:
+    """The rounds of one session of a coordinator, numbered one after the other."""
+
+    members: tuple[str, ...]
+    agreement: Agreement
+    parties: Parties
+    store: CoordinatorStore
+    entropy: Entropy
+    watch: Watch
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+    serial: int = 0  # of the last round
+    numbers: dict[str, int] = field(default_factory=dict)  # how often each question was asked
+    _preparations: int = 0
+    _refused: list[Refused] = field(default_factory=list)  # of the exchange under way
+    _most: int = 0  # bytes of a reply in the exchange under way
+
+    def __post_init__(self) -> None:
+        self.questions = Questions(self.agreement)
+        self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
+        roster = Roster(self.session, self.agreement.profile.digest, self.members, self.keys)
+        self.aggregation = self.agreement.profile.aggregation.coordinator(roster, self.store)
+        self.ledgers = Countersigning(self.members, self._carried)
+        self._most = largest_reply(self.agreement.profile, len(self.members), 0, None)
+
+    @property
+    def blind(self) -> bool:
+        """Whether the parties open the sums, so that this role never sees an answer to a question about documents."""
+        return self.agreement.profile.aggregation.opened_by == "parties"
+
+    def go_back_to(self, serial: int, numbers: Mapping[str, int]) -> None:
+        """Rounds after that one will be run again."""
+        self.serial, self.numbers = serial, dict(numbers)
+        self.store.forget_after(serial)
+
+    def tell(self, body: wire.Body) -> None:
+        """A message that asks nothing of the documents; enough parties must take it."""
+        minimum = self.agreement.profile.minimum_parties
+        replies = self.parties.ask(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
+        for member, reply in replies.items():
+            self._accepted(member, reply)
+        if len(replies) < minimum:
+            raise TooFewParties(len(replies), len(self.members), minimum)
+
+    def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
+        """One question to all parties. The coordinator then knows the answer that the aggregation opens."""
+        if self.aggregation.prepared < 1:
+            self.prepare()
+        begun, self.serial = time.perf_counter(), self.serial + 1
+        self.watch.round_begins(self.serial)
+        profile, first = self.agreement.profile, self.members[0]
+        shown = {member: self.questions.shown(question, state, member) for member in self.members}
+        query = self.questions.make(question, shown[first])
+        if self.blind:  # the shapes of the start are public; what became of them is not the coordinator's
+            shown = {member: {} for member in self.members}
+        unnamed = self._cohort(question, query.terms)
+        route = compile_route(query.terms, profile, unnamed)
+        meant = (profile.digest, state_digest(shown[first], route.terms), self.questions.words(question))
+        identity = round_identity(self.session, question, unnamed, self.serial, route.terms, *meant)
+        cohort = replace(unnamed, round_id=identity)
+        ask = wire.Ask(question, cohort.number, self.serial, self.members, identity, shown[first], keep)
+        requests = self._requests(ask, shown, route.terms, self.ledgers.gather() if self.questions.paid else {})
+        opened, traffic = self.exchange(cohort, route.terms, requests)
+        seen, answer = route.seen_and_opened(opened, RoundContext(cohort, self.entropy, self.store))
+        self._record(ask, answer, traffic, time.perf_counter() - begun)
+        self.watch.opened(self.serial, seen)
+        return answer
+
+    def exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
+        """One round of the aggregation; the coordinator then knows what it opens, and no more. Bytes up and down with it."""
+        self._most = largest_reply(self.agreement.profile, len(self.members), 0, terms)
+        traffic = self._carry(self.aggregation.round(cohort, terms, None), cohort.round_id, requests)
+        return self._opened(cohort), traffic
+
+    def prepare(self) -> None:
+        """The aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
+        self._preparations += 1
+        name = preparation_identity(self.session, self._preparations, ROUNDS_PREPARED)
+        request = wire.pack_request(self.session, wire.Prepare(name, self._preparations, ROUNDS_PREPARED))
+        self._most = largest_reply(self.agreement.profile, len(self.members), ROUNDS_PREPARED, None)
+        self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
+
+    def _cohort(self, question: str, terms: Terms) -> Cohort:
+        number = self.numbers.get(question, 0)
+        self.numbers[question] = number + 1
+        named = question_identity(question, number, terms)
+        seed = self.agreement.plan.seed
+        return cohort_of(self.agreement.profile, self.members, number=number, seed=seed, question=named)
+
+    def _requests(
+        self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms, witnesses: Mapping[str, tuple[bytes, ...]]
+    ) -> dict[str, bytes]:
+        if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
+            return dict.fromkeys(self.members, wire.pack_request(self.session, ask))
+        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in self.members}
+        return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
+
+    def _carried(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        """To each party its message, and what the parties said that answered."""
+        requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
+        return {member: self._accepted(member, reply) for member, reply in self.parties.ask(requests).items()}
+
+    def _opened(self, cohort: Cohort) -> Answer:
+        """What the aggregation opens; if too few are left because messages were refused, the first refusal says why."""
+        try:
+            return self.aggregation.answer(cohort.round_id)
+        except TooFewParties as few:
+            if self._refused:
+                raise self._refused[0] from few
+            raise
+
+    def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
+        """Carries messages until the exchange has nothing more to say; who does not answer in time has dropped out."""
+        up = down = 0
+        self._refused = []
+        while requests:
+            replies = self.parties.ask(requests)
+            up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
+            further: list[Parcel] = []
+            taken = [m for m, reply in replies.items() if self._took(exchange, m, self._accepted(m, reply), further)]
+            further.extend(exchange.expire([m for m in requests if m not in taken]))
+            requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
+        return up, down
+
+    def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
+        """A party whose message is not as agreed is missing in this round, like one that said nothing; why is kept."""
+        try:
+            for parcel in said.parcels:
+                further.extend(exchange.receive(member, parcel))
+        except Refused as refusal:
+            self._refused.append(refusal)
+            why = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
+            self.store.note("refusals", {"serial": self.serial, "party": member, **why})
+            return False
+        return True
+
+    def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
+        session, outcome = wire.unpack_reply(reply, member, self._most)
+        if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
+            raise NoBudgetLeft(member)
+        if isinstance(outcome, wire.Refusal):
+            raise PartyRefused(member, outcome.name)
+        if session != self.session:
+            raise PartyRefused(member, "WrongSession")
+        if outcome.head:
+            self.ledgers.heads[member] = outcome.head
+        return outcome
+
+    def _record(self, ask: wire.Ask, answer: Answer, traffic: tuple[int, int], seconds: float) -> None:
+        row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, seconds)
+        self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
