@@ -125,6 +125,10 @@ def _read() -> Iterator[tuple[str, str, str, str]]:
         if f"[{OURS}." not in (package.read_text("entry_points.txt") or "") or package.name in seen:
             continue
         seen.add(package.name)
-        for one in package.entry_points:
+        try:
+            points = tuple(package.entry_points)
+        except Exception:  # noqa: BLE001, S112 - a package whose list cannot be parsed declares nothing
+            continue
+        for one in points:
             if one.group.startswith(f"{OURS}."):
                 yield one.group, one.name, one.value.partition("[")[0].strip(), package.name

@@ -19,7 +19,20 @@ from securetm.federation.folder import RESULT
 from ..federation.conftest import FIVE, SHARED
 from .conftest import PLAN, SMALL, Said, securetm
 
-COMMANDS = ("run", "topics", "transform", "explain", "check", "threats", "reproduce", "bench", "audit", "report", "budget")
+COMMANDS = (
+    "run",
+    "topics",
+    "transform",
+    "explain",
+    "check",
+    "threats",
+    "reproduce",
+    "bench",
+    "audit",
+    "report",
+    "parts",
+    "budget",
+)
 SLOW = ("reproduce", "bench")
 
 

@@ -1,0 +1,1 @@
+"""One part of each kind, as another package brings it to securetm."""

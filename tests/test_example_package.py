@@ -1,0 +1,124 @@
+"""A package of somebody else brings one part of each kind: it is installed here, and nothing of securetm is changed for it."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "tests" / "example_package"
+PARTS = {
+    "models": "unigram-mixture",
+    "mechanisms": "row_cap",
+    "aggregations": "exact",
+    "attacks": "word_counts",
+    "corpus_readers": "jsonl.xz",
+}
+
+
+def ran(*command: str, cwd: Path, path: str, code: int = 0) -> str:
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    environment = outside | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a process that has the example package, installed by pip into an empty folder, and this securetm."""
+    pytest.importorskip("hatchling", reason="the example package is built with hatchling (pip install .[dev])")
+    source, target = tmp_path_factory.mktemp("source") / "example", tmp_path_factory.mktemp("target")
+    shutil.copytree(EXAMPLE, source)
+    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--no-compile", "--quiet", "--disable-pip-version-check")
+    ran(sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source), cwd=source, path="")
+    return os.pathsep.join((str(target), str(ROOT)))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with documents of three parties in the example's format, its profile and its audit plan."""
+    folder = tmp_path_factory.mktemp("place")
+    for name in ("capped.toml", "counted.toml"):
+        shutil.copy(EXAMPLE / name, folder)
+    draw, words = random.Random(0), "river lake water boat goal match team score law court judge trial".split()
+    rows = [{"text": " ".join(draw.choices(words, k=9)), "party": f"party {n % 3}"} for n in range(120)]
+    with lzma.open(folder / "documents.jsonl.xz", "wt", encoding="utf-8") as packed:
+        packed.writelines(json.dumps(row) + "\n" for row in rows)
+    return folder
+
+
+def securetm(*arguments: str, cwd: Path, path: str, code: int = 0) -> str:
+    return ran(sys.executable, "-P", "-m", "securetm.cli.main", *arguments, cwd=cwd, path=path, code=code)
+
+
+@pytest.fixture(scope="module")
+def run(installed: str, place: Path) -> dict[str, object]:
+    """What a run says that uses the model, the mechanism, the aggregation and the reader of the example."""
+    settings = ("vocabulary.min_documents=1", "vocabulary.max_share=1", "corpus.partition=column")
+    chosen = ("--model", "unigram-mixture", "--profile", "capped.toml", "--corpus", "documents.jsonl.xz", "--rounds", "4")
+    more = [part for setting in settings for part in ("--set", setting)]
+    found: dict[str, object] = json.loads(
+        securetm("run", *chosen, *more, "--record", "--out", "run", "--json", cwd=place, path=installed)
+    )
+    return found
+
+
+def test_every_part_is_listed_and_none_is_imported_for_it(installed: str, place: Path) -> None:
+    listed = json.loads(securetm("parts", "--json", cwd=place, path=installed))
+    for kind, name in PARTS.items():
+        (found,) = [one for one in listed[kind] if one["package"] == "securetm-example"]
+        assert found["name"] == name
+    listing = "import sys\nfrom securetm.reports.part_tables import listed_parts\nlisted_parts()\n"
+    code = listing + "print('securetm_example' in sys.modules)"
+    assert ran(sys.executable, "-P", "-c", code, cwd=place, path=installed).strip() == "False"
+
+
+def test_a_run_uses_them_from_end_to_end(run: dict[str, object], installed: str, place: Path) -> None:
+    assert (run["model"], run["rounds"], run["parties"]) == ("unigram-mixture", 4, ["party 0", "party 1", "party 2"])
+    topics = json.loads(securetm("topics", "run", "--json", cwd=place, path=installed))
+    assert len(topics["topics"]) == 5  # as the model declares for a federation
+    named = ("transform", "run", "jsonl.xz:documents.jsonl.xz", "--json")
+    assert len(securetm(*named, cwd=place, path=installed)) > 0
+
+
+def test_a_profile_is_explained_and_checked_with_them(installed: str, place: Path) -> None:
+    facts = json.loads(securetm("explain", "capped.toml", "--json", cwd=place, path=installed))
+    assert [(one["kind"], one["name"], one["package"]) for one in facts["parts"]] == [
+        ("aggregation", "exact", "securetm-example"),
+        ("mechanism", "row_cap", "securetm-example"),
+    ]
+    assert "row_cap, of securetm-example" in securetm("explain", "capped.toml", cwd=place, path=installed)
+    securetm("check", "capped.toml", "--model", "unigram-mixture", cwd=place, path=installed)
+
+
+def test_its_attack_audits_the_run(run: dict[str, object], installed: str, place: Path) -> None:
+    """The baseline over the same documents is read exactly; where rows are capped, hardly a count is."""
+    assert run["rounds"] == 4
+    audit = json.loads(securetm("audit", "counted.toml", "--run", "run", "--json", cwd=place, path=installed))
+    shown = json.dumps(audit)
+    assert "word_counts" in shown
+    shares = [one["value"] for one in _findings(audit)]
+    assert max(shares) > 0.9
+    assert min(shares) < 0.5
+
+
+def _findings(audit: dict[str, object]) -> list[dict[str, float]]:
+    found = audit["findings"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_its_parts_keep_the_laws_that_ship(installed: str, tmp_path: Path) -> None:
+    laws = str(EXAMPLE / "example_laws.py")
+    quiet = ("-q", "-n", "0", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path))
+    said = ran(sys.executable, "-P", "-m", "pytest", *quiet, laws, cwd=tmp_path, path=installed)
+    assert " passed" in said

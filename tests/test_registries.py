@@ -1,0 +1,118 @@
+"""Parts of other packages that are declared twice, cannot be imported or keep no contract: each is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from securetm.aggregation import AGGREGATIONS
+from securetm.corpus.readers import READERS
+from securetm.errors import NotFound
+from securetm.leakage.attacks import ATTACKS
+from securetm.mechanisms import MECHANISMS
+from securetm.models import MODELS
+from securetm.part_errors import BrokenPart, ClaimedTwice
+from securetm.profiles import make_model
+from securetm.registries import Registry, _declared
+
+GOOD = """
+from dataclasses import dataclass
+from securetm.contracts import Mechanism
+
+@dataclass(frozen=True)
+class Bare(Mechanism):
+    most: int = 1
+
+class NoContract:
+    pass
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path in which packages are declared, as pip would leave them."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "stranger_parts.py").write_text(GOOD)
+    (tmp_path / "stranger_storm.py").write_text("raise RuntimeError('storm')\n")
+    _declared.cache_clear()
+    yield tmp_path
+    _declared.cache_clear()
+
+
+def declare(site: Path, package: str, **points: str) -> None:
+    folder = site / f"{package}-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    lines = [f"[securetm.{group}]\n{point}\n" for group, point in points.items()]
+    (folder / "entry_points.txt").write_text("".join(lines))
+    _declared.cache_clear()
+
+
+@pytest.mark.parametrize("registry", [MODELS, MECHANISMS, AGGREGATIONS, ATTACKS, READERS])
+def test_each_of_our_own_parts_is_what_it_is_declared_as(registry: Registry) -> None:
+    for name in registry.own:
+        registry.load(name)
+
+
+def test_a_part_of_another_package_is_found_by_name(site: Path) -> None:
+    declare(site, "stranger", mechanisms="bare = stranger_parts:Bare")
+    assert MECHANISMS.find("bare").package == "stranger"
+    assert MECHANISMS.name_of(MECHANISMS.load("bare")()) == "bare"
+
+
+def test_a_name_that_two_packages_declare_is_refused_by_both_names(site: Path) -> None:
+    for package in ("one", "two"):
+        declare(site, package, mechanisms="bare = stranger_parts:Bare")
+    with pytest.raises(ClaimedTwice) as refused:
+        MECHANISMS.load("bare")
+    assert refused.value.packages == ("one", "two")
+    assert "one, two" in refused.value.advice()
+
+
+def test_a_package_that_declares_one_of_our_names_takes_it_from_nobody_in_silence(site: Path) -> None:
+    declare(site, "stranger", models="lda = stranger_parts:Bare")
+    with pytest.raises(ClaimedTwice) as refused:
+        make_model("lda", {})
+    assert refused.value.packages == ("securetm", "stranger")
+    assert make_model("lda-vi", {}).name == "lda-vi"
+
+
+@pytest.mark.parametrize(
+    ("point", "problem"),
+    [
+        ("broken = stranger_nowhere:Bare", "ModuleNotFoundError"),
+        ("broken = stranger_storm:Bare", "RuntimeError: storm"),
+        ("broken = stranger_parts:Nothing", "AttributeError"),
+        ("broken = stranger_parts", "cannot be imported"),
+        ("broken = stranger_parts:NoContract", "derives from securetm.contracts:Mechanism"),
+    ],
+)
+def test_a_broken_part_names_its_package_and_breaks_no_other(site: Path, point: str, problem: str) -> None:
+    declare(site, "stranger", mechanisms=point)
+    assert "broken" in MECHANISMS.names()
+    with pytest.raises(BrokenPart) as refused:
+        MECHANISMS.load("broken")
+    assert problem in str(refused.value)
+    assert "stranger" in str(refused.value)
+    assert point.partition(" = ")[2] in str(refused.value)
+    assert MECHANISMS.load("clip").__name__ == "Clip"
+
+
+def test_a_model_that_calls_itself_otherwise_is_refused(site: Path) -> None:
+    declare(site, "stranger", models="other = securetm.models.gibbs.lda:LDA")
+    with pytest.raises(BrokenPart, match="calls itself 'lda'"):
+        MODELS.load("other")
+
+
+def test_a_list_of_entry_points_that_nobody_can_read_hides_no_other_package(site: Path) -> None:
+    declare(site, "stranger", mechanisms="bare = stranger_parts:Bare")
+    declare(site, "spoilt", mechanisms="there is no equals sign here")
+    assert "bare" in MECHANISMS.names()
+
+
+def test_an_unknown_name_lists_those_there_are() -> None:
+    with pytest.raises(NotFound) as refused:
+        MODELS.load("ldaa")
+    assert "lda" in refused.value.known
