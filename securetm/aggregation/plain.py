@@ -28,9 +28,10 @@ from securetm.contracts import (
     Store,
     Terms,
 )
-from securetm.errors import Duplicate, NotInCohort, TooFewParties, UnknownRound
+from securetm.errors import NotInCohort, TooFewParties, UnknownRound
+from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
+from securetm.sessions.identities import COORDINATOR, PinnedRoster
 
-COORDINATOR = "coordinator"
 WITHOUT_END = sys.maxsize
 
 
@@ -57,7 +58,7 @@ class PlainSum(Aggregation):
         return len(cohort.members) * float(np.finfo(np.float32 if terms.bits == 32 else np.float64).eps)
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySession:
-        """A party's place; it remembers nothing."""
+        """A party's session; it remembers nothing."""
         del roster, entropy, store
         return PlainPartySession(me)
 
@@ -72,27 +73,9 @@ class PlainSum(Aggregation):
         return (terms.size * terms.bits // 8 if terms is not None else 0), 0
 
     def coordinator(self, roster: Roster, store: Store) -> PlainCoordinatorSession:
-        """The coordinator's place; it learns every vector."""
-        del roster, store
-        return PlainCoordinatorSession()
-
-
-class EmptyExchange:
-    """An exchange in which this role says nothing more."""
-
-    def begin(self) -> Sequence[Parcel]:
-        """Nothing to say."""
-        return ()
-
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Nothing is expected here, so any message is refused."""
-        del message
-        raise NotInCohort(sender)
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """Nobody is waited for."""
-        del missing
-        return ()
+        """The coordinator's session; it learns every vector."""
+        del store
+        return PlainCoordinatorSession(PinnedRoster(roster))
 
 
 @dataclass(frozen=True)
@@ -105,7 +88,7 @@ class PlainPartySession:
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared: there are no keys."""
         del rounds
-        return EmptyExchange()
+        return PartyExchange()
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Sends this party's vector in the clear."""
@@ -118,33 +101,34 @@ class PlainPartySession:
         raise UnknownRound(round_id.hex()[:16])
 
 
-@dataclass(frozen=True)
-class PlainPartyRound(EmptyExchange):
-    """One message to the coordinator, then silence."""
+class PlainPartyRound(PartyExchange):
+    """One message to the coordinator, and no answer to any."""
 
-    message: bytes = b""
+    def __init__(self, message: bytes) -> None:
+        self._message = message
 
     def begin(self) -> Sequence[Parcel]:
         """The vector."""
-        return ((COORDINATOR, self.message),)
+        return ((COORDINATOR, self._message),)
 
 
 @dataclass
 class PlainCoordinatorSession:
     """Run by the coordinator, which then knows each vector and the sum."""
 
+    register: PinnedRoster
     prepared: int = WITHOUT_END
     _rounds: dict[bytes, PlainCoordinatorRound] = field(default_factory=dict)
 
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared: there are no keys."""
         del rounds
-        return EmptyExchange()
+        return CoordinatorExchange(self.register)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects one vector from each party of the cohort."""
         del vector
-        self._rounds = {cohort.round_id: PlainCoordinatorRound(cohort, terms)}
+        self._rounds = {cohort.round_id: PlainCoordinatorRound(self.register, cohort, terms)}
         return self._rounds[cohort.round_id]
 
     def answer(self, round_id: bytes) -> Answer:
@@ -154,33 +138,28 @@ class PlainCoordinatorSession:
         return self._rounds[round_id].open()
 
 
-@dataclass
-class PlainCoordinatorRound(EmptyExchange):
+class PlainCoordinatorRound(CoordinatorExchange):
     """The coordinator's half of one round."""
 
-    cohort: Cohort
-    terms: Terms
-    _vectors: dict[str, Mapping[str, Array]] = field(default_factory=dict)
+    def __init__(self, register: PinnedRoster, cohort: Cohort, terms: Terms) -> None:
+        super().__init__(register)
+        self._cohort, self._terms = cohort, terms
+        self.ask([register.place(member) for member in cohort.members], self._take_vector)
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Takes one party's vector, once."""
-        if sender not in self.cohort.members:
-            raise NotInCohort(sender)
-        if sender in self._vectors:
-            raise Duplicate(sender)
-        self._vectors[sender] = unpack_vector(message, self.terms, sender)
-        return ()
+    def _take_vector(self, place: int, sender: str, message: bytes) -> Mapping[str, Array]:
+        del place
+        return unpack_vector(message, self._terms, sender)
 
     def open(self) -> Answer:
         """The total over the parties that answered, or each vector where the question needs it."""
-        survivors = tuple(m for m in self.cohort.members if m in self._vectors)
-        if len(survivors) < self.cohort.threshold:
-            raise TooFewParties(len(survivors), len(self.cohort.members), self.cohort.threshold)
-        if self.terms.needs is Needs.EACH:
-            return Answer(None, {m: self._vectors[m] for m in survivors}, survivors)
-        blocks = [block.name for block in self.terms.layout]
-        total = {name: _added([self._vectors[m][name] for m in survivors]) for name in blocks}
-        return Answer(total, {}, survivors)
+        vectors = {self._register.name(place): self.got[place] for place in sorted(self.got)}
+        survivors = tuple(vectors)
+        if len(survivors) < self._cohort.threshold:
+            raise TooFewParties(len(survivors), len(self._cohort.members), self._cohort.threshold)
+        if self._terms.needs is Needs.EACH:
+            return Answer(None, vectors, survivors)
+        blocks = [block.name for block in self._terms.layout]
+        return Answer({name: _added([vector[name] for vector in vectors.values()]) for name in blocks}, {}, survivors)
 
 
 def _added(parts: Sequence[Array]) -> Array:

@@ -14,8 +14,9 @@ Parcel = tuple[str, bytes]  # to whom, what
 class Exchange(Protocol):
     """One role in one protocol run, sans-I/O: bytes in, bytes out; a transport carries them and a clock ticks outside.
 
-    It goes in waves. Parties speak first (`begin`) and answer each message they `receive`; the coordinator receives what
-    came in time, and `expire` ends the wave: whoever is missing has dropped out, and what it returns is the next wave.
+    It goes in waves. Parties speak first (`begin`) and answer each message they `receive`. The coordinator receives what came
+    in time and returns nothing; `expire` ends the wave, and what it returns is the next one. The carrier ends every wave, also
+    where nobody is missing. Whoever is missing has dropped out.
     """
 
     def begin(self) -> Sequence[Parcel]: ...

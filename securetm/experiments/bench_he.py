@@ -10,7 +10,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -20,8 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
-from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Roster, Session, Terms
+from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Parcel, Roster, Session, Terms
 from securetm.entropy import OperatingSystem
+from securetm.sessions.identities import COORDINATOR
 
 PEER = "NVFlare's parameters: TenSEAL CKKS 8192 [60, 40, 40], scale 2^40"
 TURNS = 3
@@ -95,7 +96,7 @@ class _Ours:
         }
         self.middle = self.code.coordinator(roster, _Store())
         self.number = 0
-        self._carry({"coordinator": self.middle.prepare(TURNS), **{m: s.prepare(TURNS) for m, s in self.parties.items()}})
+        self._carry({COORDINATOR: self.middle.prepare(TURNS), **{m: s.prepare(TURNS) for m, s in self.parties.items()}})
 
     def turn(self) -> Figures:
         """One round; the sum must be right."""
@@ -107,8 +108,8 @@ class _Ours:
         exchanges = {m: seat.round(during, terms, {block: self.vectors[m]}) for m, seat in self.parties.items()}
         encrypting, sent = _timed(lambda: {members[0]: exchanges[members[0]].begin()[0][1]})
         sent |= {m: exchanges[m].begin()[0][1] for m in members[1:]}
-        added, sums = _timed(lambda: [parcel for m in members for parcel in adding.receive(m, sent[m])])
-        opening, _ = _timed(lambda: exchanges[members[0]].receive("coordinator", sums[0][1]))
+        added, sums = _timed(lambda: _collected(adding, sent))
+        opening, _ = _timed(lambda: exchanges[members[0]].receive(COORDINATOR, sums[0][1]))
         total = self.parties[members[0]].answer(during.round_id).total
         assert total is not None
         plain = np.sum([v.astype(np.float64) for v in self.vectors.values()], axis=0)
@@ -116,10 +117,17 @@ class _Ours:
         return _figures(encrypting, added, opening, len(sent[members[0]]), len(sums[0][1]))
 
     def _carry(self, exchanges: Mapping[str, Exchange]) -> None:
-        waiting = [(name, to, message) for name, one in exchanges.items() for to, message in one.begin()]
-        while waiting:
-            sender, to, message = waiting.pop(0)
-            waiting.extend((to, then, reply) for then, reply in exchanges[to].receive(sender, message))
+        sent = {name: message for name, one in exchanges.items() for _, message in one.begin()}
+        while sent:
+            further = _collected(exchanges[COORDINATOR], sent)
+            sent = {to: reply for to, message in further for _, reply in exchanges[to].receive(COORDINATOR, message)}
+
+
+def _collected(adding: Exchange, sent: Mapping[str, bytes]) -> Sequence[Parcel]:
+    """One wave, and what the coordinator sends at its end."""
+    for sender, message in sent.items():
+        adding.receive(sender, message)
+    return adding.expire(())
 
 
 # ---- theirs ------------------------------------------------------------------------------------------------------------

@@ -55,9 +55,10 @@ class Countersigning:
         return sum(standing_of(one).count for signed in self._signed.values() for one in signed.values())
 
     def _behind(self, owner: str) -> list[bytes]:
-        """What was signed of that ledger when it had fewer entries than it has now."""
-        present = head_of(self.heads[owner]).count
-        return [one for one in self._signed.get(owner, {}).values() if standing_of(one).count < present]
+        """What was signed of that ledger when it had fewer entries than it has now, since its owner was invited last."""
+        present, signed = head_of(self.heads[owner]), self._signed.get(owner, {}).values()
+        standing = ((one, standing_of(one)) for one in signed)
+        return [one for one, seen in standing if seen.count < present.count and seen.nonce == present.nonce]
 
     def _ways(self) -> dict[str, _Way]:
         """From the owners of ledgers that others saw shorter: one statement of each place where somebody stands is enough."""

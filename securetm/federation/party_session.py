@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.aggregation.plain import COORDINATOR
 from securetm.contracts import Exchange, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation import wire
@@ -19,7 +18,7 @@ from securetm.federation.refusal_errors import OutOfTurn, WrongRound
 from securetm.federation.round import preparation_identity
 from securetm.federation.witness import BudgetGuard, quorum
 from securetm.route import Route
-from securetm.sessions.identities import identity_of
+from securetm.sessions.identities import COORDINATOR, identity_of
 
 MOST_PREPARED = 1024  # rounds by one set-up
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from securetm.agreement import Agreement
-from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Parcel, Roster, RoundContext, State, Terms
+from securetm.contracts import Answer, Cohort, Entropy, Exchange, Needs, Roster, RoundContext, State, Terms
 from securetm.errors import Refused, TooFewParties
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
@@ -164,17 +164,16 @@ class Rounds:
         while requests:
             replies = self.parties.ask(requests)
             up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
-            further: list[Parcel] = []
-            taken = [m for m, reply in replies.items() if self._took(exchange, m, self._accepted(m, reply), further)]
-            further.extend(exchange.expire([m for m in requests if m not in taken]))
+            taken = [m for m, reply in replies.items() if self._took(exchange, m, self._accepted(m, reply))]
+            further = exchange.expire([m for m in requests if m not in taken])
             requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
         return up, down
 
-    def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
+    def _took(self, exchange: Exchange, member: str, said: wire.Accepted) -> bool:
         """A party whose message is not as agreed is missing in this round, like one that said nothing; why is kept."""
         try:
             for parcel in said.parcels:
-                further.extend(exchange.receive(member, parcel))
+                exchange.receive(member, parcel)
         except Refused as refusal:
             self._refused.append(refusal)
             why = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}

@@ -21,26 +21,34 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.ledger_errors import BudgetExhausted, LedgerReplaced
 from securetm.accounting.spends import Spend
 from securetm.contracts import Budget, Store
+from securetm.entropy import OperatingSystem
 from securetm.errors import Malformed, NotInCohort
 from securetm.federation.paying_errors import LedgerForked, NotWitnessed, OutOfBudget
 from securetm.federation.wire import LINK, MOST_LINKS
 from securetm.sessions.identities import SIGNATURE, Identity
+from securetm.sessions.labels import Label
+from securetm.sessions.session_errors import StaleSignature
 
-HEAD = b"head of a ledger"
-SEEN = b"head of another's ledger"
-_HEAD = struct.Struct(">IQ32s32s")  # whose, how many entries, the first entry's hash, the last one's
-_SEEN = struct.Struct(">IIQ32s32s")  # by whom, whose, and the same
+NONCE = 16
+_KNOWN = struct.Struct(">IQ32s32s")  # 0, how many entries, the first entry's hash, the last one's: as a party remembers it
+_HEAD = struct.Struct(f">IQ32s32s{NONCE}s")  # whose, how many entries, both hashes, and the owner's nonce
+_SEEN = struct.Struct(f">IIQ32s32s{NONCE}s")  # by whom, whose, and the same
 _SEEN_BY = struct.Struct(">I")
 
 
 @dataclass(frozen=True)
 class Head:
-    """The state of a ledger: whose it is, which one, how long, and the hash of its last entry."""
+    """The state of a ledger: whose it is, which one, how long, and the hash of its last entry.
+
+    The nonce is new each time the owner is invited. Who signs what it has seen repeats it, so that nothing that was signed
+    before counts after another invitation, also under the same session.
+    """
 
     owner: int
     ledger: bytes
     count: int
     last: bytes
+    nonce: bytes = field(default=b"", compare=False)
 
 
 @dataclass
@@ -52,6 +60,7 @@ class BudgetGuard:
     others: Store
     needed: int  # other parties that must have signed the present head before more is spent
     budget: Budget  # of this run; the ledger's own is the party's, for all runs
+    nonce: bytes = field(default_factory=lambda: OperatingSystem().bytes(NONCE))  # in every head that this guard announces
     _signed_by: dict[int, int] = field(default_factory=dict)  # who signed, and up to which entry
     _left: tuple[Spend, int, int] | None = None  # how many more such answers this run may give, at that length of the ledger
 
@@ -102,16 +111,18 @@ class BudgetGuard:
         return tuple(self._seen(head, way) for head, way in zip(heads, links or [b""] * len(heads), strict=True))
 
     def _signed_head(self, count: int, last: bytes) -> bytes:
-        return self.identity.sign(_HEAD.pack(self.identity.place, count, self.ledger.identity, last), HEAD)
+        statement = _HEAD.pack(self.identity.place, count, self.ledger.identity, last, self.nonce)
+        return self.identity.sign(Label.LEDGER_HEAD, statement)
 
     def _seen(self, signed: bytes, links: bytes) -> bytes:
         head = head_of(signed)
-        self._verify(head.owner, signed, HEAD)
+        self._verify(head.owner, signed, Label.LEDGER_HEAD)
         known = self._known(head.owner)
         if known is None or self._follows(head, known, links):
-            self.others.put(self._name(head.owner), _HEAD.pack(0, head.count, head.ledger, head.last))
+            self.others.put(self._name(head.owner), _KNOWN.pack(0, head.count, head.ledger, head.last))
             known = head
-        return self.identity.sign(_SEEN.pack(self.identity.place, head.owner, known.count, known.ledger, known.last), SEEN)
+        statement = _SEEN.pack(self.identity.place, head.owner, known.count, known.ledger, known.last, head.nonce)
+        return self.identity.sign(Label.LEDGER_SEEN, statement)
 
     def _follows(self, head: Head, known: Head, links: bytes) -> bool:
         """Whether that head is proven to continue what was seen before; refused by name where the proof fails.
@@ -129,9 +140,11 @@ class BudgetGuard:
         """What others signed of this ledger; a ledger that is behind any of it was put back, and spends no more."""
         for signed in statements:
             witness, seen = _SEEN_BY.unpack(signed[: _SEEN_BY.size])[0], standing_of(signed)
-            self._verify(witness, signed, SEEN)
+            self._verify(witness, signed, Label.LEDGER_SEEN)
             if seen.owner != self.identity.place or witness == seen.owner:
                 raise Malformed("the coordinator", "it was signed of another party's ledger")
+            if seen.nonce != self.nonce:
+                raise StaleSignature(self.identity.register.name(witness))
             if seen.ledger != self.ledger.identity:
                 raise LedgerReplaced(self.identity.me, self.identity.register.name(witness))
             self.ledger.check_against(seen.count, seen.last)
@@ -153,11 +166,11 @@ class BudgetGuard:
     def _name(self, owner: int) -> str:
         return f"ledger of {self.identity.register.name(owner)}"
 
-    def _verify(self, place: int, signed: bytes, context: bytes) -> None:
+    def _verify(self, place: int, signed: bytes, label: Label) -> None:
         register = self.identity.register
         if place >= len(register):
             raise NotInCohort(f"number {place}")
-        register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, context.decode())
+        register.opened(place, register.name(place), signed, label)
 
 
 def quorum(others: int, colluding: int) -> int:
@@ -173,20 +186,20 @@ def remembered(others: Store, name: str, owner: int = 0) -> Head | None:
     stored = others.get(f"ledger of {name}")
     if stored is None:
         return None
-    _, count, ledger, last = _HEAD.unpack(stored)
+    _, count, ledger, last = _KNOWN.unpack(stored)
     return Head(owner, ledger, count, last)
 
 
 def head_of(signed: bytes) -> Head:
     """What an owner signed of its ledger; who signed is not checked here."""
-    owner, count, ledger, last = _opened(_HEAD, signed, "a head of a ledger")
-    return Head(owner, ledger, count, last)
+    owner, count, ledger, last, nonce = _opened(_HEAD, signed, "a head of a ledger")
+    return Head(owner, ledger, count, last, nonce)
 
 
 def standing_of(signed: bytes) -> Head:
     """What a peer signed of another's ledger; who signed is not checked here."""
-    _, owner, count, ledger, last = _opened(_SEEN, signed, "what was signed of a ledger")
-    return Head(owner, ledger, count, last)
+    _, owner, count, ledger, last, nonce = _opened(_SEEN, signed, "what was signed of a ledger")
+    return Head(owner, ledger, count, last, nonce)
 
 
 def _opened(layout: struct.Struct, signed: bytes, what: str) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from securetm.aggregation.plain import COORDINATOR
 from securetm.agreement import Agreement
 from securetm.contracts import Answer, Array
 from securetm.federation import wire
@@ -19,6 +18,7 @@ from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
 from securetm.models.questions import choose_vocabulary, merge_words
 from securetm.plans import Plan
+from securetm.sessions.identities import COORDINATOR
 from securetm.toml_settings import digest, require
 
 CANDIDATES, LIST = "candidates", "list"

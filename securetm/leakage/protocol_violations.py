@@ -16,18 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation.masked.messages import (
-    HEADER_SIZE,
-    MOST_PARTIES,
-    Kind,
-    Outcome,
-    Reader,
-    kind_of,
-    places_bytes,
-    read_outcome,
-)
-from securetm.aggregation.plain import COORDINATOR
-from securetm.contracts import Answer, Exchange, Parcel, Roster, State
+from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_PARTIES, Kind, Outcome, read_outcome
+from securetm.contracts import Answer, Exchange, Roster, State
 from securetm.errors import Refused, SecuretmError
 from securetm.federation import wire
 from securetm.federation.common_words import tell_words
@@ -44,7 +34,8 @@ from securetm.leakage.forked_ledger import ForkedLedger
 from securetm.leakage.refusal_record import EVERY_PARTY, Refusal
 from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import claims_of, cohort_of
-from securetm.sessions.identities import SIGNATURE
+from securetm.sessions.framing import Reader, places_bytes
+from securetm.sessions.identities import COORDINATOR, SIGNATURE
 
 _ROUNDS = 2  # messages of the first are replayed in the second
 _RUN: Mapping[str, Any] = {
@@ -195,16 +186,16 @@ class ViolatingCoordinator(Coordinator):
             reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
         self.moves.note(self.agreement.profile.name, attempt, by, reason)
 
-    def _took(self, exchange: Exchange, member: str, said: wire.Accepted, further: list[Parcel]) -> bool:
+    def _took(self, exchange: Exchange, member: str, said: wire.Accepted) -> bool:
         """Replaces the first masked vector of a party by another one behind the party's signature."""
-        if self.masked and not self._swapped and said.parcels and kind_of(said.parcels[0], member) == Kind.MASKED:
+        if self.masked and not self._swapped and said.parcels and Reader(said.parcels[0], member).kind == Kind.MASKED:
             self._swapped, reason = True, ""
             try:
                 exchange.receive(member, _another_vector(said.parcels[0]))
             except Refused as refused:
                 reason = type(refused).__name__
             self.noted(_OTHER_VECTOR, COORDINATOR if reason else "", reason)
-        return super()._took(exchange, member, said, further)
+        return super()._took(exchange, member, said)
 
     def _claims(self, what: str) -> bool:
         profile = self.agreement.profile

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 
-from securetm.aggregation.plain import COORDINATOR
 from securetm.leakage.audit_record import DOCUMENT, Audit, Finding, Measured
 from securetm.leakage.illustrations import Example
 from securetm.leakage.refusal_record import EVERY_PARTY, Refusal
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
+from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, upward
 
 MARKS = {REFUTED: "■", NOT_REFUTED: "□", NOT_TESTED: "–"}  # beside the word, never in its place

@@ -1,11 +1,10 @@
-"""Who speaks: Ed25519 identities pinned in the roster, and signatures that hold in one session and profile only.
+"""Who speaks: Ed25519 identities pinned in the roster, and signatures that hold in one session and for one purpose only.
 
 It trusts no key that came in a message.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,36 +13,27 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from securetm.contracts import Entropy, Roster, Store
 from securetm.errors import Malformed, NotInCohort
+from securetm.sessions.framing import framed, hashed
+from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import BadSignature, NoIdentity, UnknownIdentity
 
-PROTOCOL = b"securetm masked_sum 2"
-SIGNATURE = 64
+COORDINATOR = "coordinator"  # what the parties call it
 IDENTITY = "identity"  # in the party's own store: 32 raw bytes
+SIGNATURE = 64
 KEY = 32
-
-
-def named(part: bytes) -> bytes:
-    """A field of any length, so that no two lists of fields have the same bytes."""
-    return len(part).to_bytes(4, "big") + part
-
-
-def hashed(what: str, *parts: bytes) -> bytes:
-    """SHA-256 of these fields, for one purpose in this protocol."""
-    return hashlib.sha256(b"".join(map(named, (PROTOCOL, what.encode(), *parts)))).digest()
 
 
 @dataclass(frozen=True)
 class PinnedRoster:
-    """A roster as signatures see it: places instead of names, and one hash of session, profile, names and keys."""
+    """A roster as messages see it: places instead of names, and one hash of session, profile, names and keys."""
 
     roster: Roster
 
     @cached_property
     def hash(self) -> bytes:
         """What every signature binds, so that it holds in this session, under this profile, among these people."""
-        keys = [self.roster.keys.get(member, b"") for member in self.roster.members]
-        names = [part for member, key in zip(self.roster.members, keys, strict=True) for part in (member.encode(), key)]
-        return hashed("roster", self.roster.session, self.roster.profile, *names)
+        pinned = ((member.encode(), self.roster.keys.get(member, b"")) for member in self.roster.members)
+        return hashed(Label.ROSTER, self.roster.session, self.roster.profile, *(part for pair in pinned for part in pair))
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -69,17 +59,28 @@ class PinnedRoster:
             raise UnknownIdentity(self.name(place))
         return key
 
-    def signed_bytes(self, message: bytes, context: bytes) -> bytes:
-        """What is really signed: the roster and the context stand before the message."""
-        return b"".join(map(named, (PROTOCOL, self.hash, context))) + message
+    def round_tag(self, round_id: bytes) -> bytes:
+        """A round of this session by 32 bytes, however long its id is."""
+        return hashed(Label.ROUND, self.hash, round_id)
 
-    def verify(self, place: int, message: bytes, signature: bytes, context: bytes, what: str) -> None:
-        """Refuses a message that was not signed with the pinned key of who stands there."""
+    def signed_bytes(self, label: Label, message: bytes, context: bytes) -> bytes:
+        """What is really signed."""
+        return framed(label, self.hash, context, message)
+
+    def verify(self, place: int, label: Label, message: bytes, signature: bytes, context: bytes = b"") -> None:
+        """Refuses a message that was not signed for this purpose with the pinned key of who stands there."""
         key = Ed25519PublicKey.from_public_bytes(self.key(place))
         try:
-            key.verify(signature, self.signed_bytes(message, context))
+            key.verify(signature, self.signed_bytes(label, message, context))
         except InvalidSignature:
-            raise BadSignature(self.name(place), what) from None
+            raise BadSignature(self.name(place), label.value) from None
+
+    def opened(self, place: int, sender: str, signed: bytes, label: Label, context: bytes = b"") -> bytes:
+        """What was signed, without the signature at its end, which is checked."""
+        if len(signed) <= SIGNATURE:
+            raise Malformed(sender, "it is too short")
+        self.verify(place, label, signed[:-SIGNATURE], signed[-SIGNATURE:], context)
+        return signed[:-SIGNATURE]
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ class Identity:
         """Where this party stands in the roster."""
         return self.register.place(self.me)
 
-    def sign(self, message: bytes, context: bytes = b"") -> bytes:
+    def sign(self, label: Label, message: bytes, context: bytes = b"") -> bytes:
         """The message with a signature behind it."""
-        return message + self.private.sign(self.register.signed_bytes(message, context))
+        return message + self.private.sign(self.register.signed_bytes(label, message, context))
 
 
 def identity_of(me: str, roster: Roster, store: Store) -> Identity:
@@ -118,10 +119,3 @@ def public_identity(store: Store, entropy: Entropy) -> bytes:
         secret = entropy.bytes(KEY)
         store.put(IDENTITY, secret)
     return Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
-
-
-def signed_parts(message: bytes, sender: str) -> tuple[bytes, bytes]:
-    """What was signed, and the signature at the end."""
-    if len(message) <= SIGNATURE:
-        raise Malformed(sender, "it is too short")
-    return message[:-SIGNATURE], message[-SIGNATURE:]

@@ -30,6 +30,20 @@ class BadSignature(Refused):
 
 
 @dataclass(eq=False)
+class StaleSignature(Refused):
+    """{sender} signed this before the owner of the ledger was invited last"""
+
+    sender: str
+
+
+@dataclass(eq=False)
+class NotSealedForUs(Refused):
+    """what {sender} sealed does not open here"""
+
+    sender: str
+
+
+@dataclass(eq=False)
 class BadKey(Refused):
     """{sender} sent a public key that no honest party makes"""
 

@@ -6,13 +6,13 @@ Subclass `AggregationLaws` and give `aggregation` and `asked`. What an active co
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import binom
 
 from securetm.clipped_sum import blocks_of
@@ -23,7 +23,9 @@ from securetm.testing.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"
 MEMBERS = ("ant", "bee", "cat", "dog")
-ROSTER = Roster(b"s" * 32, b"p" * 32, MEMBERS)
+IDENTITIES = {member: hashlib.sha256(b"identity of " + member.encode()).digest() for member in MEMBERS}
+KEYS = {m: Ed25519PrivateKey.from_private_bytes(raw).public_key().public_bytes_raw() for m, raw in IDENTITIES.items()}
+ROSTER = Roster(b"s" * 32, b"p" * 32, MEMBERS, KEYS)
 RUNS = 20  # of each of two inputs, to learn to tell them apart, and as many again to try
 LUCK = binom.isf(1e-9, 2 * RUNS, 0.5) / (
     2 * RUNS
@@ -41,18 +43,18 @@ def seeded(name: str) -> Entropy:
 
 
 @dataclass
-class Table:
-    """All seats of a session in one place; every message passes here, and `seen` is what the coordinator receives."""
+class LocalSession:
+    """All roles of a session in one process; every message passes here, and `seen` is what the coordinator receives."""
 
     aggregation: Aggregation
     seed: str = ""
-    backwards: bool = False  # deliver the newest message first
+    backwards: bool = False  # deliver the last message of a wave first
     seen: list[tuple[str, bytes]] = field(default_factory=list)
     told: list[bytes] = field(default_factory=list)  # what parties receive
 
     def __post_init__(self) -> None:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
-        self.parties = {m: self.aggregation.party(m, ROSTER, draw[m], EmptyStore({})) for m in MEMBERS}
+        self.parties = {m: self.aggregation.party(m, ROSTER, draw[m], EmptyStore({"identity": IDENTITIES[m]})) for m in MEMBERS}
         self.middle = self.aggregation.coordinator(ROSTER, EmptyStore({}))
         self.run(self.preparing())
 
@@ -64,15 +66,17 @@ class Table:
         return {COORDINATOR: self.middle.round(during, terms, None), **parties}
 
     def run(self, exchanges: Mapping[str, Exchange]) -> None:
-        """Delivers messages until nobody has anything to say."""
-        waiting = deque((name, to, message) for name, one in exchanges.items() for to, message in one.begin())
-        while waiting:
-            sender, to, message = waiting.pop() if self.backwards else waiting.popleft()
-            if to == COORDINATOR:
-                self.seen.append((sender, message))
-            else:
+        """Wave after wave until the coordinator has nothing more to say."""
+        middle = exchanges[COORDINATOR]
+        wave = [(name, message) for name, one in exchanges.items() for _, message in one.begin()]
+        while wave:
+            for name, message in reversed(wave) if self.backwards else wave:
+                self.seen.append((name, message))
+                middle.receive(name, message)
+            wave = []
+            for to, message in middle.expire(()):
                 self.told.append(message)
-            waiting.extend((to, then, reply) for then, reply in exchanges[to].receive(sender, message))
+                wave += [(to, reply) for _, reply in exchanges[to].receive(COORDINATOR, message)]
 
     def play(self, during: Cohort, terms: Terms, vectors: Vectors) -> Answer:
         """One round to its end, as the role that opens it reads it."""
@@ -98,9 +102,9 @@ def told_apart(left: Sequence[Array], right: Sequence[Array]) -> float:
     return float(right_side.mean())
 
 
-def view(table: Table) -> Array:
+def view(local: LocalSession) -> Array:
     """What the coordinator received, byte by byte, and how each later message differs from the sender's one before."""
-    by_sender = {m: [np.frombuffer(sent, np.uint8) for sender, sent in table.seen if sender == m] for m in MEMBERS}
+    by_sender = {m: [np.frombuffer(sent, np.uint8) for sender, sent in local.seen if sender == m] for m in MEMBERS}
     pairs = [pair for sent in by_sender.values() for pair in pairwise(sent) if len(pair[0]) == len(pair[1])]
     return np.concatenate([part for sent in by_sender.values() for part in sent] + [two - one for one, two in pairs])
 
@@ -130,12 +134,12 @@ class AggregationLaws:
         return {**vectors, one: vectors[two], two: vectors[one]}
 
     def test_sum(self, aggregation: Aggregation, asked: Terms) -> None:
-        table = Table(aggregation)
+        local = LocalSession(aggregation)
         for number in range(2):
             during = cohort(number)
             terms = aggregation.admit(asked, during)
             vectors = self.vectors(terms, number)
-            answer = table.play(during, terms, vectors)
+            answer = local.play(during, terms, vectors)
             plain = np.sum([v.astype(np.float64) for v in vectors.values()], axis=0)
             assert np.abs(flat(answer, terms) - plain).max() <= aggregation.error(terms, during) + 1e-15
             assert answer.survivors == MEMBERS
@@ -146,24 +150,28 @@ class AggregationLaws:
         assert (terms.noised, terms.deviation, terms.unit) == (asked.noised, asked.deviation, asked.unit)
 
     def test_no_message_is_longer_than_is_said_before(self, aggregation: Aggregation, asked: Terms) -> None:
-        table, terms = Table(aggregation), aggregation.admit(asked, cohort())
-        self.within(table, aggregation.longest(len(MEMBERS), 4, None))
-        table.seen.clear()
-        table.told.clear()
-        table.play(cohort(), terms, self.vectors(terms))
-        self.within(table, aggregation.longest(len(MEMBERS), 4, terms))
+        local, terms = LocalSession(aggregation), aggregation.admit(asked, cohort())
+        self.within(local, aggregation.longest(len(MEMBERS), 4, None))
+        local.seen.clear()
+        local.told.clear()
+        local.play(cohort(), terms, self.vectors(terms))
+        self.within(local, aggregation.longest(len(MEMBERS), 4, terms))
 
-    def within(self, table: Table, promised: tuple[int, int]) -> None:
+    def within(self, local: LocalSession, promised: tuple[int, int]) -> None:
         up, down = promised
-        assert max((len(message) for _, message in table.seen), default=0) <= up
-        assert max(map(len, table.told), default=0) <= down
+        assert max((len(message) for _, message in local.seen), default=0) <= up
+        assert max(map(len, local.told), default=0) <= down
 
     def test_agreement(self, aggregation: Aggregation, asked: Terms) -> None:
         terms = aggregation.admit(asked, cohort())
-        tables = [Table(aggregation, "a seed"), Table(aggregation, "a seed"), Table(aggregation, "a seed", backwards=True)]
-        answers = [flat(t.play(cohort(), terms, self.vectors(terms)), terms).tobytes() for t in tables]
-        assert tables[0].seen == tables[1].seen
-        assert sorted(tables[0].seen) == sorted(tables[2].seen)
+        sessions = [
+            LocalSession(aggregation, "a seed"),
+            LocalSession(aggregation, "a seed"),
+            LocalSession(aggregation, "a seed", backwards=True),
+        ]
+        answers = [flat(t.play(cohort(), terms, self.vectors(terms)), terms).tobytes() for t in sessions]
+        assert sessions[0].seen == sessions[1].seen
+        assert sorted(sessions[0].seen) == sorted(sessions[2].seen)
         assert answers[0] == answers[1] == answers[2]
 
     def test_silence(self, aggregation: Aggregation, asked: Terms) -> None:
@@ -178,10 +186,10 @@ class AggregationLaws:
         views: dict[int, list[Array]] = {0: [], 1: []}
         for _ in range(2 * RUNS):
             for which, vectors in enumerate((first, second)):
-                table = Table(aggregation)
+                local = LocalSession(aggregation)
                 for number in range(2):
-                    table.play(cohort(number), terms, vectors if number else first)  # the same first, then one of the two
-                views[which].append(view(table))
+                    local.play(cohort(number), terms, vectors if number else first)  # the same first, then one of the two
+                views[which].append(view(local))
         return told_apart(views[0], views[1])
 
     def test_what_needs_each_is_refused_if_only_sums_are_seen(self, aggregation: Aggregation, asked: Terms) -> None:
@@ -204,29 +212,29 @@ class AggregationLaws:
         self.refused(exchanges[COORDINATOR], MEMBERS[0], sent[MEMBERS[0]])
 
     def test_a_round_with_too_few_answers_has_no_sum(self, aggregation: Aggregation, asked: Terms) -> None:
-        table, terms = Table(aggregation), aggregation.admit(asked, cohort())
-        exchanges = table.exchanges(cohort(), terms, self.vectors(terms))
+        local, terms = LocalSession(aggregation), aggregation.admit(asked, cohort())
+        exchanges = local.exchanges(cohort(), terms, self.vectors(terms))
         for name in MEMBERS[:-1]:
             for to, message in exchanges[name].begin():
                 exchanges[to].receive(name, message)
 
         def end() -> None:
             exchanges[COORDINATOR].expire(MEMBERS[-1:])
-            table.middle.answer(cohort().round_id)
+            local.middle.answer(cohort().round_id)
 
         with pytest.raises(SecuretmError) as caught:
             end()
         assert type(caught.value) is not SecuretmError
 
     def test_an_unknown_round_has_no_answer(self, aggregation: Aggregation, asked: Terms) -> None:
-        table = Table(aggregation)
-        for seat in (table.middle, table.parties[MEMBERS[0]]):
+        local = LocalSession(aggregation)
+        for seat in (local.middle, local.parties[MEMBERS[0]]):
             with pytest.raises(SecuretmError):
                 seat.answer(b"never asked")
 
     def first_messages(self, aggregation: Aggregation, terms: Terms) -> tuple[dict[str, Exchange], dict[str, bytes]]:
         """The exchanges of a round, and what each party first sends the coordinator, not yet delivered."""
-        exchanges = Table(aggregation).exchanges(cohort(), terms, self.vectors(terms))
+        exchanges = LocalSession(aggregation).exchanges(cohort(), terms, self.vectors(terms))
         return exchanges, {m: next(message for to, message in exchanges[m].begin() if to == COORDINATOR) for m in MEMBERS}
 
     def refused(self, exchange: Exchange, sender: str, message: bytes) -> None:

@@ -12,21 +12,13 @@ from typing import Any
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import (
-    COMMIT_SIZE,
-    HEADER_SIZE,
-    PLACE_SIZE,
-    Kind,
-    Outcome,
-    Reader,
-    places_bytes,
-    read_outcome,
-    reveal_size,
-)
+from securetm.aggregation.masked.messages import COMMIT_SIZE, HEADER_SIZE, PLACE_SIZE, Kind, Outcome, read_outcome, reveal_size
 from securetm.entropy import Seeded
 from securetm.resources import data_folder
+from securetm.sessions.framing import Reader, places_bytes
 from securetm.sessions.identities import SIGNATURE, identity_of
-from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_store, vectors_of
+from securetm.sessions.labels import VERSION
+from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, identity_key, names, own_store, signed_again, vectors_of
 
 N, ROUNDS = 4, 2
 SETUP = "set-up"
@@ -162,7 +154,7 @@ def lists(survivors: Sequence[int], dropped: Sequence[int]) -> Change:
 def signers(message: bytes, keep: Sequence[int]) -> bytes:
     reader = Reader(message, "")
     outcome = read_outcome(reader, N)
-    given = {place: reader.take(SIGNATURE) for place in reader.places(N)}
+    given = reader.entries(reader.places(N), SIGNATURE)
     return outcome.body(Kind.UNMASK) + places_bytes(keep) + b"".join(given[place] for place in keep)
 
 
@@ -172,7 +164,7 @@ def bad_ones(played: Logged) -> list[dict[str, str]]:
     signer = identity_of(first, played.roster, own_store(first))
 
     def signed(change: Change) -> Change:
-        return lambda message: signer.sign(change(message[:-SIGNATURE]))
+        return lambda message: signed_again(signer, change(message[:-SIGNATURE]) + bytes(SIGNATURE))
 
     def bad(kind: str, change: Change, refusal: str, why: str, where: str = "") -> None:
         fits = (n for n, s in enumerate(steps) if s.get("kind") == kind and first in (s["to"], s["from"]) and where in s["in"])
@@ -180,7 +172,7 @@ def bad_ones(played: Logged) -> list[dict[str, str]]:
         message = change(bytes.fromhex(steps[at]["message"]))
         found.append({"instead_of": str(at), "kind": kind, "message": message.hex(), "refusal": refusal, "why": why})
 
-    bad("commits", lambda m: b"\1" + m[1:], "Malformed", "another version of the protocol")
+    bad("commits", lambda m: b"\2" + m[1:], "Malformed", "version 2 of the protocol")
     bad("commits", lambda m: m[:-1], "Malformed", "cut off")
     bad("commits", lambda m: m + b"\0", "Malformed", "bytes behind the end")
     bad("commits", only(COMMIT_SIZE, (0, 2, 1, 3)), "Malformed", "places out of order: two readings of one list")
@@ -190,7 +182,7 @@ def bad_ones(played: Logged) -> list[dict[str, str]]:
     bad("reveals", flip(4 + reveal + 40), "BadSignature", "the coordinator puts its own key in another party's place")
     bad("reveals", only(reveal, (0, 1)), "CohortTooSmall", "a cohort of a victim and a colluding party")
     bad("delivery", flip(2), "WrongSetup", "shares of another set-up")
-    bad("delivery", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "UnreadableShares", "shares that were changed on the way")
+    bad("delivery", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "NotSealedForUs", "shares that were changed on the way")
     bad("commit", flip(3), "Malformed", "a party speaks for another")
     bad("commit", flip(20), "BadSignature", "a commitment that its party did not sign")
     bad("reveal", lambda m: m[:-1] + bytes([m[-1] ^ 1]), "BrokenCommitment", "commitments to seeds other than those signed")
@@ -223,7 +215,7 @@ def masked_vectors() -> dict[str, Any]:
         made, played = session(consistency)
         sessions.append({**made, "bad": bad_ones(played)})
     terms = {"layout": [[block.name, list(block.shape)] for block in TERMS.layout], "reach": TERMS.reach}
-    return {"protocol": "securetm masked_sum 2", "terms": terms, "sessions": sessions}
+    return {"protocol": f"masked_sum, version {VERSION}", "terms": terms, "sessions": sessions}
 
 
 FILES: dict[str, Callable[[], dict[str, Any]]] = {"shamir.json": shamir_vectors, "masked_sum.json": masked_vectors}

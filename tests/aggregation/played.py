@@ -1,4 +1,4 @@
-"""A masked federation played in one place: real seats, a carrier that ends each wave, parties that leave where a test says.
+"""A masked federation played in one place: real sessions, a carrier that ends each wave, parties that leave where a test says.
 
 No test of its own, and no network.
 """
@@ -17,10 +17,22 @@ from securetm.aggregation.masked.messages import Kind
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Terms
 from securetm.entropy import OperatingSystem, Seeded
+from securetm.sessions.identities import SIGNATURE, Identity
+from securetm.sessions.labels import Label
 from securetm.testing.mechanism_laws import EmptyStore
 
 COORDINATOR = "coordinator"
 STAGES = (Kind.COMMIT, Kind.REVEAL, Kind.SHARES, Kind.STORED, Kind.MASKED, Kind.CONSENT, Kind.UNMASKED)
+SIGNED_AS = {
+    Kind.COMMIT: Label.COMMITMENT,
+    Kind.REVEAL: Label.REVEAL,
+    Kind.SHARES: Label.SHARES,
+    Kind.STORED: Label.RECEIPT,
+    Kind.MASKED: Label.VECTOR,
+    Kind.HELLO: Label.QUESTION,
+    Kind.CONSENT: Label.CONSENT,
+    Kind.UNMASKED: Label.UNMASKED,
+}
 TERMS = Terms((Block("a", (2, 2)), Block("b", (3,))), domain=Domain.INTEGER, bits=64, reach=1000)
 
 
@@ -30,6 +42,11 @@ def identity_key(name: str) -> bytes:
 
 def public_identity(name: str) -> bytes:
     return Ed25519PrivateKey.from_private_bytes(identity_key(name)).public_key().public_bytes_raw()
+
+
+def signed_again(identity: Identity, message: bytes) -> bytes:
+    """A message of a party, signed as one of its kind is."""
+    return identity.sign(SIGNED_AS.get(message[1], Label.VECTOR), message[:-SIGNATURE])
 
 
 def names(n: int) -> tuple[str, ...]:
@@ -64,7 +81,7 @@ def unchanged(_: str, message: bytes) -> bytes:
 
 @dataclass
 class Played:
-    """All seats of a session. `leaves` says who is gone from which message on; `change` alters what reaches a party,
+    """All roles of a session. `leaves` says who is gone from which message on; `change` alters what reaches a party,
     `change_up` what reaches the coordinator."""
 
     aggregation: MaskedSum

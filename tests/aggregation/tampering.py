@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import Kind, Outcome, Place, places_bytes
+from securetm.aggregation.masked.messages import Kind, Outcome, Place
 from securetm.contracts import Exchange
 from securetm.errors import Refused
+from securetm.sessions.framing import places_bytes
 from tests.aggregation.played import COORDINATOR, TERMS, Played, vectors_of
 
 N = 5  # threshold 3

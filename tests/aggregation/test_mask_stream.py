@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks, derive
+from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
 from securetm.aggregation.masked.messages import Place
 from securetm.aggregation.masked.party_round import pair_seed, self_seed
+from securetm.sessions.framing import derive
+from securetm.sessions.labels import Label
 
 
 @pytest.mark.parametrize("ring", [np.uint32, np.uint64])
@@ -43,8 +45,8 @@ def test_a_seed_is_bound_to_set_up_round_prekey_and_pair() -> None:
 
 
 def test_keys_have_256_bits() -> None:
-    assert len(derive(b"s" * 32, b"salt", b"info")) == 32
-    drawn = np.array([list(derive(bytes([n, 1]), b"salt", b"info")) for n in range(250)])
+    assert len(derive(b"s" * 32, b"salt", Label.OWN_MASK)) == 32
+    drawn = np.array([list(derive(bytes([n, 1]), b"salt", Label.OWN_MASK)) for n in range(250)])
     assert all(len(np.unique(column)) > 100 for column in drawn.T)  # no byte is constant or from a small alphabet
 
 

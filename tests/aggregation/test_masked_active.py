@@ -19,12 +19,14 @@ from securetm.aggregation.masked.masked_errors import (
     WrongSetup,
 )
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, Reader, read_outcome
-from securetm.aggregation.masked.party_round import SURVIVORS_CONTEXT, consent_body
+from securetm.aggregation.masked.messages import PLACE_SIZE, Kind, Outcome, Place, read_outcome, read_share
+from securetm.aggregation.masked.party_round import consent_body
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import CohortTooSmall, Malformed, NotInCohort, Refused, UnknownRound
+from securetm.sessions.framing import Reader
 from securetm.sessions.identities import SIGNATURE, identity_of
+from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import BadSignature, UnexpectedMessage
 from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
 
@@ -147,7 +149,7 @@ def test_different_round_ids_give_no_sum(played: Played) -> None:
 
 def signatures_of(played: Played, outcome: Outcome, signers: tuple[int, ...]) -> dict[int, bytes]:
     whole = {place: identity_of(played.members[place], played.roster, own_store(played.members[place])) for place in signers}
-    return {p: one.sign(consent_body(p, outcome), SURVIVORS_CONTEXT)[-SIGNATURE:] for p, one in whole.items()}
+    return {p: one.sign(Label.CONSENT, consent_body(p, outcome))[-SIGNATURE:] for p, one in whole.items()}
 
 
 def agreed(played: Played, outcome: Outcome) -> Exchange:
@@ -195,7 +197,7 @@ def test_without_consistency_nothing_is_signed(played: Played) -> None:
 def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> None:
     """All shares that pass in a round are of that round's prekey, and its key gives no mask of the next round."""
     from securetm.aggregation.masked.party_round import pair_seed
-    from securetm.aggregation.masked.shares import public_key, shared_secret
+    from securetm.sessions.sealing import public_key, shared_secret
 
     played = Played(MaskedSum(), names(N)).prepare(ROUNDS)
     gone = played.members[4]
@@ -209,7 +211,7 @@ def test_a_key_opened_for_who_dropped_out_opens_that_round_and_no_other() -> Non
         if message[1] == Kind.UNMASKED:
             reader = Reader(message[:-SIGNATURE], name)
             reader.take(2 + PLACE_SIZE)
-            shares[played.members.index(name) + 1] = [reader.share() for _ in range(N)][4]
+            shares[played.members.index(name) + 1] = [read_share(reader) for _ in range(N)][4]
     points = tuple(sorted(shares))[:3]
     key = shamir.combine(points, [shares[p] for p in points]).to_bytes(32, "big")
     assert key == left.mask_keys[0]

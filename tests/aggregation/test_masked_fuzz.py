@@ -11,10 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import VERSION, Kind, Reader
+from securetm.aggregation.masked.messages import Kind
 from securetm.errors import Refused, SecuretmError, TooFewParties
+from securetm.sessions.framing import Reader
 from securetm.sessions.identities import SIGNATURE, identity_of
-from tests.aggregation.played import COORDINATOR, STAGES, TERMS, Played, flat, names, own_store, plain_sum, vectors_of
+from securetm.sessions.labels import VERSION
+from tests.aggregation.played import (
+    COORDINATOR,
+    STAGES,
+    TERMS,
+    Played,
+    flat,
+    names,
+    own_store,
+    plain_sum,
+    signed_again,
+    vectors_of,
+)
 
 N = 4
 FROM_COORDINATOR = (Kind.COMMITS, Kind.REVEALS, Kind.DELIVERY, Kind.ADVANCE, Kind.SURVIVORS, Kind.UNMASK)
@@ -53,7 +66,7 @@ def played_with(kind: Kind, change: Change, resign: bool) -> tuple[Played, dict[
     def altered(name: str, message: bytes) -> bytes:
         if name != who or len(message) < 2 or message[1] != kind:
             return message
-        return signer.sign(change(message[:-SIGNATURE])) if resign else change(message)
+        return signed_again(signer, change(message[:-SIGNATURE]) + bytes(SIGNATURE)) if resign else change(message)
 
     played.change = played.change_up = altered
     vectors = vectors_of(played.members)

@@ -14,7 +14,7 @@ from securetm.aggregation.masked.messages import HEADER_SIZE, PLACE_SIZE, Kind
 from securetm.errors import BadVector, Duplicate, Malformed, Refused
 from securetm.sessions.identities import SIGNATURE, identity_of
 from securetm.sessions.session_errors import BadSignature
-from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, vectors_of
+from tests.aggregation.played import COORDINATOR, TERMS, Played, names, own_store, signed_again, vectors_of
 
 from .tampering import ROUNDS, N, flip
 
@@ -27,7 +27,7 @@ def changing(played: Played, kind: Kind, change: Callable[[bytes], bytes], resig
     def change_up(name: str, message: bytes) -> bytes:
         if name != liar or message[1] != kind:
             return message
-        return identity.sign(change(message[:-SIGNATURE])) if resign else change(message)
+        return signed_again(identity, change(message[:-SIGNATURE]) + bytes(SIGNATURE)) if resign else change(message)
 
     played.change_up = change_up
     return played

@@ -5,22 +5,24 @@ The tests look at what the coordinator sees, as its adversary would: seeds it ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.aggregation.masked import coordinator_round, party_round
-from securetm.aggregation.masked.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header
-from securetm.aggregation.masked.shares import shared_secret
 from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.contracts import Array
 from securetm.entropy import Seeded
+from securetm.sessions.sealing import shared_secret
 from securetm.testing.aggregation_laws import LUCK, RUNS, told_apart
 from tests.aggregation.played import TERMS, Played, flat, names, plain_sum, vectors_of
 
@@ -103,14 +105,19 @@ def each_pair_and_oneself_mask(patch: pytest.MonkeyPatch) -> None:
 def expected_masks(mine: Prepared, header: Header, parties: int) -> list[Mask]:
     """As protocols/masked_sum.md has it, not as the party computes it."""
     at, me = header.at, header.sender
-    own = b"\0\0\0\x09self mask" + at.body() + me.to_bytes(2, "big") + header.salt
-    masks = [(derive(mine.seeds[at.index], at.epoch, own), True)]
+    own = (b"self mask", at.body(), me.to_bytes(2, "big"), header.salt)
+    masks = [(derived(mine.seeds[at.index], at.epoch, own), True)]
     for peer in range(parties):
         if peer != me:
             secret = shared_secret(mine.mask_keys[at.index], mine.peers[peer][at.index], "")
             pair = min(me, peer).to_bytes(2, "big") + max(me, peer).to_bytes(2, "big")
-            masks.append((derive(secret, at.epoch, b"\0\0\0\x09pair mask" + at.body() + pair), me < peer))
+            masks.append((derived(secret, at.epoch, (b"pair mask", at.body(), pair)), me < peer))
     return masks
+
+
+def derived(secret: bytes, salt: bytes, fields: Sequence[bytes]) -> bytes:
+    info = b"".join(len(one).to_bytes(4, "big") + one for one in (b"securetm sessions 3", *fields))
+    return HKDF(hashes.SHA256(), 32, salt, info).derive(secret)
 
 
 def sums_are_right(patch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,11 @@ import pytest
 from securetm.aggregation.masked import prekeys
 from securetm.aggregation.masked.masked_errors import NotPrepared, PrekeyReused, RestoredState, RoundAbandoned, WrongSetup
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, head
+from securetm.aggregation.masked.messages import HEADER_SIZE, Kind
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Exchange
 from securetm.errors import TooFewParties, UnknownRound
+from securetm.sessions.framing import head
 from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.played import COORDINATOR, TERMS, Played, flat, names, plain_sum, vectors_of
 

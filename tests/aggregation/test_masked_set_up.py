@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from securetm.aggregation.masked.masked_errors import ChangedMessage, UnreadableShares, WrongSetup
+from securetm.aggregation.masked.masked_errors import ChangedMessage, WrongSetup
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, places_bytes, reveal_size
+from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, reveal_size
 from securetm.entropy import OperatingSystem
 from securetm.errors import CohortTooSmall, Malformed, Refused
+from securetm.sessions.framing import places_bytes
 from securetm.sessions.identities import PinnedRoster
-from securetm.sessions.session_errors import BadSignature, NoIdentity, UnknownIdentity
+from securetm.sessions.labels import Label
+from securetm.sessions.session_errors import BadSignature, NoIdentity, NotSealedForUs, UnknownIdentity
 from tests.aggregation.played import Played, names, own_store, roster_of
 
 from .tampering import ROUNDS, N, flip, only
@@ -44,7 +46,7 @@ REVEAL = reveal_size(ROUNDS)
         (altered(Kind.REVEALS, lambda m: flip(m, 4 + REVEAL + 40)), BadSignature),  # a key of its own for party 1
         (altered(Kind.REVEALS, lambda m: only(m, REVEAL, (1, 2, 3, 4))), ChangedMessage),
         (altered(Kind.REVEALS, lambda m: only(m, REVEAL, (0, 1))), CohortTooSmall),
-        (altered(Kind.DELIVERY, lambda m: m[:-1] + bytes([m[-1] ^ 1])), UnreadableShares),
+        (altered(Kind.DELIVERY, lambda m: m[:-1] + bytes([m[-1] ^ 1])), NotSealedForUs),
         (altered(Kind.DELIVERY, lambda m: flip(m, 5)), WrongSetup),
         (altered(Kind.DELIVERY, lambda m: m[:34] + places_bytes((1, 2, 3, 4)) + m[46:]), ChangedMessage),
         (altered(Kind.DELIVERY, lambda m: m[:34] + places_bytes((0, 1)) + m[46:]), CohortTooSmall),
@@ -63,7 +65,7 @@ def test_shares_for_somebody_else_are_not_opened() -> None:
         size = (len(message) - 46) // (N - 1)
         return message[:46] + message[46 + size : 46 + 2 * size] + message[46 : 46 + size] + message[46 + 2 * size :]
 
-    with pytest.raises(UnreadableShares):
+    with pytest.raises(NotSealedForUs):
         setting_up(altered(Kind.DELIVERY, swap)).prepare(ROUNDS)
 
 
@@ -115,4 +117,4 @@ def test_unknown_and_foreign_identities_are_refused() -> None:
     with pytest.raises(NoIdentity):
         MaskedSum().party(members[1], whole, OperatingSystem(), own_store(members[2]))
     with pytest.raises(UnknownIdentity):
-        PinnedRoster(unpinned).verify(1, b"message", bytes(64), b"", "commitment")
+        PinnedRoster(unpinned).verify(1, Label.COMMITMENT, b"message", bytes(64))

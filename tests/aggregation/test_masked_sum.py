@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from securetm.aggregation.masked.masked_errors import NotPrepared, ThresholdTooHigh, TooFewHonest, TwoViewsPossible, WeakGraph
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.aggregation.masked.messages import Kind
-from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Parcel, Roster, Terms
+from securetm.contracts import INF, Aggregation, Array, Block, Claim, Cohort, Domain, Needs, Terms
 from securetm.errors import (
     BadSetting,
     BrokenPromise,
@@ -27,62 +26,16 @@ from securetm.errors import (
 )
 from securetm.testing.aggregation_laws import AggregationLaws, cohort
 from securetm.testing.mechanism_laws import EmptyStore
-from tests.aggregation.played import STAGES, TERMS, Played, flat, identity_key, names, plain_sum, roster_of, vectors_of
+from tests.aggregation.played import STAGES, TERMS, Played, flat, names, plain_sum, vectors_of
 
 # ---- the laws of every aggregation -----------------------------------------------------------------------------------
-
-
-class CarriedByWaves:
-    """An aggregation at the laws' table, whose carrier does not end waves: a wave ends here when all have spoken."""
-
-    def __init__(self, whole: MaskedSum) -> None:
-        self._whole = whole
-        self.opened_by, self.channel = whole.opened_by, whole.channel
-        self.claims, self.admit, self.error, self.longest = whole.claims, whole.admit, whole.error, whole.longest
-
-    def party(self, me: str, roster: Roster, entropy, store: EmptyStore):
-        store.put("identity", identity_key(me))
-        return self._whole.party(me, roster_of(roster.members, roster.session), entropy, store)
-
-    def coordinator(self, roster: Roster, store: EmptyStore):
-        return _CarriedSeat(self._whole.coordinator(roster_of(roster.members, roster.session), store))
-
-
-@dataclass
-class _CarriedSeat:
-    seat: object
-
-    def prepare(self, rounds: int):
-        return _Carried(self.seat.prepare(rounds))
-
-    def round(self, *asked):
-        return _Carried(self.seat.round(*asked))
-
-    def answer(self, round_id: bytes):
-        return self.seat.answer(round_id)
-
-
-@dataclass
-class _Carried:
-    exchange: object
-
-    def begin(self) -> Sequence[Parcel]:
-        return self.exchange.begin()
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        return self.exchange.expire(missing)
-
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        wave = self.exchange._wave
-        self.exchange.receive(sender, message)
-        return self.exchange.expire(()) if set(wave.got) == set(wave.asked) else ()
 
 
 @pytest.mark.parametrize("consistency", [False, True])
 class TestMaskedSum(AggregationLaws):
     @pytest.fixture
     def aggregation(self, consistency: bool) -> Aggregation:
-        return CarriedByWaves(MaskedSum(consistency=consistency, colluding=2))
+        return MaskedSum(consistency=consistency, colluding=2)
 
     @pytest.fixture
     def asked(self) -> Terms:

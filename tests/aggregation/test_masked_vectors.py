@@ -10,12 +10,14 @@ import pytest
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.masked_sum import MaskedSum
-from securetm.aggregation.masked.messages import VERSION, Kind, Reader
+from securetm.aggregation.masked.messages import Kind, read_share
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import Seeded
 from securetm.errors import Malformed, Refused
 from securetm.resources import data_folder
+from securetm.sessions.framing import Reader
+from securetm.sessions.labels import VERSION
 from securetm.testing.mechanism_laws import EmptyStore
 from tests.aggregation.make_vectors import FILES, text
 from tests.aggregation.played import COORDINATOR, flat, public_identity
@@ -69,7 +71,7 @@ def test_false_shares_make_the_published_other_value(case: dict[str, Any]) -> No
 @pytest.mark.parametrize("case", SHAMIR["not_a_share"], ids=lambda case: case["name"])
 def test_what_is_no_share_is_refused(case: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        Reader(bytes((VERSION, Kind.UNMASKED)) + bytes.fromhex(case["share"]), "somebody").share()
+        read_share(Reader(bytes((VERSION, Kind.UNMASKED)) + bytes.fromhex(case["share"]), "somebody"))
 
 
 # ---- sessions --------------------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, Place, head, read_header
-from securetm.aggregation.masked.party_round import round_tag
+from securetm.aggregation.masked.messages import HEADER_SIZE, Kind, Place, read_header
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
@@ -22,6 +21,7 @@ from securetm.federation.questions import TRAIN
 from securetm.federation.round import preparation_identity
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
+from securetm.sessions.framing import head
 
 from .played import Played
 from .private import PUBLIC, private_plan
@@ -96,7 +96,7 @@ def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: P
 
 
 def advance(site: _Site, ask: wire.Ask, index: int) -> wire.Forward:
-    at = Place(site.real.aggregation._relayed.epoch, round_tag(ask.round_id), index)
+    at = Place(site.real.aggregation._relayed.epoch, site.real.aggregation.register.round_tag(ask.round_id), index)
     return wire.Forward(ask.round_id, head(Kind.ADVANCE) + at.body())
 
 

@@ -91,13 +91,13 @@ def test_nothing_but_noised_answers_and_public_facts_leaves_a_party(five: Mappin
 def said(request: wire.Body, outcome: wire.Outcome, content: bytes, terms: Any, sender: str) -> list[Any]:
     """The answer in a reply, after everything else in it was found to be of the one form that it may have."""
     assert isinstance(outcome, wire.Accepted)
-    assert len(outcome.head) == 4 + 8 + 32 + 32 + 64  # whose ledger, how long, which, where; and a signature
+    assert len(outcome.head) == 4 + 8 + 32 + 32 + 16 + 64  # whose ledger, how long, which, where; and a signature
     if isinstance(request, wire.Witness):
-        assert [len(parcel) for parcel in outcome.parcels] == [4 + 4 + 8 + 32 + 32 + 64] * len(request.heads)
+        assert [len(parcel) for parcel in outcome.parcels] == [4 + 4 + 8 + 32 + 32 + 16 + 64] * len(request.heads)
         return []
     if isinstance(request, wire.Links):  # digests of entries, which begin with 16 random bytes
         head, links = outcome.parcels
-        assert (len(head), len(links) % wire.LINK) == (4 + 8 + 32 + 32 + 64, 0)
+        assert (len(head), len(links) % wire.LINK) == (4 + 8 + 32 + 32 + 16 + 64, 0)
         return []
     if not isinstance(request, wire.Ask):
         assert outcome.parcels == ()

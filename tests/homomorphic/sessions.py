@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -42,7 +41,7 @@ def names(n: int) -> tuple[str, ...]:
 
 @dataclass
 class Session:
-    """Seats and stores of everybody; `seen` is what the coordinator received, `told` what it sent."""
+    """Sessions and stores of everybody; `seen` is what the coordinator received, `told` what it sent."""
 
     aggregation: Aggregation
     members: tuple[str, ...]
@@ -64,7 +63,7 @@ class Session:
         return Seeded(hashlib.sha256((self.seed + name).encode()).digest(), unsafe=True) if self.seed else OperatingSystem()
 
     def restart(self, name: str) -> None:
-        """A seat that knows no more than its store."""
+        """A session that knows no more than its store."""
         drawer = self.stores[name]
         if name == COORDINATOR:
             self.seats[name] = self.aggregation.coordinator(self.roster, drawer)
@@ -81,10 +80,16 @@ class Session:
         return {COORDINATOR: self.seats[COORDINATOR].round(during, terms, None), **parties}
 
     def run(self, exchanges: Mapping[str, Exchange], missing: Sequence[str] = ()) -> None:
-        """Delivers everything; when all is quiet, those who are missing are given up."""
-        self._deliver(exchanges, [(name, to, m) for name, one in exchanges.items() for to, m in one.begin()])
-        if missing:
-            self._deliver(exchanges, [(COORDINATOR, to, m) for to, m in exchanges[COORDINATOR].expire(missing)])
+        """Wave after wave until the coordinator has nothing more to say."""
+        wave = [(name, message) for name, one in exchanges.items() for _, message in one.begin()]
+        while wave:
+            self.seen += wave
+            for name, message in wave:
+                exchanges[COORDINATOR].receive(name, message)
+            further = exchanges[COORDINATOR].expire(missing)
+            self.told += further
+            reached = [(to, message) for to, message in further if to in exchanges]
+            wave = [(to, reply) for to, message in reached for _, reply in exchanges[to].receive(COORDINATOR, message)]
 
     def play(self, during: Cohort, terms: Terms, vectors: Mapping[str, Array]) -> Answer:
         self.run(self.round(during, terms, vectors), [m for m in during.members if m not in vectors])
@@ -93,14 +98,6 @@ class Session:
             for name, block in answers[0].total.items():
                 assert (other.total[name] == block).all()
         return answers[0]
-
-    def _deliver(self, exchanges: Mapping[str, Exchange], parcels: Sequence[tuple[str, str, bytes]]) -> None:
-        waiting = deque(parcels)
-        while waiting:
-            sender, to, message = waiting.popleft()
-            (self.seen if to == COORDINATOR else self.told).append((sender if to == COORDINATOR else to, message))
-            if to in exchanges:
-                waiting.extend((to, then, reply) for then, reply in exchanges[to].receive(sender, message))
 
 
 def cohort(members: Sequence[str], number: int = 0, threshold: int = 2) -> Cohort:

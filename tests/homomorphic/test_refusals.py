@@ -12,13 +12,14 @@ import pytest
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
-from securetm.aggregation.homomorphic.key_messages import HELLO_BYTES, listed
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, cheapest, from_digits, to_digits
+from securetm.aggregation.homomorphic.sum_key import HELLO_SIZE, SumKind
 from securetm.contracts import Aggregation, Block, Claim, Domain, Needs, Noised, Terms
 from securetm.errors import BadSetting, BrokenPromise, Malformed, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, Unsound
 from securetm.experiments.bench_he import bench
+from securetm.sessions.framing import HASH, Reader, head
 from securetm.sessions.session_errors import NoIdentity
-from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
+from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names
 
 LAYOUT = (Block("a", (4,)),)
 BOTH = pytest.mark.parametrize("code", [BfvSum(), CkksSum()])
@@ -127,10 +128,10 @@ def test_values_that_are_not_finite_count_as_nothing_and_only_at_the_party(code:
 
 
 def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
-    content = b"\xff\xff" + bytes(65_535 * (2 + HELLO_BYTES))
+    message = head(SumKind.BUNDLE) + b"\xff\xff" + bytes(65_535 * HELLO_SIZE)
     tracemalloc.start()
-    with pytest.raises(Malformed, match="longer than the roster"):
-        listed(roster(names(3)), content, HELLO_BYTES, "somebody")
+    with pytest.raises(Malformed, match="a list is too long"):
+        Reader(message, "somebody").messages(3, HELLO_SIZE, SumKind.HELLO)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1 << 16
@@ -139,9 +140,8 @@ def test_a_list_longer_than_the_roster_is_refused_before_it_is_read() -> None:
 def test_a_party_without_an_identity_takes_no_part() -> None:
     session = Session(BfvSum(), names(2))
     session.stores["party00"] = Store()
-    session.restart("party00")
     with pytest.raises(NoIdentity):
-        session.seats["party00"].prepare(1).begin()
+        session.restart("party00")
 
 
 def test_the_secret_key_reaches_the_coordinator_in_no_message() -> None:
@@ -150,7 +150,7 @@ def test_the_secret_key_reaches_the_coordinator_in_no_message() -> None:
     session.prepare()
     terms = BfvSum().admit(Terms(LAYOUT, domain=Domain.INTEGER, reach=9.0), during)
     session.play(during, terms, {m: np.arange(4) for m in members})
-    secret = next(v for k, v in session.stores[members[0]].items() if k.startswith("sum key of"))
+    secret = session.stores[members[0]]["sum key"][HASH:]
     passed = b"".join(m for _, m in session.seen + session.told)
     assert all(secret[i : i + 16] not in passed for i in range(0, len(secret), 16))
     assert all(identity(m) not in passed for m in members)

@@ -15,32 +15,13 @@ from securetm.aggregation.homomorphic.seal_library import RunningSum, context_of
 from securetm.contracts import INF, Aggregation, Block, Domain, Terms
 from securetm.entropy import OperatingSystem
 from securetm.errors import TooFewParties, UnknownRound
-from securetm.testing import aggregation_laws
 from securetm.testing.aggregation_laws import AggregationLaws
-from tests.homomorphic.sessions import COORDINATOR, Session, Store, cohort, identity, names, roster
+from tests.homomorphic.sessions import COORDINATOR, Session, cohort, names
 
 WHOLE = Terms((Block("a", (2, 2)), Block("b", (3,))), domain=Domain.INTEGER, bits=32, reach=1000.0)
 REAL = Terms((Block("a", (2, 2)), Block("b", (3,))), reach=1.0)
 
 
-@pytest.fixture
-def identities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pins each member's key, and lays the private half into its store."""
-    members = iter(())
-
-    def store(_: dict[str, bytes]) -> Store:
-        nonlocal members
-        name = next(members, None)
-        if name is None:  # the laws make the parties' stores in roster order, then the coordinator's
-            members = iter((*aggregation_laws.MEMBERS, COORDINATOR))
-            name = next(members)
-        return Store(identity=identity(name)) if name != COORDINATOR else Store()
-
-    monkeypatch.setattr(aggregation_laws, "ROSTER", roster(aggregation_laws.MEMBERS))
-    monkeypatch.setattr(aggregation_laws, "EmptyStore", store)
-
-
-@pytest.mark.usefixtures("identities")
 class TestBfvLaws(AggregationLaws):
     @pytest.fixture
     def aggregation(self) -> Aggregation:
@@ -51,7 +32,6 @@ class TestBfvLaws(AggregationLaws):
         return WHOLE
 
 
-@pytest.mark.usefixtures("identities")
 class TestCkksLaws(AggregationLaws):
     @pytest.fixture
     def aggregation(self) -> Aggregation:
@@ -245,10 +225,13 @@ def test_a_party_that_starts_again_in_the_middle_of_the_set_up_and_of_a_round() 
     middle = session.seats[COORDINATOR].prepare(1)
     hellos = {m: session.seats[m].prepare(1).begin()[0][1] for m in members}
     session.restart(members[0])
-    (drawer, bundle), *_ = [p for m in members for p in middle.receive(m, hellos[m])]
+    for m in members:
+        middle.receive(m, hellos[m])
+    ((drawer, bundle),) = middle.expire(())
     sealed = session.seats[drawer].prepare(1).receive(COORDINATOR, bundle)[0][1]
     session.restart(members[1])
-    ((to, key),) = middle.receive(drawer, sealed)
+    middle.receive(drawer, sealed)
+    ((to, key),) = middle.expire(())
     middle.receive(to, session.seats[to].prepare(1).receive(COORDINATOR, key)[0][1])
     during = cohort(members)
     terms = code.admit(whole_terms(2, reach=9.0), during)
@@ -256,9 +239,9 @@ def test_a_party_that_starts_again_in_the_middle_of_the_set_up_and_of_a_round() 
     adding = session.seats[COORDINATOR].round(during, terms, None)
     for m in members:
         sent = session.seats[m].round(during, terms, {"counts": vectors[m]}).begin()[0][1]
-        sums = adding.receive(m, sent)
+        adding.receive(m, sent)
         session.restart(m)
-    for m, message in sums:
+    for m, message in adding.expire(()):
         session.seats[m].round(during, terms, {"counts": vectors[m]}).receive(COORDINATOR, message)
         assert np.array_equal(session.seats[m].answer(during.round_id).total["counts"], sum(vectors.values()))
 
@@ -282,12 +265,13 @@ def test_if_the_one_who_draws_leaves_the_next_one_draws() -> None:
     session = Session(code, members)
     middle = session.seats[COORDINATOR].prepare(1)
     exchanges = {m: session.seats[m].prepare(1) for m in members}
-    bundles = [p for m in members for p in middle.receive(m, exchanges[m].begin()[0][1])]
-    assert [to for to, _ in bundles] == [members[0]]
+    for m in members:
+        middle.receive(m, exchanges[m].begin()[0][1])
+    assert [to for to, _ in middle.expire(())] == [members[0]]
     ((to, bundle),) = middle.expire([members[0]])
     assert to == members[1]
-    keys = middle.receive(to, exchanges[to].receive(COORDINATOR, bundle)[0][1])
-    assert [name for name, _ in keys] == [members[2]]
+    middle.receive(to, exchanges[to].receive(COORDINATOR, bundle)[0][1])
+    assert [name for name, _ in middle.expire(())] == [members[2]]
 
 
 def test_each_set_up_makes_a_new_key() -> None:
@@ -296,7 +280,7 @@ def test_each_set_up_makes_a_new_key() -> None:
     found = set()
     for _ in range(3):
         session.prepare()
-        found.add(tuple(v for k, v in session.stores[members[0]].items() if k.startswith("sum key of")))
+        found.add(session.stores[members[0]]["sum key"])
     assert len(found) == 3
 
 

@@ -16,12 +16,13 @@ from securetm import errors
 from securetm.aggregation.homomorphic.bfv import BfvCode
 from securetm.aggregation.homomorphic.ckks import CkksCode
 from securetm.aggregation.homomorphic.encrypted_sessions import unpack_residues
-from securetm.aggregation.homomorphic.key_messages import unpack_secret
 from securetm.aggregation.homomorphic.parameters import cheapest, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import decrypt
+from securetm.aggregation.homomorphic.sum_key import unpack_secret
 from securetm.contracts import Terms
 from securetm.errors import SecuretmError
-from tests.homomorphic.vectors import BODY, FOLDER, FRESH, MEMBERS, SUMS, Play, edited, fits, written
+from securetm.errors.every_error import error_classes
+from tests.homomorphic.vectors import BODY, FOLDER, FRESH, LISTED, MEMBERS, SUMS, Play, edited, fits, written
 
 CODES = ("bfv", "ckks")
 
@@ -63,7 +64,7 @@ def test_who_has_only_the_key_and_the_last_message_reads_the_same_total(name: st
     fit = cheapest(len(vectors["cohort"]["members"]), round(vectors["terms"]["reach"] / (vectors["terms"]["grid"] or 1)))
     assert fit is not None
     assert vectors["fit"] == {"modulus": fit.modulus.value, "digits": fit.digits, "values": fit.values, "step": fit.step}
-    first, second = np.split(unpack_residues(message(vectors, SUMS)[BODY + 8 :], fit, "coordinator"), 2)
+    first, second = np.split(unpack_residues(message(vectors, SUMS)[LISTED + 8 :], fit, "coordinator"), 2)
     secret = unpack_secret(bytes.fromhex(vectors["secret_key"]), "ant")
     code = {"bfv": BfvCode(), "ckks": CkksCode()}[name]
     layout = Play(name).terms.layout
@@ -85,7 +86,7 @@ def test_each_bad_message_ends_in_its_named_refusal(name: str, one: dict[str, An
     sender, to, _ = play.messages[one["instead_of"]]
     content = edited(message(read(name), one["use"]), one["edit"])
     to, sender = one.get("to", to), one.get("sender", sender)
-    with pytest.raises(getattr(errors, one["error"])) as caught:
+    with pytest.raises(error_classes()[one["error"]]) as caught:
         play.exchanges[to].receive(sender, content)
     assert type(caught.value).__name__ == one["error"]
     assert issubclass(type(caught.value), errors.Refused)
@@ -128,7 +129,6 @@ def test_random_residues_and_seeds_are_added_and_opened_without_harm(name: str) 
     noise[4:-64:5] = 0  # every residue below the modulus
     play.messages[FRESH] = ("ant", "coordinator", good[:BODY] + noise.tobytes())
     for place in range(FRESH, FRESH + 3):
-        sender, to, content = play.messages[place]
-        play.messages.extend((to, then, reply) for then, reply in play.exchanges[to].receive(sender, content))
+        play.deliver_one(place)
     play.exchanges["bee"].receive("coordinator", play.messages[-1][2])
     assert play.session.seats["bee"].answer(play.during.round_id).total is not None

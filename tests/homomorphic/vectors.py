@@ -15,17 +15,21 @@ import numpy as np
 
 from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
-from securetm.aggregation.homomorphic.key_messages import SECRET
 from securetm.aggregation.homomorphic.parameters import Fit, cheapest
+from securetm.aggregation.homomorphic.sum_key import SECRET
 from securetm.contracts import Aggregation, Block, Cohort, Domain, Exchange, Terms
+from securetm.sessions.framing import HASH
+from securetm.sessions.labels import VERSION
 from tests.homomorphic.sessions import COORDINATOR, Session, cohort, identity
 
 FOLDER = Path(__file__).parents[2] / "protocols" / "vectors"
 MEMBERS = ("ant", "bee", "cat", "dog")
 TAKING_PART = ("ant", "bee", "cat")  # dog holds the key too, and is not in the round's cohort
 HELLOS, BUNDLE, SEALED, KEYS, READY, FRESH, SUMS = 0, 4, 5, 6, 9, 12, 15  # where each kind begins among the messages
-HEAD, TAG, KEY_ID = 36, 32, 16
-BODY = HEAD + TAG + KEY_ID
+DOWN, UP = 2, 4  # bytes of the head of a message from the coordinator, and from a party, which says its place
+TAG, KEY_ID, HELLO, BOX = 32, 16, 100, 528
+BODY = UP + TAG + KEY_ID  # where ciphertexts begin in a fresh message, and where the list of survivors begins in a sum
+LISTED = DOWN + TAG + KEY_ID
 FITS = ((2, 1000), (3, 2**31 - 1), (10, 53_000_000), (40, 2**40), (100, 2**53), (700, 2**31))
 
 Edit = Sequence[Any]  # [where, how many bytes go, which come instead (hex)]; below zero: counted from the end
@@ -64,11 +68,18 @@ class Play:
         while done < up_to:
             if done == FRESH:
                 self.begin_round()
-            sender, to, message = self.messages[done]
-            self.messages.extend((to, then, reply) for then, reply in self.exchanges[to].receive(sender, message))
+            self.deliver_one(done)
             done += 1
         if up_to == FRESH:
             self.begin_round()
+
+    def deliver_one(self, place: int) -> None:
+        """One message; the carrier ends the wave where nothing more is on its way to the coordinator."""
+        sender, to, message = self.messages[place]
+        replies = self.exchanges[to].receive(sender, message)
+        if to == COORDINATOR and place + 1 == len(self.messages):
+            replies = self.exchanges[to].expire(())
+        self.messages.extend((to, then, reply) for then, reply in replies)
 
     def begin_round(self) -> None:
         if len(self.messages) == FRESH:
@@ -94,39 +105,42 @@ def bad(
     return {"instead_of": instead_of, "use": source, "edit": list(edit), **given, "error": error, "reason": reason}
 
 
+OLD = (0, 1, "02")
 SET_UP = [
-    bad(1, "NoSignature", "a key that nobody signed: whoever carries the message could put in its own", (HEAD, 1, "00")),
-    bad(1, "NoSignature", "a changed signature", (-1, 1, "00")),
-    bad(1, "NoSignature", "the hello of one member in the name of another", use=0),
-    bad(1, "WrongSession", "a hello of another session: its private half may be known", (4, 1, "00")),
-    bad(1, "Malformed", "another version, perhaps a weaker one", (2, 1, "02")),
+    bad(1, "BadSignature", "a key that nobody signed: whoever carries the message could put in its own", (UP, 1, "00")),
+    bad(1, "BadSignature", "a changed signature", (-1, 1, "00")),
+    bad(1, "Malformed", "the hello of one member in the name of another", use=0),
+    bad(1, "Malformed", "version 2 of the protocol", OLD),
     bad(1, "Malformed", "a byte too few", (-1, 1, "")),
-    bad(1, "Malformed", "a byte too many", (HEAD + 96, 0, "00")),
-    bad(1, "Malformed", "a message of another wave", (3, 1, "05")),
+    bad(1, "Malformed", "a byte too many", (HELLO, 0, "00")),
+    bad(1, "Malformed", "a message of another wave", (1, 1, "19")),
     bad(1, "NotInCohort", "somebody who is not in the roster asks for a key", sender="eve"),
     bad(1, "Duplicate", "a second hello would replace the key that the first one is bound to", use=0, sender="ant"),
     bad(
         BUNDLE,
-        "NoSignature",
+        "BadSignature",
         "the coordinator puts its own key in place of a member's, and would read the secret key",
-        (HEAD + 2 + 98 + 2, 1, "00"),
+        (DOWN + 2 + HELLO + UP, 1, "00"),
     ),
-    bad(BUNDLE, "Malformed", "a bundle that was cut", (-98, 98, "")),
-    bad(BUNDLE, "Malformed", "a member that the roster does not have", (HEAD + 2 + 98 * 3, 2, "0900")),
+    bad(BUNDLE, "Malformed", "version 2 of the protocol", OLD),
+    bad(BUNDLE, "Malformed", "a bundle that was cut", (-HELLO, HELLO, "")),
+    bad(BUNDLE, "Malformed", "a member that the roster does not have", (DOWN + 2 + HELLO * 3 + 2, 2, "0009")),
     bad(
         BUNDLE,
         "Malformed",
-        "one member twice: it would be sealed to twice under one key and nonce",
-        (HEAD + 2 + 98 * 3, 2, "0200"),
+        "one member twice: the key would be sealed to it twice",
+        (DOWN + 2 + HELLO * 3 + 2, 2, "0002"),
     ),
-    bad(BUNDLE, "NotInCohort", "a member pretends to be the coordinator", sender="bee"),
+    bad(BUNDLE, "UnexpectedMessage", "a member pretends to be the coordinator", sender="bee"),
     bad(SEALED, "UnexpectedMessage", "a member that was not asked hands out a key of its own", sender="bee"),
-    bad(SEALED, "Malformed", "a member is left out: it would hold no key and not know it", (-530, 530, "")),
-    bad(SEALED, "Malformed", "the place of a member that the roster does not have", (HEAD + 16 + 2, 2, "0a00")),
+    bad(SEALED, "Malformed", "a member is left out: it would hold no key and not know it", (-BOX, BOX, "")),
+    bad(SEALED, "Malformed", "the place of a member that the roster does not have", (UP + KEY_ID + 2, 2, "000a")),
     bad(KEYS, "NotSealedForUs", "a changed box: the key would be another one", (-1, 1, "00")),
-    bad(KEYS, "NoSignature", "a box for somebody else", use=KEYS + 1),
-    bad(KEYS, "NoSignature", "another key in the name of the member that drew", (HEAD + 2, 1, "00")),
-    bad(KEYS, "NoSignature", "another member is said to have drawn the key", (HEAD, 2, "0200")),
+    bad(KEYS, "NotSealedForUs", "a box for somebody else", use=KEYS + 1),
+    bad(KEYS, "BadSignature", "another key in the name of the member that drew", (DOWN + UP, 1, "00")),
+    bad(KEYS, "BadSignature", "another member is said to have drawn the key", (DOWN + 2, 2, "0002")),
+    bad(KEYS, "Malformed", "the member that is said to have drawn the key is not in the roster", (DOWN + 2, 2, "0009")),
+    bad(KEYS, "Malformed", "version 2 of the protocol", OLD),
     bad(KEYS, "Malformed", "a byte too few", (-1, 1, "")),
     bad(
         KEYS + 1,
@@ -139,34 +153,35 @@ SET_UP = [
     bad(READY + 1, "Duplicate", "ready twice", use=READY, sender="bee"),
 ]
 ROUND = [
+    bad(FRESH, "Malformed", "version 2 of the protocol", OLD),
     bad(FRESH, "Malformed", "too few bytes: a ciphertext is missing", (-64, 64, "")),
     bad(FRESH, "Malformed", "too many bytes: they would cost memory for nothing", (BODY, 0, "00" * 64)),
+    bad(FRESH, "Malformed", "ciphertexts in another party's name", (2, 2, "0001")),
     bad(
         FRESH,
         "BadCiphertext",
         "a residue above the modulus: the library would refuse or read it in its own way",
         (BODY, 7, "ff" * 7),
     ),
-    bad(FRESH, "UnknownRound", "ciphertexts of another round: an old vector would count again", (HEAD, 1, "00")),
-    bad(FRESH, "UnlikeKeys", "ciphertexts under another key: the sum would be noise", (HEAD + TAG, 1, "00")),
-    bad(FRESH, "WrongSession", "ciphertexts of another session", (4, 1, "00")),
-    bad(FRESH, "NotInCohort", "a member of the roster that is not in the cohort", sender="dog"),
+    bad(FRESH, "UnknownRound", "ciphertexts of another round: an old vector would count again", (UP, 1, "00")),
+    bad(FRESH, "UnlikeKeys", "ciphertexts under another key: the sum would be noise", (UP + TAG, 1, "00")),
+    bad(FRESH, "UnexpectedMessage", "a member of the roster that is not in the cohort", sender="dog"),
     bad(FRESH, "NotInCohort", "somebody unknown", sender="eve"),
     bad(FRESH + 1, "Duplicate", "a party that answers twice counts twice", use=FRESH, sender="ant"),
+    bad(SUMS, "Malformed", "version 2 of the protocol", OLD),
     bad(SUMS, "Malformed", "a polynomial is missing", (-1, 1, "")),
     bad(SUMS, "BadCiphertext", "a residue above the modulus", (-7, 7, "ff" * 7)),
-    bad(SUMS, "UnknownRound", "the sum of another round", (HEAD, 1, "00")),
-    bad(SUMS, "UnlikeKeys", "a sum under another key", (HEAD + TAG, 1, "00")),
+    bad(SUMS, "UnknownRound", "the sum of another round", (DOWN, 1, "00")),
+    bad(SUMS, "UnlikeKeys", "a sum under another key", (DOWN + TAG, 1, "00")),
     bad(
         SUMS,
         "TooFewInSum",
         "one party's ciphertexts as the sum: the others would read that party's vector",
-        (BODY, 8, "01000000"),
+        (LISTED, 8, "00010000"),
     ),
-    bad(SUMS, "NotInCohort", "the sum names a party that is not in the cohort", (BODY, 8, "0300000001000300")),
-    bad(SUMS, "Malformed", "the sum names a party twice", (BODY, 8, "0300000001000100")),
-    bad(SUMS, "NotInCohort", "another party pretends to be the coordinator", sender="bee"),
-    bad(SUMS, "WrongSession", "a sum of another session", (4, 1, "00")),
+    bad(SUMS, "NotInCohort", "the sum names a party that is not in the cohort", (LISTED, 8, "0003000000010003")),
+    bad(SUMS, "Malformed", "the sum names a party twice", (LISTED, 8, "0003000000010001")),
+    bad(SUMS, "UnexpectedMessage", "another party pretends to be the coordinator", sender="bee"),
 ]
 
 
@@ -202,7 +217,7 @@ def document(name: str) -> dict[str, Any]:
     """The whole file of one protocol."""
     play = Play(name)
     play.deliver(SUMS + len(TAKING_PART))
-    packed = next(v for k, v in play.session.stores["ant"].items() if k.startswith("sum key of"))
+    packed = play.session.stores["ant"]["sum key"][HASH:]
     assert len(packed) == SECRET
     answer = play.session.seats["ant"].answer(play.during.round_id)
     texts = [base64.b64encode(m).decode() for _, _, m in play.messages]
@@ -212,7 +227,7 @@ def document(name: str) -> dict[str, Any]:
         messages[later]["bytes"] = f"as message {one}"
     fit = play.code.fit(play.terms, play.during)[1]  # type: ignore[attr-defined]
     return {
-        "protocol": f"{name}_sum, version 1",
+        "protocol": f"{name}_sum, version {VERSION}",
         "session": play.session.roster.session.hex(),
         "profile": play.session.roster.profile.hex(),
         "roster": [{"name": m, "identity": identity(m).hex(), "public": play.session.roster.keys[m].hex()} for m in MEMBERS],

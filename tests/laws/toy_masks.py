@@ -57,15 +57,15 @@ class ToyMasks(Aggregation):
     def error(self, terms: Terms, cohort: Cohort) -> float:
         return 0.0
 
-    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskingSeat:
-        return MaskingSeat(me, roster.members, entropy, store)
+    def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskingSession:
+        return MaskingSession(me, roster.members, entropy, store)
 
-    def coordinator(self, roster: Roster, store: Store) -> AddingSeat:
-        return AddingSeat(roster.members)
+    def coordinator(self, roster: Roster, store: Store) -> AddingSession:
+        return AddingSession(roster.members)
 
 
 @dataclass
-class MaskingSeat:
+class MaskingSession:
     """Run by a party. It then knows the masks it shares, and nobody else's answer."""
 
     me: str
@@ -80,13 +80,13 @@ class MaskingSeat:
 
     def prepare(self, rounds: int) -> Exchange:
         self.store.put("private", self.entropy.bytes(KEY))
-        return Introducing(self)
+        return KeyExchange(self)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
         flat = np.concatenate([vector[block.name].ravel() for block in terms.layout]).astype(np.int64).view(np.uint64)
-        return Saying(self.masked(flat, cohort).astype("<u8").tobytes())
+        return OneMessage(self.masked(flat, cohort).astype("<u8").tobytes())
 
     def masked(self, flat: Array, cohort: Cohort) -> Array:
         for peer in cohort.members:
@@ -109,7 +109,7 @@ class MaskingSeat:
 
 
 @dataclass
-class Saying:
+class OneMessage:
     """One message to the coordinator, then nothing."""
 
     message: bytes
@@ -125,27 +125,27 @@ class Saying:
 
 
 @dataclass
-class Introducing:
+class KeyExchange:
     """A party sends its public key and receives everybody's."""
 
-    seat: MaskingSeat
+    session: MaskingSession
 
     def begin(self) -> Sequence[Parcel]:
-        return ((COORDINATOR, self.seat.private().public_key().public_bytes_raw()),)
+        return ((COORDINATOR, self.session.private().public_key().public_bytes_raw()),)
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        if sender != COORDINATOR or len(message) != KEY * len(self.seat.members):
+        if sender != COORDINATOR or len(message) != KEY * len(self.session.members):
             raise Malformed(sender, "is no list of keys")
-        for place, name in enumerate(self.seat.members):
-            self.seat.store.put(f"key of {name}", message[KEY * place : KEY * (place + 1)])
+        for place, name in enumerate(self.session.members):
+            self.session.store.put(f"key of {name}", message[KEY * place : KEY * (place + 1)])
         return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        raise TooFewParties(len(self.seat.members) - len(missing), len(self.seat.members), len(self.seat.members))
+        raise TooFewParties(len(self.session.members) - len(missing), len(self.session.members), len(self.session.members))
 
 
 @dataclass
-class AddingSeat:
+class AddingSession:
     """Run by the coordinator. It then knows the public keys, the masked answers and their sum."""
 
     members: tuple[str, ...]
@@ -190,12 +190,13 @@ class Gathering:
         if len(message) != self.size:
             raise BadVector(sender, f"has {len(message)} bytes and not {self.size}")
         self.got[sender] = message
-        if not self.relay or len(self.got) < len(self.members):
-            return ()
-        return [(name, b"".join(self.got[m] for m in self.members)) for name in self.members]
+        return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        raise TooFewParties(len(self.got), len(self.members), len(self.members))
+        if len(self.got) < len(self.members):  # a mask would be left over
+            raise TooFewParties(len(self.got), len(self.members), len(self.members))
+        relayed, self.relay = self.relay, False
+        return [(name, b"".join(self.got[m] for m in self.members)) for name in self.members] if relayed else ()
 
     def total(self) -> Answer:
         if len(self.got) < len(self.members):  # a mask would be left over

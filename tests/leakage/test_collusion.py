@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from securetm.aggregation.homomorphic.encrypted_sessions import pack_residues
-from securetm.aggregation.homomorphic.key_messages import FRESH, HEAD, KEY_ID, VERSION
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind
 from securetm.contracts import RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.federation.folder import RunFolder, Unwatched
@@ -31,6 +31,7 @@ from securetm.leakage.reading import questions_in, totals
 from securetm.leakage.recorded import view_of
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
+from securetm.sessions.framing import HASH, head
 from securetm.threats import read_threat_model
 
 from .conftest import PARTIES, Recorded, write_plan
@@ -227,14 +228,14 @@ def _at_random(message: Message, view: AdversaryView, rng: np.random.Generator) 
 
 def _random_ciphertexts(parcel: bytes, view: AdversaryView, terms: Terms, rng: np.random.Generator) -> bytes:
     """The same message with ciphertexts of nothing."""
-    fresh, head = b"SH" + bytes([VERSION, FRESH]), HEAD + 32 + KEY_ID
+    fresh, start = head(SumKind.FRESH), 4 + HASH + KEY_ID
     if not parcel.startswith(fresh):
         return parcel
     aggregation = cast(SharedKeySum, view.public.profile.aggregation)
     fit = aggregation.fit(terms, cohort_of(view.public.profile, view.public.members))[1]
     count = fit.ciphertexts(terms.size)
     residues = rng.integers(0, fit.modulus.value, (count, DEGREE), dtype=np.uint64)
-    return parcel[:head] + pack_residues(residues, fit) + rng.bytes(SEED * count)
+    return parcel[:start] + pack_residues(residues, fit) + rng.bytes(SEED * count)
 
 
 @pytest.fixture(scope="module", params=["ckks", "bfv"])

@@ -1,11 +1,11 @@
-"""One round of an encrypted sum, both halves: fresh ciphertexts to the coordinator, the sum back to the parties. No keys here.
+"""The sessions of an encrypted sum, the party's and the coordinator's, and their rounds. No key is drawn here.
 
-An opened total never goes to the coordinator: one that may see totals could hand in a single party's ciphertext as "the sum".
+Fresh ciphertexts go to the coordinator, their sum goes back to the parties. An opened total never goes to the coordinator: one
+that may see totals could hand in a single party's ciphertext as "the sum".
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import sys
@@ -15,36 +15,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, TooFewInSum, UnlikeKeys
-from securetm.aggregation.homomorphic.key_messages import (
-    FRESH,
-    KEY_ID,
-    SUM,
-    as_list,
-    body,
-    head,
-    keep,
-    kept,
-    key_id,
-    listed,
-    sized,
-    unpack_secret,
-)
-from securetm.aggregation.homomorphic.key_setup import COORDINATOR, HOLDERS, SECRET_KEY, KeyCoordinatorSetup, KeyPartySetup
+from securetm.aggregation.homomorphic.key_setup import KEY_NAME, LEAST, SECRET_KEY, KeyCoordinatorSetup, KeyPartySetup
 from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits, whole_numbers
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
-from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Roster, Store, Terms
-from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties, UnknownRound
+from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
+from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Store, Terms
+from securetm.errors import NotInCohort, TooFewParties, UnknownRound
+from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
+from securetm.sessions.framing import HASH, Reader, head, places_bytes
+from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster
+from securetm.sessions.session_memory import SessionMemory
 from securetm.sessions.survivors import SurvivorList
 
 WITHOUT_END = sys.maxsize
 OPENED, CLAMPED = "sum opened", "clamped"
-LEAST = 2  # parties in a sum: over one party, it is that party's own vector
 Fitting = Callable[[Terms, Cohort], tuple[Terms, Fit]]
-
-
-def tag_of(round_id: bytes) -> bytes:
-    """A round's name in 32 bytes."""
-    return hashlib.sha256(round_id).digest()
 
 
 def pack_residues(residues: Array, fit: Fit) -> bytes:
@@ -63,6 +48,14 @@ def unpack_residues(content: bytes, fit: Fit, sender: str) -> Array:
     return residues
 
 
+def _check_round(reader: Reader, tag: bytes, key: bytes, sender: str) -> None:
+    """Refuses what is of another round or under another key."""
+    if (found := reader.take(HASH)) != tag:
+        raise UnknownRound(found[:8].hex())
+    if reader.take(KEY_ID) != key:
+        raise UnlikeKeys(sender)
+
+
 # ---- the party -----------------------------------------------------------------------------------------------------------
 
 
@@ -70,23 +63,26 @@ def unpack_residues(content: bytes, fit: Fit, sender: str) -> Array:
 class EncryptedPartySession:
     """Run by a party. It knows the secret key, its own vector, and each sum that it opens."""
 
-    me: str
-    roster: Roster
+    identity: Identity
     entropy: Entropy
     store: Store
     code: Code
     fitting: Fitting
     unopened: tuple[bytes, Exception] | None = None  # the last sum that would not open, and why: said to its own party only
 
+    def __post_init__(self) -> None:
+        self.me, self.register = self.identity.me, self.identity.register
+        self.memory = SessionMemory(self.store, self.register.hash)
+
     @property
     def prepared(self) -> int:
         """One key serves all rounds of a session."""
-        return WITHOUT_END if kept(self.store, self.roster, SECRET_KEY) else 0
+        return WITHOUT_END if self.memory.get(SECRET_KEY) else 0
 
     def prepare(self, rounds: int) -> Exchange:
         """A new key for the session."""
         del rounds
-        return KeyPartySetup(self.me, self.roster, self.code.name, self.entropy, self.store)
+        return KeyPartySetup(self.identity, self.code.name, self.entropy, self.memory)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Encrypts this party's vector, and opens the sum that comes back."""
@@ -103,95 +99,86 @@ class EncryptedPartySession:
         """The sum of the last round that this party opened, also after a restart."""
         if self.unopened is not None and self.unopened[0] == round_id:
             raise self.unopened[1]
-        stored = kept(self.store, self.roster, OPENED)
-        if stored is None or stored[:32] != tag_of(round_id):
+        stored = self._opened(round_id)
+        if stored is None:
             raise UnknownRound(round_id.hex()[:16])
-        (size,) = struct.unpack("<I", stored[32:36])
-        facts = json.loads(stored[36 : 36 + size])
+        (size,) = struct.unpack(">I", stored[:4])
+        facts = json.loads(stored[4 : 4 + size])
         layout = tuple(Block(name, tuple(shape)) for name, shape in facts["layout"])
-        total = np.frombuffer(stored[36 + size :], dtype="<i8").astype(np.int64)
+        total = np.frombuffer(stored[4 + size :], dtype="<i8").astype(np.int64)
         return Answer(real_or_whole(total, layout, facts["grid"]), {}, tuple(facts["survivors"]))
 
     def secret(self) -> bytes:
         """The session's secret key."""
-        packed = kept(self.store, self.roster, SECRET_KEY)
+        packed = self.memory.get(SECRET_KEY)
         if packed is None:
             raise NoSumKey(self.me)
         return packed
 
     def has_opened(self, round_id: bytes) -> bool:
         """Whether the last sum opened was this round's."""
-        stored = kept(self.store, self.roster, OPENED)
-        return stored is not None and stored[:32] == tag_of(round_id)
+        return self._opened(round_id) is not None
+
+    def _opened(self, round_id: bytes) -> bytes | None:
+        return self.memory.of(self.register.round_tag(round_id)).get(OPENED)
 
     def remember(self, round_id: bytes, terms: Terms, survivors: Sequence[str], total: Array) -> None:
         """Durable: a party that starts again still has the answer, and opens no second sum of the round."""
         layout = [[block.name, list(block.shape)] for block in terms.layout]
         grid = terms.grid if terms.domain is Domain.REAL else 0.0
         facts = json.dumps({"layout": layout, "grid": grid, "survivors": list(survivors)}).encode()
-        stored = tag_of(round_id) + struct.pack("<I", len(facts)) + facts + total.astype("<i8").tobytes()
-        keep(self.store, self.roster, OPENED, stored)
+        stored = struct.pack(">I", len(facts)) + facts + total.astype("<i8").tobytes()
+        self.memory.of(self.register.round_tag(round_id)).put(OPENED, stored)
 
 
-@dataclass
-class EncryptedPartyRound:
-    """A party's half of one round."""
+class EncryptedPartyRound(PartyExchange):
+    """A party's half of one round. It opens the sum once, and sends nothing back."""
 
-    seat: EncryptedPartySession
-    cohort: Cohort
-    terms: Terms
-    fit: Fit
-    numbers: Array
+    def __init__(self, session: EncryptedPartySession, cohort: Cohort, terms: Terms, fit: Fit, numbers: Array) -> None:
+        self._session, self._cohort, self._terms, self._fit, self.numbers = session, cohort, terms, fit, numbers
+        self._tag = session.register.round_tag(cohort.round_id)
+        self.answers = {SumKind.SUM: self._open}
 
     def begin(self) -> Sequence[Parcel]:
         """This party's ciphertexts. Asked again, it encrypts again with fresh randomness: that gives nothing away."""
-        seat, packed = self.seat, self.seat.secret()
-        ternary = unpack_secret(packed, seat.me)
-        first, seeds = encrypt(seat.code, self.fit, ternary, to_digits(self.numbers, self.fit), seat.entropy)
-        content = tag_of(self.cohort.round_id) + key_id(packed) + pack_residues(first, self.fit) + seeds.tobytes()
-        return ((COORDINATOR, head(FRESH, seat.roster) + content),)
+        session, packed = self._session, self._session.secret()
+        ternary = unpack_secret(packed, session.me)
+        first, seeds = encrypt(session.code, self._fit, ternary, to_digits(self.numbers, self._fit), session.entropy)
+        start = head(SumKind.FRESH, session.identity.place) + self._tag + key_id(packed)
+        return ((COORDINATOR, start + pack_residues(first, self._fit) + seeds.tobytes()),)
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Opens the sum, once. Nothing is sent back."""
-        if sender != COORDINATOR:
-            raise NotInCohort(sender)
-        survivors, content = self._checked(body(message, SUM, self.seat.roster, sender))
-        first, second = np.split(unpack_residues(content, self.fit, sender), 2)
+    def _open(self, message: bytes) -> bytes:
+        session, packed = self._session, self._session.secret()
+        survivors, content = self._checked(Reader(message, COORDINATOR, SumKind.SUM), key_id(packed))
+        first, second = np.split(unpack_residues(content, self._fit, COORDINATOR), 2)
         if not second.any(axis=1).all():
-            raise BadCiphertext(sender, "one of them hides nothing")
-        SurvivorList.of(self.seat.store, self.cohort).hold(survivors)
-        ternary = unpack_secret(self.seat.secret(), self.seat.me)
+            raise BadCiphertext(COORDINATOR, "one of them hides nothing")
+        SurvivorList.of(session.store, self._cohort).hold(survivors)
+        ternary = unpack_secret(packed, session.me)
         try:
-            total = from_digits(decrypt(self.seat.code, self.fit, ternary, first, second), self.fit, self.terms.size)
+            total = from_digits(decrypt(session.code, self._fit, ternary, first, second), self._fit, self._terms.size)
         except Exception as failure:  # noqa: BLE001 - whether ciphertexts open would tell of the key and of what is in them
-            self.seat.unopened = self.cohort.round_id, failure
+            session.unopened = self._cohort.round_id, failure
         else:
-            self.seat.remember(self.cohort.round_id, self.terms, survivors, total)
-        return ()
+            session.remember(self._cohort.round_id, self._terms, survivors, total)
+        return b""
 
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """A party waits for nobody."""
-        del missing
-        return ()
-
-    def _checked(self, content: bytes) -> tuple[tuple[str, ...], bytes]:
+    def _checked(self, reader: Reader, key: bytes) -> tuple[tuple[str, ...], bytes]:
         """Who is in the sum, and its ciphertexts; refused before any of them is looked at."""
-        seat, start = self.seat, 32 + KEY_ID
-        if content[:32] != tag_of(self.cohort.round_id):
-            raise UnknownRound(content[:8].hex())
-        if content[32:start] != key_id(seat.secret()):
-            raise UnlikeKeys(COORDINATOR)
-        if seat.has_opened(self.cohort.round_id):
+        _check_round(reader, self._tag, key, COORDINATOR)
+        if self._session.has_opened(self._cohort.round_id):
             raise OpenedBefore()
-        size = self.fit.sum_bytes(self.terms.size)
-        survivors = tuple(listed(seat.roster, content[start : max(start, len(content) - size)], 0, COORDINATOR))
+        register = self._session.register
+        survivors = tuple(register.name(place) for place in reader.places(len(register)))
         for name in survivors:
-            if name not in self.cohort.members:
+            if name not in self._cohort.members:
                 raise NotInCohort(name)
-        need = max(LEAST, self.cohort.threshold)
+        need = max(LEAST, self._cohort.threshold)
         if len(survivors) < need:
             raise TooFewInSum(len(survivors), need)
-        return survivors, content[len(content) - size :]
+        content = reader.take(self._fit.sum_bytes(self._terms.size))
+        reader.end()
+        return survivors, content
 
 
 # ---- the coordinator -----------------------------------------------------------------------------------------------------
@@ -201,106 +188,78 @@ class EncryptedPartyRound:
 class EncryptedCoordinatorSession:
     """Run by the coordinator. It adds what it cannot read, and learns who answered."""
 
-    roster: Roster
+    register: PinnedRoster
     store: Store
     code: Code
     fitting: Fitting
     _rounds: dict[bytes, EncryptedCoordinatorRound] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.memory = SessionMemory(self.store, self.register.hash)
+
     @property
     def prepared(self) -> int:
         """One key serves all rounds of a session."""
-        return WITHOUT_END if kept(self.store, self.roster, HOLDERS) else 0
+        return WITHOUT_END if self.memory.get(KEY_NAME) else 0
 
     def prepare(self, rounds: int) -> Exchange:
         """Carries the messages with which the parties come to a key."""
         del rounds
         seal()  # a missing library is found now, not when the first vector arrives
-        return KeyCoordinatorSetup(self.roster, self.code.name, self.store)
+        return KeyCoordinatorSetup(self.register, self.code.name, self.memory)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Adds up one vector of ciphertexts from each party of the cohort."""
         del vector
         terms, fit = self.fitting(terms, cohort)
-        holders = kept(self.store, self.roster, HOLDERS)
-        if holders is None:
+        key = self.memory.get(KEY_NAME)
+        if key is None:
             raise NoSumKey(COORDINATOR)
         only, running = SurvivorList.of(self.store, cohort), RunningSum(self.code, fit)
-        opened = EncryptedCoordinatorRound(self.roster, cohort, fit, terms.size, only, running, holders[:KEY_ID])
+        opened = EncryptedCoordinatorRound(self.register, cohort, fit, terms.size, only, running, key)
         self._rounds = {cohort.round_id: opened}
         return opened
 
     def answer(self, round_id: bytes) -> Answer:
         """Who answered. There is no total here, and there must be none."""
-        if round_id not in self._rounds:
+        if round_id not in self._rounds or not self._rounds[round_id].survivors:
             raise UnknownRound(round_id.hex()[:16])
-        return Answer(None, {}, self._rounds[round_id].survivors())
+        return Answer(None, {}, self._rounds[round_id].survivors)
 
 
-@dataclass
-class EncryptedCoordinatorRound:
-    """The coordinator's half of one round."""
+class EncryptedCoordinatorRound(CoordinatorExchange):
+    """The coordinator's half of one round: one running sum, which goes to the whole cohort when the wave ends."""
 
-    roster: Roster
-    cohort: Cohort
-    fit: Fit
-    size: int
-    only: SurvivorList  # of survivors, over which this question is opened
-    running: RunningSum
-    key: bytes
-    _answered: set[str] = field(default_factory=set)
-    _closed: bool = False
+    def __init__(
+        self, register: PinnedRoster, cohort: Cohort, fit: Fit, size: int, only: SurvivorList, running: RunningSum, key: bytes
+    ) -> None:
+        super().__init__(register)
+        self._cohort, self._fit, self._size, self._only, self._running, self._key = cohort, fit, size, only, running, key
+        self._tag = register.round_tag(cohort.round_id)
+        self.survivors: tuple[str, ...] = ()  # who is in the sum, once it is closed
+        self._places = tuple(sorted(map(register.place, cohort.members)))
+        self.ask(self._places, self._add, self._close)
 
-    def begin(self) -> Sequence[Parcel]:
-        """The parties speak first."""
-        return ()
+    def _add(self, place: int, sender: str, message: bytes) -> bool:
+        """Checks round, key, size and range before anything is computed; says whether it went into the sum."""
+        reader, seeds = Reader(message, sender, SumKind.FRESH), SEED * self._fit.ciphertexts(self._size)
+        reader.speaks_for(place)
+        _check_round(reader, self._tag, self._key, sender)
+        content = reader.take(self._fit.fresh_bytes(self._size))
+        reader.end()
+        first = unpack_residues(content[:-seeds], self._fit, sender)
+        if counts := self._only.counts(sender):
+            self._running.add(first, np.frombuffer(content[-seeds:], dtype=np.uint8).reshape(-1, SEED))
+        return counts
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Checks one party's ciphertexts and adds them; the last party's bring the sum out."""
-        if sender not in self.cohort.members:
-            raise NotInCohort(sender)
-        if sender in self._answered:
-            raise Duplicate(sender)
-        if self._closed:
-            raise Malformed(sender, "it comes after the round was closed")
-        first, seeds = self._checked(sender, body(message, FRESH, self.roster, sender))
-        if self.only.counts(sender):
-            self.running.add(first, seeds)
-        self._answered.add(sender)
-        return self._close() if len(self._answered) == len(self.cohort.members) else ()
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """Whoever has not answered is left out of the sum; nothing has to be recovered."""
-        del missing
-        return () if self._closed else self._close()
-
-    def survivors(self) -> tuple[str, ...]:
-        """Who is in the sum, if they are enough."""
-        found = tuple(m for m in self.cohort.members if m in self._answered and self.only.counts(m))
-        need = max(LEAST, self.cohort.threshold)
-        if len(found) < need:
-            raise TooFewParties(len(found), len(self.cohort.members), need)
-        return found
-
-    def _checked(self, sender: str, content: bytes) -> tuple[Array, Array]:
-        """Round, key, count, size and range, before anything is computed."""
-        start = 32 + KEY_ID
-        sized(content, start + self.fit.fresh_bytes(self.size), sender)
-        if content[:32] != tag_of(self.cohort.round_id):
-            raise UnknownRound(content[:8].hex())
-        if content[32:start] != self.key:
-            raise UnlikeKeys(sender)
-        seeds = len(content) - SEED * self.fit.ciphertexts(self.size)
-        first = unpack_residues(content[start:seeds], self.fit, sender)
-        return first, np.frombuffer(content[seeds:], dtype=np.uint8).reshape(-1, SEED)
-
-    def _close(self) -> Sequence[Parcel]:
+    def _close(self, came: Mapping[int, bool]) -> Sequence[Parcel]:
         """The sum, to the whole cohort: a party that was late needs it as much as the others."""
-        survivors = self.survivors()
-        self.only.settle(survivors)
-        self._closed = True
-        first, second = self.running.polynomials()
-        named = as_list(self.roster, dict.fromkeys(survivors, b""))
-        polynomials = pack_residues(first, self.fit) + pack_residues(second, self.fit)
-        message = head(SUM, self.roster) + tag_of(self.cohort.round_id) + self.key + named + polynomials
-        return tuple((m, message) for m in self.cohort.members)
+        places = [place for place, counts in came.items() if counts]
+        survivors, need = tuple(map(self._register.name, places)), max(LEAST, self._cohort.threshold)
+        if len(survivors) < need:
+            raise TooFewParties(len(survivors), len(self._places), need)
+        self._only.settle(survivors)
+        self.survivors = survivors
+        polynomials = b"".join(pack_residues(half, self._fit) for half in self._running.polynomials())
+        message = head(SumKind.SUM) + self._tag + self._key + places_bytes(places) + polynomials
+        return self.to(dict.fromkeys(self._places, message))

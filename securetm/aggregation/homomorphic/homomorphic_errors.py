@@ -28,20 +28,6 @@ class NoSumKey(SecuretmError):
 
 
 @dataclass(eq=False)
-class NoSignature(Refused):
-    """the set-up message of {sender} is not signed by its identity for this session, roster and profile"""
-
-    sender: str
-
-
-@dataclass(eq=False)
-class NotSealedForUs(Refused):
-    """the key that {sender} sealed does not open here"""
-
-    sender: str
-
-
-@dataclass(eq=False)
 class UnlikeKeys(Refused):
     """{sender} encrypts under another key than the other parties"""
 

@@ -1,203 +1,142 @@
 """The set-up exchange of BFV and CKKS, both halves: hello, the bundle of hellos, sealed keys, ready. It adds nothing up.
 
-Who draws the key is the first member in roster order that said hello, so that the order of arrival decides nothing.
+One party draws the secret key and seals it to each of the others: the first member in roster order that said hello, so that
+the order of arrival decides nothing. The coordinator carries the messages and can read none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 from securetm.aggregation.homomorphic.homomorphic_errors import UnlikeKeys
-from securetm.aggregation.homomorphic.key_messages import (
-    BOX,
-    BUNDLE,
-    HELLO,
-    HELLO_BYTES,
-    KEY,
-    KEY_ID,
-    READY,
-    SEALED,
-    as_list,
-    body,
-    check_hello,
-    head,
-    hello_of,
-    keep,
-    kept,
-    key_id,
-    listed,
-    member_at,
-    open_sealed,
-    pack_secret,
-    place,
-    say_hello,
-    seal_for,
-    sized,
-    unpack_secret,
-)
 from securetm.aggregation.homomorphic.seal_library import draw_ternary
-from securetm.contracts import Entropy, Parcel, Roster, Store
-from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
-from securetm.sessions.session_errors import NoIdentity, UnexpectedMessage
+from securetm.aggregation.homomorphic.sum_key import BOX, HELLO_SIZE, KEY_ID, SumKind, key_id, pack_secret, unpack_secret
+from securetm.contracts import Entropy, Parcel
+from securetm.errors import Malformed, TooFewParties
+from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
+from securetm.sessions.framing import Reader, head, listed, places_bytes
+from securetm.sessions.identities import COORDINATOR, KEY, Identity, PinnedRoster
+from securetm.sessions.labels import Label
+from securetm.sessions.sealing import Sealing, public_key
+from securetm.sessions.session_memory import SessionMemory
 
-COORDINATOR = "coordinator"
-IDENTITY, EPHEMERAL, SECRET_KEY, HOLDERS = "identity", "sum set-up", "sum key", "sum key holders"
+EPHEMERAL, SECRET_KEY, KEY_NAME = "sum set-up", "sum key", "sum key name"
+LEAST = 2  # parties in a sum: over one party, it is that party's own vector
 
 
-@dataclass
-class KeyPartySetup:
-    """Run by a party, which then knows the secret key and who drew it."""
+def key_in(register: PinnedRoster, code: str, place: int, hello: bytes) -> bytes:
+    """The public key of a hello, refused unless the pinned identity signed it for this session, roster and profile."""
+    name = register.name(place)
+    reader = Reader(hello, name, SumKind.HELLO)
+    reader.speaks_for(place)
+    register.opened(place, name, hello, Label.KEY_HELLO, code.encode())
+    return reader.take(KEY)
 
-    me: str
-    roster: Roster
-    code: str
-    entropy: Entropy
-    store: Store
+
+class KeyPartySetup(PartyExchange):
+    """Run by a party, which then knows the secret key."""
+
+    def __init__(self, identity: Identity, code: str, entropy: Entropy, memory: SessionMemory) -> None:
+        self._identity, self._register, self._me = identity, identity.register, identity.place
+        self._code, self._entropy, self._memory = code, entropy, memory
+        self.answers = {SumKind.BUNDLE: self._generate, SumKind.KEY: self._take}
 
     def begin(self) -> Sequence[Parcel]:
         """A signed key for this set-up alone; the private half waits in the store for the sealed key."""
-        identity = self.store.get(IDENTITY)
-        if identity is None:
-            raise NoIdentity()
-        ephemeral = self.entropy.bytes(32)
-        keep(self.store, self.roster, EPHEMERAL, ephemeral)
-        hello = say_hello(self.roster, self.code, self.me, ephemeral, identity)
-        return ((COORDINATOR, head(HELLO, self.roster) + hello.packed()),)
+        ephemeral = self._entropy.bytes(KEY)
+        self._memory.put(EPHEMERAL, ephemeral)
+        hello = head(SumKind.HELLO, self._me) + public_key(ephemeral)
+        return ((COORDINATOR, self._identity.sign(Label.KEY_HELLO, hello, self._code.encode())),)
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """The bundle, if this party is to draw the key; else the key."""
-        if sender != COORDINATOR:
-            raise NotInCohort(sender)
-        if message[3:4] == bytes([BUNDLE]):
-            return self._generate(body(message, BUNDLE, self.roster, sender))
-        return self._take(body(message, KEY, self.roster, sender))
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """A party waits for nobody."""
-        del missing
-        return ()
-
-    def _generate(self, content: bytes) -> Sequence[Parcel]:
+    def _generate(self, message: bytes) -> bytes:
         """A new secret key, sealed to each member whose hello its own identity signed."""
-        hellos = {name: hello_of(packed) for name, packed in listed(self.roster, content, HELLO_BYTES, COORDINATOR).items()}
-        for name, hello in hellos.items():
-            check_hello(self.roster, self.code, name, hello)
+        reader = Reader(message, COORDINATOR, SumKind.BUNDLE)
+        hellos = reader.messages(len(self._register), HELLO_SIZE, SumKind.HELLO)
+        reader.end()
+        publics = {place: key_in(self._register, self._code, place, hello) for place, hello in hellos.items()}
         ephemeral = self._ephemeral()
-        if self.me not in hellos or len(hellos) < 2:
+        if publics.get(self._me) != public_key(ephemeral) or len(publics) < LEAST:
             raise Malformed(COORDINATOR, "the bundle lacks this party or the others")
-        packed = pack_secret(draw_ternary(self.entropy))
-        mine = (self.me, hellos[self.me].public)
-        boxes = {
-            name: seal_for(self.roster, self.code, ephemeral, (mine, (name, hello.public)), packed)
-            for name, hello in hellos.items()
-            if name != self.me
-        }
+        packed = pack_secret(draw_ternary(self._entropy))
+        others = [place for place in publics if place != self._me]
+        ends = {place: ((self._me, publics[self._me]), (place, publics[place])) for place in others}
+        boxes = b"".join(self._sealing(*ends[place]).seal(ephemeral, packed) for place in others)
         self._settle(packed)
-        return ((COORDINATOR, head(SEALED, self.roster) + key_id(packed) + as_list(self.roster, boxes)),)
+        return head(SumKind.SEALED, self._me) + key_id(packed) + places_bytes(others) + boxes
 
-    def _take(self, content: bytes) -> Sequence[Parcel]:
+    def _take(self, message: bytes) -> bytes:
         """Opens the key that another member drew."""
-        content = sized(content, 2 + HELLO_BYTES + HELLO_BYTES + BOX, COORDINATOR)
-        generator = member_at(self.roster, content[:2], COORDINATOR)
-        theirs, own = hello_of(content[2:]), hello_of(content[2 + HELLO_BYTES :])
-        check_hello(self.roster, self.code, generator, theirs)
-        check_hello(self.roster, self.code, self.me, own)
-        pair = ((generator, theirs.public), (self.me, own.public))
-        packed = open_sealed(self.roster, self.code, self._ephemeral(), pair, content[-BOX:])
-        unpack_secret(packed, generator)
+        reader = Reader(message, COORDINATOR, SumKind.KEY)
+        hello, box = reader.take(HELLO_SIZE), reader.take(BOX)
+        reader.end()
+        ephemeral, generator = self._ephemeral(), int.from_bytes(hello[2:4], "big")
+        if generator >= len(self._register):
+            raise Malformed(COORDINATOR, "it names a member that is not in the roster")
+        public = key_in(self._register, self._code, generator, hello)
+        packed = self._sealing((generator, public), (self._me, public_key(ephemeral))).unseal(ephemeral, box)
+        unpack_secret(packed, self._register.name(generator))
         self._settle(packed)
-        return ((COORDINATOR, head(READY, self.roster) + key_id(packed)),)
+        return head(SumKind.READY, self._me) + key_id(packed)
+
+    def _sealing(self, generator: tuple[int, bytes], recipient: tuple[int, bytes]) -> Sealing:
+        return Sealing(self._register, Label.SUM_KEY_SEAL, self._code.encode(), generator, recipient)
 
     def _ephemeral(self) -> bytes:
-        ephemeral = kept(self.store, self.roster, EPHEMERAL)
-        if ephemeral is None:
+        ephemeral = self._memory.get(EPHEMERAL)
+        if not ephemeral:
             raise Malformed(COORDINATOR, "no set-up is open")
         return ephemeral
 
     def _settle(self, packed: bytes) -> None:
         """Keeps the key, and forgets what would open its box again."""
-        keep(self.store, self.roster, SECRET_KEY, packed)
-        keep(self.store, self.roster, EPHEMERAL, b"")
+        self._memory.put(SECRET_KEY, packed)
+        self._memory.put(EPHEMERAL, b"")
 
 
-@dataclass
-class KeyCoordinatorSetup:
-    """Run by the coordinator, which then knows who holds the key, and its name: sixteen bytes that say nothing of it."""
+class KeyCoordinatorSetup(CoordinatorExchange):
+    """Run by the coordinator, which then knows the name of the key: sixteen bytes that say nothing of it."""
 
-    roster: Roster
-    code: str
-    store: Store
-    _hellos: dict[str, bytes] = field(default_factory=dict)
-    _awaited: set[str] = field(default_factory=set)
-    _generator: str = ""
-    _id: bytes = b""
-    _ready: list[str] = field(default_factory=list)
+    def __init__(self, register: PinnedRoster, code: str, memory: SessionMemory) -> None:
+        super().__init__(register)
+        self._code, self._memory = code, memory
+        self.ask(range(len(register)), self._take_hello, self._ask_generator)
 
-    def begin(self) -> Sequence[Parcel]:
-        """The parties speak first."""
-        return ()
+    def _take_hello(self, place: int, sender: str, message: bytes) -> bytes:
+        if len(message) != HELLO_SIZE:
+            raise Malformed(sender, f"it has {len(message)} bytes where {HELLO_SIZE} are agreed")
+        key_in(self._register, self._code, place, message)
+        return message
 
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """One message of the present wave from each member; the last one ends it."""
-        if not self._hellos and not self._awaited:
-            self._awaited = set(self.roster.members)
-        if sender not in self.roster.members:
-            raise NotInCohort(sender)
-        if sender not in self._awaited:
-            raise Duplicate(sender) if not self._generator or sender in self._ready else UnexpectedMessage(sender)
-        if not self._generator:
-            self._greet(sender, message)
-        elif not self._id:
-            return self._boxes(sender, message)
-        else:
-            self._note(sender, message)
-        self._awaited.discard(sender)
-        return self._go_on()
+    def _ask_generator(self, hellos: Mapping[int, bytes]) -> Sequence[Parcel]:
+        """The first member that said hello and is still there draws the key."""
+        if len(hellos) < LEAST:
+            raise TooFewParties(len(hellos), len(self._register), LEAST)
+        self._hellos, generator = hellos, min(hellos)
+        self.ask([generator], self._take_boxes, self._hand_out)
+        return self.to({generator: head(SumKind.BUNDLE) + listed(hellos.values())})
 
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """Whoever is missing has no key in this session; if it was to draw it, the next one does."""
-        if not self._hellos and not self._awaited:
-            self._awaited = set(self.roster.members)
-        gone = set(missing) & self._awaited
-        self._awaited -= gone
-        if self._generator in gone and not self._id:
-            self._hellos.pop(self._generator)
-            self._generator = ""
-        return self._go_on() if gone else ()
-
-    def _greet(self, sender: str, message: bytes) -> None:
-        packed = sized(body(message, HELLO, self.roster, sender), HELLO_BYTES, sender)
-        check_hello(self.roster, self.code, sender, hello_of(packed))
-        self._hellos[sender] = packed
-
-    def _go_on(self) -> Sequence[Parcel]:
-        if self._awaited or self._id:
-            return ()
-        if len(self._hellos) < 2:
-            raise TooFewParties(len(self._hellos), len(self.roster.members), 2)
-        self._generator = next(m for m in self.roster.members if m in self._hellos)
-        self._awaited = {self._generator}
-        return ((self._generator, head(BUNDLE, self.roster) + as_list(self.roster, self._hellos)),)
-
-    def _boxes(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Hands each box to its recipient, with both hellos that it is bound to."""
-        content = body(message, SEALED, self.roster, sender)
-        boxes = listed(self.roster, content[KEY_ID:], BOX, sender)
-        if set(boxes) != set(self._hellos) - {sender}:
+    def _take_boxes(self, place: int, sender: str, message: bytes) -> tuple[bytes, Mapping[int, bytes]]:
+        reader = Reader(message, sender, SumKind.SEALED)
+        reader.speaks_for(place)
+        name, others = reader.take(KEY_ID), reader.places(len(self._register))
+        if set(others) != set(self._hellos) - {place}:
             raise Malformed(sender, "it did not seal the key to exactly the others")
-        self._id = content[:KEY_ID]
-        self._awaited = set(boxes)
-        self._holds(sender)
-        start = head(KEY, self.roster) + place(self.roster, sender) + self._hellos[sender]
-        return tuple((name, start + self._hellos[name] + box) for name, box in boxes.items())
+        boxes = reader.entries(others, BOX)
+        reader.end()
+        return name, boxes
 
-    def _note(self, sender: str, message: bytes) -> None:
-        if sized(body(message, READY, self.roster, sender), KEY_ID, sender) != self._id:
+    def _hand_out(self, came: Mapping[int, tuple[bytes, Mapping[int, bytes]]]) -> Sequence[Parcel]:
+        """Each box to its recipient, behind the hello of who drew the key."""
+        if not came:
+            return self._ask_generator({place: hello for place, hello in self._hellos.items() if place != min(self._hellos)})
+        ((generator, (self._name, boxes)),) = came.items()
+        self._memory.put(KEY_NAME, self._name)
+        self.ask(boxes, self._take_ready)
+        return self.to({place: head(SumKind.KEY) + self._hellos[generator] + box for place, box in boxes.items()})
+
+    def _take_ready(self, place: int, sender: str, message: bytes) -> None:
+        reader = Reader(message, sender, SumKind.READY)
+        reader.speaks_for(place)
+        if reader.take(KEY_ID) != self._name:
             raise UnlikeKeys(sender)
-        self._holds(sender)
-
-    def _holds(self, name: str) -> None:
-        """Durable: a coordinator that starts again knows the key's name and its holders."""
-        self._ready.append(name)
-        keep(self.store, self.roster, HOLDERS, self._id + as_list(self.roster, dict.fromkeys(self._ready, b"")))
+        reader.end()

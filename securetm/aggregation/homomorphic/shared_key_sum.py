@@ -1,4 +1,4 @@
-"""What encrypted sums under one shared key have in common: who opens them, what they claim, and their seats.
+"""What encrypted sums under one shared key have in common: who opens them, what they claim, and their sessions.
 
 It knows neither BFV nor CKKS; each brings its code and the fit of its parameters.
 """
@@ -9,14 +9,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from securetm.aggregation.homomorphic.encrypted_sessions import LEAST, EncryptedCoordinatorSession, EncryptedPartySession
-from securetm.aggregation.homomorphic.key_messages import BOX, HEAD, HELLO_BYTES, KEY_ID
+from securetm.aggregation.homomorphic.encrypted_sessions import EncryptedCoordinatorSession, EncryptedPartySession
+from securetm.aggregation.homomorphic.key_setup import LEAST
 from securetm.aggregation.homomorphic.parameters import DIGITS, MODULI, Fit
 from securetm.aggregation.homomorphic.seal_library import Code
+from securetm.aggregation.homomorphic.sum_key import BOX, HELLO_SIZE, KEY_ID
 from securetm.contracts import Aggregation, Claim, Cohort, Entropy, Roster, Store, Terms
-
-COORDINATOR = "coordinator"
-HOLDER = 2 + HELLO_BYTES  # who drew a key, and that party's hello
+from securetm.sessions.framing import HASH
+from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class SharedKeySum(Aggregation):
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
         """Of a set-up the sealed keys and the bundle of hellos; of a round fresh ciphertexts, and both halves of their sum."""
         del rounds
-        named = HEAD + 32 + HOLDER + KEY_ID + 2 + 2 * parties  # more than any message begins with
+        named = 4 + HASH + KEY_ID + 2 + 2 * parties  # more than any message begins with
         if terms is None:
-            return named + parties * BOX, named + parties * HELLO_BYTES + BOX
+            return max(named + parties * BOX, HELLO_SIZE), named + parties * HELLO_SIZE + BOX
         most = Fit(MODULI[-1], parties, 1, digits=DIGITS[-1])  # the widest that any fit has
         return named + most.fresh_bytes(terms.size), named + most.sum_bytes(terms.size)
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> EncryptedPartySession:
-        """A party's place: it holds the key and opens sums."""
-        return EncryptedPartySession(me, roster, entropy, store, self.code, self.fit)
+        """A party's session: it holds the key and opens sums."""
+        return EncryptedPartySession(identity_of(me, roster, store), entropy, store, self.code, self.fit)
 
     def coordinator(self, roster: Roster, store: Store) -> EncryptedCoordinatorSession:
-        """The coordinator's place: it adds what it cannot read."""
-        return EncryptedCoordinatorSession(roster, store, self.code, self.fit)
+        """The coordinator's session: it adds what it cannot read."""
+        return EncryptedCoordinatorSession(PinnedRoster(roster), store, self.code, self.fit)

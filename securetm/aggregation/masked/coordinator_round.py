@@ -25,27 +25,28 @@ from securetm.aggregation.masked.masked_errors import (
 from securetm.aggregation.masked.messages import (
     CONSENT_SIZE,
     HEADER_SIZE,
-    HELLO_SIZE,
+    QUESTION_SIZE,
     Header,
     Kind,
     Outcome,
     Place,
-    Reader,
-    head,
     longest_in_round,
-    places_bytes,
     read_header,
     read_place,
+    read_share,
     vector_hash,
 )
-from securetm.aggregation.masked.party_round import SURVIVORS_CONTEXT, consent_body, pair_seed, self_seed
-from securetm.aggregation.masked.shares import MASK_KEY, SEED, public_key, seed_commitment, share_hash, shared_secret
+from securetm.aggregation.masked.party_round import consent_body, pair_seed, self_seed
+from securetm.aggregation.masked.shares import MASK_KEY, SEED, seed_commitment, share_hash
 from securetm.aggregation.masked.stored_setups import Policy, PublicSetup
 from securetm.contracts import Array, Parcel, Store
 from securetm.errors import BadVector, Malformed, TooFewParties, UnknownRound
-from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster, signed_parts
+from securetm.sessions.exchanges import CoordinatorExchange
+from securetm.sessions.framing import Reader, head, places_bytes
+from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster
+from securetm.sessions.labels import Label
+from securetm.sessions.sealing import public_key, shared_secret
 from securetm.sessions.survivors import SurvivorList
-from securetm.sessions.waves import Wave
 
 STREAMS = 256  # keystreams at a time, so that what is open does not grow with the number of parties
 
@@ -64,7 +65,7 @@ class CoordinatorRoundState:
     need: int
 
 
-class MaskedCoordinatorRound:
+class MaskedCoordinatorRound(CoordinatorExchange):
     """Run by the coordinator."""
 
     def __init__(
@@ -76,29 +77,15 @@ class MaskedCoordinatorRound:
         masked: Callable[[], None],
         done: Callable[[Array, tuple[int, ...]], None],
     ) -> None:
+        super().__init__(state.register)
         self._state, self._at, self._sum = state, at, ring
         self._ahead, self._all_masked, self._done = ahead, masked, done
-        self._register, self._neighbours = state.register, state.relayed.neighbours()
+        self._neighbours = state.relayed.neighbours()
         self._masked: dict[int, Header] = {}
         self._hellos: set[int] = set()
         self._behind: set[int] = set()
         self._further: dict[int, int] = {}  # party -> prekey beyond this role's
-        self._wave = Wave(self._register, frozenset(state.active), self._take_first)
-        self._send: Callable[[], Sequence[Parcel]] = self._end_of_masking
-
-    def begin(self) -> Sequence[Parcel]:
-        """Parties speak first."""
-        return ()
-
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Collects; the next wave begins when this one ends."""
-        self._wave.receive(sender, message)
-        return ()
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """Whoever said nothing by now has dropped out of this round."""
-        del missing
-        return self._send()
+        self.ask(state.active, self._take_first, self._end_of_masking)
 
     # ---- masked vectors ----------------------------------------------------------------------------------------------
 
@@ -109,10 +96,9 @@ class MaskedCoordinatorRound:
             self._take_masked(place, sender, message)
 
     def _take_hello(self, place: int, sender: str, message: bytes) -> None:
-        body = self._wave.signed(place, sender, message, "question", HELLO_SIZE)
+        body = self.signed(place, sender, message, Label.QUESTION, QUESTION_SIZE)
         reader = Reader(body, sender, Kind.HELLO)
-        if reader.number(2) != place:
-            raise Malformed(sender, "it speaks for somebody else")
+        reader.speaks_for(place)
         self._check_round(read_place(reader))
         reader.end()
         self._hellos.add(place)
@@ -122,8 +108,7 @@ class MaskedCoordinatorRound:
         if header.sender != place:
             raise Malformed(sender, "it speaks for somebody else")
         self._check_round(header.at)
-        body, signature = signed_parts(signed, sender)
-        self._register.verify(place, body, signature, b"", "masked vector")
+        self._register.opened(place, sender, signed, Label.VECTOR)
         if len(message) != HEADER_SIZE + self._sum.nbytes:
             expected = f"where its terms give {self._sum.nbytes}"
             raise BadVector(sender, f"has {len(message) - HEADER_SIZE} bytes {expected}")
@@ -152,11 +137,11 @@ class MaskedCoordinatorRound:
         if at.tag != self._at.tag:
             raise UnknownRound(at.tag.hex()[:16])
 
-    def _end_of_masking(self) -> Sequence[Parcel]:
-        self._wave.close(0)
+    def _end_of_masking(self, came: Mapping[int, None]) -> Sequence[Parcel]:
+        del came
         waiting, self._hellos = self._hellos, set()
         if waiting:  # they masked nothing yet, so they may still take part
-            self._wave = Wave(self._register, frozenset(waiting), self._take_masked)
+            self.ask(waiting, self._take_masked, self._end_of_masking)
             return [self._advance(place, self._at.index) for place in sorted(waiting)]
         if len(self._masked) < self._state.need:
             self._catch_up()
@@ -184,40 +169,35 @@ class MaskedCoordinatorRound:
     # ---- survivors ---------------------------------------------------------------------------------------------------
 
     def _ask_for_consent(self) -> Sequence[Parcel]:
-        self._wave = Wave(self._register, frozenset(self._outcome.survivors), self._take_consent)
-        self._send = self._end_of_consent
-        return [(self._register.name(p), self._outcome.body(Kind.SURVIVORS)) for p in self._outcome.survivors]
+        self.ask(self._outcome.survivors, self._take_consent, self._ask_to_unmask, self._state.need)
+        return self.to(dict.fromkeys(self._outcome.survivors, self._outcome.body(Kind.SURVIVORS)))
 
     def _take_consent(self, place: int, sender: str, message: bytes) -> bytes:
         if message[:-SIGNATURE] != consent_body(place, self._outcome):
             raise Malformed(sender, "it is no signature under these survivors")
-        self._wave.signed(place, sender, message, "list of survivors", CONSENT_SIZE, SURVIVORS_CONTEXT)
+        self.signed(place, sender, message, Label.CONSENT, CONSENT_SIZE)
         return message[-SIGNATURE:]
-
-    def _end_of_consent(self) -> Sequence[Parcel]:
-        return self._ask_to_unmask(self._wave.close(self._state.need))
 
     def _ask_to_unmask(self, signatures: Mapping[int, bytes]) -> Sequence[Parcel]:
         asked = tuple(signatures) or self._outcome.survivors
-        self._wave = Wave(self._register, frozenset(asked), self._take_unmasked)
-        self._send = self._open
+        self.ask(asked, self._take_unmasked, self._open, self._state.relayed.geometry.threshold)
         message = self._outcome.body(Kind.UNMASK) + places_bytes(tuple(signatures)) + b"".join(signatures.values())
-        return [(self._register.name(place), message) for place in asked]
+        return self.to(dict.fromkeys(asked, message))
 
     # ---- opening -----------------------------------------------------------------------------------------------------
 
     def _take_unmasked(self, place: int, sender: str, message: bytes) -> dict[int, int]:
-        body = self._wave.signed(place, sender, message, "shares", longest_in_round(len(self._register))[0])
+        body = self.signed(place, sender, message, Label.UNMASKED, longest_in_round(len(self._register))[0])
         reader = Reader(body, sender, Kind.UNMASKED)
         if reader.number(2) != place or read_place(reader) != self._at:
             raise Malformed(sender, "it answers something else")
         dealers = sorted((*self._neighbours[place], place))
-        shares = {dealer: reader.share() for dealer in dealers if dealer in self._state.active}
+        shares = {dealer: read_share(reader) for dealer in dealers if dealer in self._state.active}
         reader.end()
         return shares
 
-    def _open(self) -> Sequence[Parcel]:
-        self._shares: Mapping[int, Mapping[int, int]] = self._wave.close(self._state.relayed.geometry.threshold)
+    def _open(self, shares: Mapping[int, Mapping[int, int]]) -> Sequence[Parcel]:
+        self._shares = shares
         masks = self._masks()
         while some := list(islice(masks, STREAMS)):
             apply_masks(self._sum, some)
@@ -252,7 +232,7 @@ class MaskedCoordinatorRound:
     def _fits(self, owner: int, secret: bytes) -> bool:
         relayed, index = self._state.relayed, self._at.index
         if owner in self._masked:
-            return relayed.commitments[owner][index] == seed_commitment(self._register.hash, owner, index, secret)
+            return relayed.commitments[owner][index] == seed_commitment(self._register, owner, index, secret)
         return relayed.mask_keys[owner][index] == public_key(secret)
 
     def _blame(self, owner: int, holders: Sequence[int]) -> FalseShare | FalseSecret:

@@ -11,16 +11,11 @@ from dataclasses import dataclass
 from securetm.aggregation.masked.masked_errors import BrokenCommitment, SharesDisagree, WrongSetup
 from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
-    HASH,
     MOST_PARTIES,
     SHORT,
-    VERSION,
     Kind,
-    Reader,
     bundle_size,
-    head,
     longest_in_set_up,
-    places_bytes,
     read_reveal,
     reveal_size,
 )
@@ -29,8 +24,10 @@ from securetm.aggregation.masked.shares import seeds_digest, short_hash
 from securetm.aggregation.masked.stored_setups import STORED_KIND, Policy, PublicSetup
 from securetm.contracts import Parcel, Store
 from securetm.errors import Malformed
-from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster, hashed, signed_parts
-from securetm.sessions.waves import Wave
+from securetm.sessions.exchanges import CoordinatorExchange
+from securetm.sessions.framing import HASH, Reader, hashed, head, listed, places_bytes
+from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster
+from securetm.sessions.labels import Label
 
 
 @dataclass(frozen=True)
@@ -54,52 +51,31 @@ def hashes_of(store: Store, relayed: PublicSetup, dealer: int) -> dict[tuple[int
     return {(holder, number): reader.take(SHORT) for holder in holders for number in range(2 * relayed.rounds)}
 
 
-class MaskedCoordinatorSetup:
+class MaskedCoordinatorSetup(CoordinatorExchange):
     """Run by the coordinator, which then knows who takes part and every public key."""
 
     def __init__(
         self, register: PinnedRoster, policy: Policy, rounds: int, store: Store, done: Callable[[PublicSetup], None]
     ) -> None:
-        self._register, self._policy, self._rounds, self._store, self._done = register, policy, rounds, store, done
-        self._wave = Wave(register, frozenset(range(len(register))), self._take_commit)
-        self._send: Callable[[], Sequence[Parcel]] = self._send_commits
-
-    def begin(self) -> Sequence[Parcel]:
-        """Parties speak first."""
-        return ()
-
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Collects; the next wave begins when this one ends."""
-        self._wave.receive(sender, message)
-        return ()
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """Whoever said nothing by now has dropped out of this set-up."""
-        del missing
-        self._came = self._wave.close(self._policy.risk.threshold)
-        return self._send()
-
-    def _to_all(self, messages: Mapping[int, bytes]) -> Sequence[Parcel]:
-        return [(self._register.name(place), message) for place, message in messages.items()]
-
-    def _ask(self, take: Callable[[int, str, bytes], object], send: Callable[[], Sequence[Parcel]]) -> None:
-        self._wave = Wave(self._register, frozenset(self._came), take)
-        self._send = send
+        super().__init__(register)
+        self._policy, self._rounds, self._store, self._done = policy, rounds, store, done
+        self._fewest = policy.risk.threshold  # in each wave
+        self.ask(range(len(register)), self._take_commit, self._send_commits, self._fewest)
 
     # ---- commitments and reveals --------------------------------------------------------------------------------------
 
     def _take_commit(self, place: int, sender: str, message: bytes) -> bytes:
         if len(message) != COMMIT_SIZE or message[:4] != head(Kind.COMMIT, place):
             raise Malformed(sender, "it is no commitment")
-        self._wave.signed(place, sender, message, "commitment", COMMIT_SIZE)
+        self.signed(place, sender, message, Label.COMMITMENT, COMMIT_SIZE)
         return message
 
-    def _send_commits(self) -> Sequence[Parcel]:
-        self._commits = self._came
-        message = head(Kind.COMMITS) + len(self._came).to_bytes(2, "big") + b"".join(self._came.values())
-        self._context = hashed("commits", message)
-        self._ask(self._take_reveal, self._send_reveals)
-        return self._to_all(dict.fromkeys(self._came, message))
+    def _send_commits(self, came: Mapping[int, bytes]) -> Sequence[Parcel]:
+        self._commits = came
+        message = head(Kind.COMMITS) + listed(came.values())
+        self._context = hashed(Label.COMMITS, message)
+        self.ask(came, self._take_reveal, self._send_reveals, self._fewest)
+        return self.to(dict.fromkeys(came, message))
 
     def _take_reveal(self, place: int, sender: str, message: bytes) -> tuple[bytes, tuple[bytes, ...]]:
         size = reveal_size(self._rounds)
@@ -112,23 +88,20 @@ class MaskedCoordinatorSetup:
             raise BrokenCommitment(sender)
         return signed, hidden
 
-    def _send_reveals(self) -> Sequence[Parcel]:
-        signed = {place: one for place, (one, _) in self._came.items()}
-        self._hidden = {place: hidden for place, (_, hidden) in self._came.items()}
+    def _send_reveals(self, came: Mapping[int, tuple[bytes, tuple[bytes, ...]]]) -> Sequence[Parcel]:
+        signed = {place: one for place, (one, _) in came.items()}
+        self._hidden = {place: hidden for place, (_, hidden) in came.items()}
         self._drawn = draw(self._register, self._policy, self._rounds, signed)
-        message = head(Kind.REVEALS) + len(signed).to_bytes(2, "big") + b"".join(signed.values())
-        self._ask(self._take_shares, self._send_shares)
-        return self._to_all(dict.fromkeys(signed, message))
+        message = head(Kind.REVEALS) + listed(signed.values())
+        self.ask(signed, self._take_shares, self._send_shares, self._fewest)
+        return self.to(dict.fromkeys(signed, message))
 
     # ---- shares ------------------------------------------------------------------------------------------------------
 
     def _take_shares(self, place: int, sender: str, message: bytes) -> DealtShares:
-        if len(message) > longest_in_set_up(len(self._register), self._rounds)[0]:
-            raise Malformed(sender, "it is too long")
-        body, signature = signed_parts(message, sender)
+        body = self.signed(place, sender, message, Label.SHARES, longest_in_set_up(len(self._register), self._rounds)[0])
         reader = Reader(body, sender, Kind.SHARES)
-        if reader.number(2) != place:
-            raise Malformed(sender, "it speaks for somebody else")
+        reader.speaks_for(place)
         if reader.take(HASH) != self._drawn.setup:
             raise WrongSetup()
         hashes, sealed = dict[int, bytes](), dict[int, bytes]()
@@ -137,29 +110,26 @@ class MaskedCoordinatorSetup:
             if holder != place:
                 sealed[holder] = reader.take(bundle_size(self._rounds))
         reader.end()
-        self._register.verify(place, body, signature, b"", "shares")
         return DealtShares(hashes, sealed)
 
-    def _send_shares(self) -> Sequence[Parcel]:
-        dealt: Mapping[int, DealtShares] = self._came
+    def _send_shares(self, dealt: Mapping[int, DealtShares]) -> Sequence[Parcel]:
         places = tuple(dealt)
         for place, one in dealt.items():
-            first = bytes((VERSION, STORED_KIND)) + self._drawn.setup + places_bytes(tuple(one.hashes))
+            first = head(STORED_KIND) + self._drawn.setup + places_bytes(tuple(one.hashes))
             self._store.put(_hashes_key(place), first + b"".join(one.hashes.values()))
         self._agreed = {p: tuple(short_hash(dealt[d].hashes[p]) for d in self._dealers(p, places)) for p in places}
-        self._ask(self._take_stored, self._finish)
+        self.ask(places, self._take_stored, self._finish, self._fewest)
         first = head(Kind.DELIVERY) + self._drawn.setup + places_bytes(places)
         others = {p: [d for d in self._dealers(p, places) if d != p] for p in places}
-        return self._to_all({p: first + b"".join(dealt[d].sealed[p] for d in others[p]) for p in places})
+        return self.to({p: first + b"".join(dealt[d].sealed[p] for d in others[p]) for p in places})
 
     def _dealers(self, holder: int, places: Sequence[int]) -> list[int]:
         return [dealer for dealer in self._drawn.holders(holder) if dealer in places]
 
     def _take_stored(self, place: int, sender: str, message: bytes) -> None:
-        body = self._wave.signed(place, sender, message, "receipt", longest_in_set_up(len(self._register), 1)[0])
+        body = self.signed(place, sender, message, Label.RECEIPT, longest_in_set_up(len(self._register), 1)[0])
         reader = Reader(body, sender, Kind.STORED)
-        if reader.number(2) != place:
-            raise Malformed(sender, "it speaks for somebody else")
+        reader.speaks_for(place)
         if reader.take(HASH) != epoch_of(self._drawn.setup, tuple(self._agreed)):
             raise WrongSetup()
         dealers = self._dealers(place, tuple(self._agreed))
@@ -168,8 +138,9 @@ class MaskedCoordinatorSetup:
                 raise SharesDisagree(self._register.name(dealer), sender)
         reader.end()
 
-    def _finish(self) -> Sequence[Parcel]:
+    def _finish(self, came: Mapping[int, None]) -> Sequence[Parcel]:
         """Parties that dealt shares take part even if their receipt is missing: they count as absent until they come."""
+        del came
         drawn, places = self._drawn, tuple(self._agreed)
         keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}

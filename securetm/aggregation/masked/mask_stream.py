@@ -12,9 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from securetm.contracts import Array
 
@@ -24,11 +22,6 @@ _ZEROS = bytes(BLOCK)
 _SPARE = 16  # update_into asks for room for one more cipher block
 
 Mask = tuple[bytes, bool]  # a seed, and whether its stream is added (else subtracted)
-
-
-def derive(secret: bytes, salt: bytes, info: bytes) -> bytes:
-    """A 32-byte key for one purpose only, which `info` names (HKDF-SHA256)."""
-    return HKDF(hashes.SHA256(), 32, salt, info).derive(secret)
 
 
 def apply_masks(vector: Array, masks: Iterable[Mask]) -> None:

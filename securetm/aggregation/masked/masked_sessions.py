@@ -12,7 +12,7 @@ from securetm.aggregation.masked.coordinator_setup import MaskedCoordinatorSetup
 from securetm.aggregation.masked.graph import Risk
 from securetm.aggregation.masked.masked_errors import NotPrepared
 from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_ROUNDS, Place
-from securetm.aggregation.masked.party_round import MaskedPartyRound, PartyRoundState, round_tag
+from securetm.aggregation.masked.party_round import MaskedPartyRound, PartyRoundState
 from securetm.aggregation.masked.party_setup import MaskedPartySetup
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.aggregation.masked.stored_setups import Policy, PublicSetup, read_public_setup
@@ -20,6 +20,7 @@ from securetm.clipped_sum import blocks_of
 from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Store, Terms
 from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, UnknownRound
 from securetm.sessions.identities import Identity, PinnedRoster
+from securetm.sessions.session_memory import SessionMemory
 from securetm.sessions.survivors import SurvivorList
 
 _RELAYED, _ROUNDS = "masked relayed", "masked rounds"
@@ -72,7 +73,7 @@ class MaskedPartySession:
         only = SurvivorList.of(self._store, cohort)
         state = PartyRoundState(self._identity, self._policy, self._entropy, self._prekeys, only, active, need)
         parts = [_whole(vector[block.name], block.shape, block.name) for block in terms.layout]
-        return MaskedPartyRound(state, round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
+        return MaskedPartyRound(state, self._identity.register.round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
 
     def answer(self, round_id: bytes) -> Answer:
         """The coordinator opens the sum, a party does not."""
@@ -109,13 +110,19 @@ class MaskedCoordinatorSession:
     _answer: tuple[bytes, Answer] | None = None
 
     def __post_init__(self) -> None:
-        stored = self._mine(_RELAYED)
+        stored = self._memory.get(_RELAYED)
         if stored is not None:
             self._relayed = read_public_setup(stored)
-            tags = self._mine(_ROUNDS, self._relayed.epoch) or b""
+            memory = self._memory.of(self._relayed.epoch)
+            tags = memory.get(_ROUNDS) or b""
             self._tags = [tags[at : at + _TAG] for at in range(0, len(tags), _TAG)]
-            kept = {index: self._mine(_headers_key(index), self._relayed.epoch) for index in range(len(self._tags))}
+            kept = {index: memory.get(_headers_key(index)) for index in range(len(self._tags))}
             self._headers = {index: _unlisted(stored) for index, stored in kept.items() if stored}
+
+    @property
+    def _memory(self) -> SessionMemory:
+        """What it keeps of this session, and with `of(epoch)` of a set-up."""
+        return SessionMemory(self.store, self.register.hash)
 
     @property
     def prepared(self) -> int:
@@ -131,7 +138,7 @@ class MaskedCoordinatorSession:
         del vector
         if self._relayed is None:
             raise NotPrepared()
-        tag = round_tag(cohort.round_id)
+        tag = self.register.round_tag(cohort.round_id)
         at = Place(self._relayed.epoch, tag, self._index(tag))
         active, need = _active(self.register, cohort, self._relayed.places, self.policy.risk)
         only = SurvivorList.of(self.store, cohort)
@@ -180,17 +187,12 @@ class MaskedCoordinatorSession:
         self._put(_headers_key(index), b"".join(place.to_bytes(2, "big") + signed for place, signed in listed))
 
     def _adopt(self, relayed: PublicSetup) -> None:
-        self.store.put(_RELAYED, self.register.hash + relayed.pack())
+        self._memory.put(_RELAYED, relayed.pack())
         self._relayed, self._tags, self._headers = relayed, [], {}
 
     def _put(self, key: str, value: bytes) -> None:
         assert self._relayed is not None
-        self.store.put(key, self.register.hash + self._relayed.epoch + value)
-
-    def _mine(self, key: str, epoch: bytes = b"") -> bytes | None:
-        """What was kept there in this session and set-up."""
-        stored, owner = self.store.get(key), self.register.hash + epoch
-        return stored[len(owner) :] if stored is not None and stored.startswith(owner) else None
+        self._memory.of(self._relayed.epoch).put(key, value)
 
 
 def _headers_key(index: int) -> str:
@@ -198,6 +200,5 @@ def _headers_key(index: int) -> str:
 
 
 def _unlisted(stored: bytes) -> dict[int, bytes]:
-
     step = 2 + HEADER_SIZE
     return {int.from_bytes(stored[at : at + 2], "big"): stored[at + 2 : at + step] for at in range(0, len(stored), step)}

@@ -12,18 +12,11 @@ from typing import ClassVar
 from securetm.aggregation.masked.graph import Geometry, Risk, disconnected, geometry, holds, stalled
 from securetm.aggregation.masked.masked_errors import ThresholdTooHigh, TooFewHonest, TwoViewsPossible, WeakGraph
 from securetm.aggregation.masked.masked_sessions import MaskedCoordinatorSession, MaskedPartySession
-from securetm.aggregation.masked.messages import (
-    HEADER_SIZE,
-    MOST_PARTIES,
-    MOST_ROUNDS,
-    longest_in_round,
-    longest_in_set_up,
-)
+from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_PARTIES, MOST_ROUNDS, longest_in_round, longest_in_set_up
 from securetm.aggregation.masked.stored_setups import Policy
 from securetm.contracts import INF, Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
 from securetm.errors import BadSetting, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide
-from securetm.sessions.identities import PinnedRoster, identity_of
-from securetm.sessions.waves import COORDINATOR
+from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
 
 _LIMITS = {
     "rounds": f"must lie between 1 and {MOST_ROUNDS}",
@@ -115,12 +108,12 @@ class MaskedSum(Aggregation):
         self._check_graph(parties, colluding)
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySession:
-        """A party's place; its private key lies in its store under "identity"."""
+        """A party's session; its private key lies in its store under "identity"."""
         self.check(len(roster.members), 0, 0)
         return MaskedPartySession(identity_of(me, roster, store), self._policy(roster), entropy, store)
 
     def coordinator(self, roster: Roster, store: Store) -> MaskedCoordinatorSession:
-        """The coordinator's place; it needs no secret."""
+        """The coordinator's session; it needs no secret."""
         self.check(len(roster.members), 0, 0)
         return MaskedCoordinatorSession(PinnedRoster(roster), self._policy(roster), store)
 

@@ -1,31 +1,27 @@
 """The messages of a masked sum as bytes and back. It checks form and size before it makes anything, never the meaning.
 
-Every message begins with the version and its kind; numbers are big-endian; lists stand in the order of the roster.
+Lists stand in the order of the roster. The framing is that of all sessions (`securetm/sessions/framing.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import pairwise
 
 from securetm.aggregation.masked.shamir import PRIME, SHARE
-from securetm.errors import Malformed
+from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import KEY, SIGNATURE
+from securetm.sessions.sealing import TAG
 
-VERSION = 2  # 1 left the vector out of the signature
-HASH = 32
 SALT = 16
 SHORT = 16  # bytes of a share's hash: enough where nobody gains by a collision, because a share is what its dealer sent
-TAG = 16  # of a sealed bundle
 MOST_ROUNDS = 1024
 MOST_PARTIES = 4096
 
 
 class Kind(IntEnum):
-    """What a message is. Odd kinds are sent by parties, even kinds by the coordinator."""
+    """What a message is. Odd kinds are sent by parties, even kinds by the coordinator. Encrypted sums begin at 21."""
 
     COMMIT = 1
     COMMITS = 2
@@ -41,77 +37,6 @@ class Kind(IntEnum):
     UNMASK = 12
     CONSENT = 13
     UNMASKED = 15
-
-
-class Reader:
-    """Takes a message apart from the front and refuses what is too short, too long or out of order."""
-
-    def __init__(self, message: bytes, sender: str, *kinds: Kind) -> None:
-        self._bytes, self._at, self._sender = memoryview(message), 0, sender
-        if self.number(1) != VERSION:
-            raise self.malformed("another version")
-        self.kind = self.number(1)
-        if kinds and self.kind not in kinds:
-            raise self.malformed("another kind of message is expected")
-
-    def malformed(self, problem: str) -> Malformed:
-        """A refusal that names the sender."""
-        return Malformed(self._sender, problem)
-
-    def take(self, n: int) -> bytes:
-        """The next n bytes."""
-        if n > len(self._bytes) - self._at:
-            raise self.malformed("it is too short")
-        self._at += n
-        return bytes(self._bytes[self._at - n : self._at])
-
-    def number(self, n: int) -> int:
-        """The next n bytes as a number."""
-        return int.from_bytes(self.take(n), "big")
-
-    def count(self, most: int) -> int:
-        """A length that may not exceed what both sides know."""
-        if (found := self.number(2)) > most:
-            raise self.malformed("a list is too long")
-        return found
-
-    def places(self, parties: int) -> tuple[int, ...]:
-        """A list of places, each once and in order."""
-        found = tuple(self.number(2) for _ in range(self.count(parties)))
-        if any(one >= two for one, two in pairwise(found)) or (found and found[-1] >= parties):
-            raise self.malformed("a list of parties is out of order or names a stranger")
-        return found
-
-    def rest(self) -> memoryview:
-        """All that is left, without copying it."""
-        self._at, start = len(self._bytes), self._at
-        return self._bytes[start:]
-
-    def end(self) -> None:
-        """Refuses what stands behind the end."""
-        if self._at != len(self._bytes):
-            raise self.malformed("it is too long")
-
-    def share(self) -> int:
-        """One share: a number below the prime."""
-        if (found := self.number(SHARE)) >= PRIME:
-            raise self.malformed("a share is no number below the prime")
-        return found
-
-
-def head(kind: Kind, place: int | None = None) -> bytes:
-    """How a message begins; a party's also says where it stands in the roster."""
-    return bytes((VERSION, kind)) + (b"" if place is None else place.to_bytes(2, "big"))
-
-
-def places_bytes(places: Sequence[int]) -> bytes:
-    """A list of places with its length."""
-    return b"".join(number.to_bytes(2, "big") for number in (len(places), *places))
-
-
-def kind_of(message: bytes, sender: str) -> int:
-    """What kind of message this is."""
-    return Reader(message, sender).kind
 
 
 # ---- set-up ----------------------------------------------------------------------------------------------------------
@@ -162,6 +87,13 @@ def longest_in_set_up(parties: int, rounds: int) -> tuple[int, int]:
     return up, 4 + HASH + 2 + parties * (2 + max(reveal_size(rounds), COMMIT_SIZE, bundle_size(rounds)))
 
 
+def read_share(reader: Reader) -> int:
+    """One share: a number below the prime."""
+    if (found := reader.number(SHARE)) >= PRIME:
+        raise reader.malformed("a share is no number below the prime")
+    return found
+
+
 # ---- rounds ----------------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +111,7 @@ class Place:
 
 
 PLACE_SIZE = 2 * HASH + 4
-HELLO_SIZE, CONSENT_SIZE = 4 + PLACE_SIZE + SIGNATURE, 4 + HASH + SIGNATURE
+QUESTION_SIZE, CONSENT_SIZE = 4 + PLACE_SIZE + SIGNATURE, 4 + HASH + SIGNATURE
 HEADER_SIZE = 4 + PLACE_SIZE + SALT + HASH + SIGNATURE  # of a masked vector; the vector follows
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from securetm.aggregation.masked.mask_stream import Mask, apply_masks, derive
+from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.masked_errors import (
     AlreadyUnmasked,
     CalledDropped,
@@ -28,45 +28,38 @@ from securetm.aggregation.masked.messages import (
     Kind,
     Outcome,
     Place,
-    Reader,
-    head,
     read_header,
     read_outcome,
     read_place,
     vector_hash,
 )
 from securetm.aggregation.masked.prekeys import Prekeys
-from securetm.aggregation.masked.shares import MASK_KEY, SEED, share_of, shared_secret
+from securetm.aggregation.masked.shares import MASK_KEY, SEED, share_of
 from securetm.aggregation.masked.stored_setups import Policy, Prepared
 from securetm.contracts import Array, Entropy, Parcel
 from securetm.errors import NotInCohort, UnknownRound
-from securetm.sessions.identities import SIGNATURE, Identity, hashed, named, signed_parts
+from securetm.sessions.exchanges import PartyExchange
+from securetm.sessions.framing import Reader, derive, hashed, head, place_bytes
+from securetm.sessions.identities import COORDINATOR, SIGNATURE, Identity
+from securetm.sessions.labels import Label
+from securetm.sessions.sealing import shared_secret
 from securetm.sessions.session_errors import UnexpectedMessage
 from securetm.sessions.survivors import SurvivorList
-from securetm.sessions.waves import COORDINATOR
-
-SURVIVORS_CONTEXT = b"survivors"
-
-
-def round_tag(round_id: bytes) -> bytes:
-    """A round id of any length as 32 bytes."""
-    return hashed("round", round_id)
 
 
 def pair_seed(secret: bytes, at: Place, one: int, two: int) -> bytes:
     """The seed of the mask between two parties in one round: bound to set-up, round, prekey and ordered pair."""
-    pair = min(one, two).to_bytes(2, "big") + max(one, two).to_bytes(2, "big")
-    return derive(secret, at.epoch, named(b"pair mask") + at.body() + pair)
+    return derive(secret, at.epoch, Label.PAIR_MASK, at.body(), place_bytes(*sorted((one, two))))
 
 
 def self_seed(secret: bytes, at: Place, owner: int, salt: bytes) -> bytes:
     """The seed of a party's own mask in one round; the salt is that of the message it masks."""
-    return derive(secret, at.epoch, named(b"self mask") + at.body() + owner.to_bytes(2, "big") + salt)
+    return derive(secret, at.epoch, Label.OWN_MASK, at.body(), place_bytes(owner), salt)
 
 
 def consent_body(place: int, outcome: Outcome) -> bytes:
     """What a party signs if it agrees that these are the survivors."""
-    return head(Kind.CONSENT, place) + hashed("survivors", outcome.agreed())
+    return head(Kind.CONSENT, place) + hashed(Label.SURVIVORS, outcome.agreed())
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,7 @@ def check_outcome(outcome: Outcome, state: PartyRoundState) -> None:
         raise TooFewSurvivors(len(survivors), state.need)
 
 
-class MaskedPartyRound:
+class MaskedPartyRound(PartyExchange):
     """Run by a party. Afterwards it knows who survived, and nothing of the sum."""
 
     def __init__(self, state: PartyRoundState, tag: bytes, ring: Callable[[], Array]) -> None:
@@ -105,6 +98,9 @@ class MaskedPartyRound:
         self._prepared = state.prekeys.prepared()
         self._first: bytes | None = None  # what this exchange said first
         self._index: int | None = None  # the prekey it used
+        self.answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
+        if state.policy.consistency:
+            self.answers[Kind.SURVIVORS] = self._agree
 
     def begin(self) -> Sequence[Parcel]:
         """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
@@ -116,19 +112,9 @@ class MaskedPartyRound:
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Answers a request of the coordinator, or refuses it by name; nothing once a newer seat or set-up is there."""
         self._state.prekeys.check_current(self._tag, self._prepared)
-        answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
-        if self._state.policy.consistency:
-            answers[Kind.SURVIVORS] = self._agree
-        kind = Reader(message, sender).kind
-        if sender != COORDINATOR or self._first is None or kind not in answers:
+        if self._first is None:
             raise UnexpectedMessage(sender)
-        reply = answers[Kind(kind)](message)
-        return ((COORDINATOR, reply),) if reply else ()
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """A party waits for nobody."""
-        del missing
-        return ()
+        return super().receive(sender, message)
 
     # ---- masking -----------------------------------------------------------------------------------------------------
 
@@ -148,7 +134,7 @@ class MaskedPartyRound:
         apply_masks(vector, self._masks(begun, self._prepared))
         little = vector.astype(vector.dtype.newbyteorder("<"), copy=False)
         header = replace(begun, vector=vector_hash(little.data))
-        message = b"".join((self._state.identity.sign(header.body()), little.data))
+        message = b"".join((self._state.identity.sign(Label.VECTOR, header.body()), little.data))
         prekeys.use(header.at.index, self._tag, message)
         self._index = header.at.index
         return message
@@ -167,7 +153,7 @@ class MaskedPartyRound:
 
     def _hello(self) -> bytes:
         body = head(Kind.HELLO, self._state.identity.place) + self._at(self._state.prekeys.next).body()
-        return self._state.identity.sign(body)
+        return self._state.identity.sign(Label.QUESTION, body)
 
     def _advance(self, message: bytes) -> bytes:
         """Goes forward to where the others are. A header of its own that it does not remember means an old memory."""
@@ -187,9 +173,8 @@ class MaskedPartyRound:
 
     def _check_proof(self, proof: bytes) -> None:
         identity, prekeys = self._state.identity, self._state.prekeys
-        signed, signature = signed_parts(proof, COORDINATOR)
         header = read_header(proof, COORDINATOR)
-        identity.register.verify(identity.place, signed, signature, b"", "header")
+        identity.register.opened(identity.place, COORDINATOR, proof, Label.VECTOR)
         if header.sender != identity.place or header.at.epoch != self._prepared.epoch:
             return
         if prekeys.header(header.at.index) != proof:
@@ -219,20 +204,20 @@ class MaskedPartyRound:
         reader = Reader(message, COORDINATOR, Kind.SURVIVORS)
         outcome = self._read(reader)
         reader.end()
-        signed, prekeys = hashed("survivors", outcome.agreed()), self._state.prekeys
+        signed, prekeys = hashed(Label.SURVIVORS, outcome.agreed()), self._state.prekeys
         before = prekeys.said("agreed", outcome.at.index)
         if before is not None and before != signed:
             raise OtherSurvivors()
         self._hold(outcome)
         if before is None:
             prekeys.say("agreed", outcome.at.index, signed)
-        return self._state.identity.sign(consent_body(self._state.identity.place, outcome), SURVIVORS_CONTEXT)
+        return self._state.identity.sign(Label.CONSENT, consent_body(self._state.identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
         """One share of each neighbour's secret: the seed of a survivor, the mask key of who dropped out, never both."""
         reader = Reader(message, COORDINATOR, Kind.UNMASK)
         outcome = self._read(reader)
-        asked, prekeys = hashed("unmask", outcome.agreed()), self._state.prekeys
+        asked, prekeys = hashed(Label.UNMASK, outcome.agreed()), self._state.prekeys
         self._check_signatures(outcome, reader)
         reader.end()
         before = prekeys.said("revealed", outcome.at.index)
@@ -249,15 +234,15 @@ class MaskedPartyRound:
     def _check_signatures(self, outcome: Outcome, reader: Reader) -> None:
         register = self._state.identity.register
         signers = reader.places(len(register))
-        signatures = {place: reader.take(SIGNATURE) for place in signers}
+        signatures = reader.entries(signers, SIGNATURE)
         if not self._state.policy.consistency:
             return
-        if self._state.prekeys.said("agreed", outcome.at.index) != hashed("survivors", outcome.agreed()):
+        if self._state.prekeys.said("agreed", outcome.at.index) != hashed(Label.SURVIVORS, outcome.agreed()):
             raise OtherSurvivors()
         for place, signature in signatures.items():
             if place not in outcome.survivors:
                 raise NotInCohort(register.name(place))
-            register.verify(place, consent_body(place, outcome), signature, SURVIVORS_CONTEXT, "list of survivors")
+            register.verify(place, Label.CONSENT, consent_body(place, outcome), signature)
         if len(signers) < self._state.need:
             raise TooFewSignatures(len(signers), self._state.need)
 
@@ -266,4 +251,4 @@ class MaskedPartyRound:
         which = {dealer: SEED if dealer in outcome.survivors else MASK_KEY for dealer in dealers}
         shares = (share_of(self._prepared.bundles[dealer], outcome.at.index, which[dealer]) for dealer in dealers)
         body = head(Kind.UNMASKED, self._state.identity.place) + outcome.at.body() + b"".join(shares)
-        return self._state.identity.sign(body)
+        return self._state.identity.sign(Label.UNMASKED, body)

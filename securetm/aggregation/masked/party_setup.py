@@ -13,34 +13,16 @@ from functools import cached_property
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.graph import Geometry, geometry, holds, neighbourhoods
 from securetm.aggregation.masked.masked_errors import BrokenCommitment, ChangedMessage, WrongSetup
-from securetm.aggregation.masked.messages import (
-    COMMIT_SIZE,
-    HASH,
-    Kind,
-    Reader,
-    Reveal,
-    bundle_size,
-    head,
-    places_bytes,
-    read_reveal,
-    reveal_size,
-)
-from securetm.aggregation.masked.shares import (
-    bundle_hashes,
-    joined,
-    public_key,
-    seal,
-    seed_commitment,
-    seeds_digest,
-    short_hash,
-    unseal,
-)
+from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, Reveal, bundle_size, read_reveal, reveal_size
+from securetm.aggregation.masked.shares import bundle_hashes, checked, joined, seed_commitment, seeds_digest, short_hash
 from securetm.aggregation.masked.stored_setups import Policy, Prepared
 from securetm.contracts import Entropy, Parcel
 from securetm.errors import CohortTooSmall
-from securetm.sessions.identities import KEY, SIGNATURE, Identity, PinnedRoster, hashed
-from securetm.sessions.session_errors import UnexpectedMessage
-from securetm.sessions.waves import COORDINATOR
+from securetm.sessions.exchanges import PartyExchange
+from securetm.sessions.framing import HASH, Reader, hashed, head, place_bytes, places_bytes
+from securetm.sessions.identities import COORDINATOR, KEY, SIGNATURE, Identity, PinnedRoster
+from securetm.sessions.labels import Label
+from securetm.sessions.sealing import Sealing, public_key
 
 
 @dataclass(frozen=True)
@@ -65,49 +47,39 @@ class SetupGraph:
 def draw(register: PinnedRoster, policy: Policy, rounds: int, signed: Mapping[int, bytes]) -> SetupGraph:
     """The graph from all revealed numbers; the set-up's name from all that was signed."""
     reveals = {p: read_reveal(Reader(m[:-SIGNATURE], register.name(p), Kind.REVEAL), rounds) for p, m in signed.items()}
-    setup = hashed("setup", register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
-    seed = hashed("graph", register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
+    setup = hashed(Label.SETUP, register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
+    seed = hashed(Label.GRAPH, register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
     return SetupGraph(setup, reveals, geometry(len(signed), policy.risk), seed)
 
 
 def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:
     """The set-up together with who takes part in its rounds."""
-    return hashed("epoch", setup, places_bytes(places))
+    return hashed(Label.EPOCH, setup, places_bytes(places))
 
 
 def nonce_commitment(register: PinnedRoster, place: int, nonce: bytes) -> bytes:
     """What binds a party to its number before it has seen any other."""
-    return hashed("nonce", register.hash, place.to_bytes(2, "big"), nonce)
+    return hashed(Label.NONCE, register.hash, place_bytes(place), nonce)
 
 
 def read_commits(message: bytes, register: PinnedRoster, sender: str) -> dict[int, bytes]:
     """Everybody's signed commitments, each checked against its pinned key."""
     reader = Reader(message, sender, Kind.COMMITS)
-    found: dict[int, bytes] = {}
-    for _ in range(reader.count(len(register))):
-        commit = reader.take(COMMIT_SIZE)
-        place = _next_place(commit, found, register, reader, Kind.COMMIT)
-        register.verify(place, commit[:-SIGNATURE], commit[-SIGNATURE:], b"", "commitment")
-        found[place] = commit
+    found = reader.messages(len(register), COMMIT_SIZE, Kind.COMMIT)
     reader.end()
+    for place, commit in found.items():
+        register.opened(place, sender, commit, Label.COMMITMENT)
     return found
-
-
-def _next_place(part: bytes, found: Mapping[int, bytes], register: PinnedRoster, reader: Reader, kind: Kind) -> int:
-    place = int.from_bytes(part[2:4], "big")
-    if part[:4] != head(kind, place) or place >= len(register) or (found and place <= max(found)):
-        raise reader.malformed("a list of parties is out of order or names a stranger")
-    return place
 
 
 def check_reveal(place: int, signed: bytes, commits: Mapping[int, bytes], register: PinnedRoster, context: bytes) -> None:
     """A reveal counts if its party signed it after seeing the same commitments, and if it opens its own."""
-    register.verify(place, signed[:-SIGNATURE], signed[-SIGNATURE:], context, "reveal")
+    register.opened(place, register.name(place), signed, Label.REVEAL, context)
     if place not in commits or commits[place][4 : 4 + HASH] != nonce_commitment(register, place, signed[4 : 4 + HASH]):
         raise BrokenCommitment(register.name(place))
 
 
-class MaskedPartySetup:
+class MaskedPartySetup(PartyExchange):
     """Run by a party. Afterwards it knows its own secrets, everybody's public keys, and one share of each neighbour's."""
 
     def __init__(
@@ -119,26 +91,12 @@ class MaskedPartySetup:
         self._mask_keys = tuple(entropy.bytes(KEY) for _ in range(rounds))
         self._seeds = tuple(entropy.bytes(KEY) for _ in range(rounds))
         commitment = nonce_commitment(self._register, self._me, self._nonce)
-        self._commit = identity.sign(head(Kind.COMMIT, self._me) + commitment)
-        self._then: dict[Kind, Callable[[bytes], bytes]] = {Kind.COMMITS: self._reveal}
+        self._commit = identity.sign(Label.COMMITMENT, head(Kind.COMMIT, self._me) + commitment)
+        self.answers = {Kind.COMMITS: self._reveal}
 
     def begin(self) -> Sequence[Parcel]:
         """The commitment to a number that will draw the graph."""
         return ((COORDINATOR, self._commit),)
-
-    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Answers each of the coordinator's three messages once, in order."""
-        if sender != COORDINATOR:
-            raise UnexpectedMessage(sender)
-        kind = Reader(message, sender).kind
-        if kind not in self._then:
-            raise UnexpectedMessage(sender)
-        return ((COORDINATOR, self._then[Kind(kind)](message)),)
-
-    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """A party waits for nobody."""
-        del missing
-        return ()
 
     # ---- reveal ------------------------------------------------------------------------------------------------------
 
@@ -148,12 +106,12 @@ class MaskedPartySetup:
             raise ChangedMessage("commitment")
         self._enough(len(commits))
         indices = range(self._rounds)
-        hidden = [seed_commitment(self._register.hash, self._me, index, self._seeds[index]) for index in indices]
+        hidden = [seed_commitment(self._register, self._me, index, self._seeds[index]) for index in indices]
         keys = tuple(public_key(key) for key in self._mask_keys)
         shown = Reveal(self._me, self._nonce, public_key(self._sealing_key), keys, seeds_digest(hidden))
-        self._commits, self._context = commits, hashed("commits", message)
-        self._revealed = self._identity.sign(shown.body(), self._context)
-        self._then = {Kind.REVEALS: self._deal}
+        self._commits, self._context = commits, hashed(Label.COMMITS, message)
+        self._revealed = self._identity.sign(Label.REVEAL, shown.body(), self._context)
+        self.answers = {Kind.REVEALS: self._deal}
         return self._revealed + b"".join(hidden)
 
     def _enough(self, found: int) -> None:
@@ -174,26 +132,24 @@ class MaskedPartySetup:
         for holder, bundle in bundles.items():
             parts.append(bundle_hashes(drawn.setup, self._me, holder, bundle))
             if holder != self._me:
-                parts.append(self._sealed(drawn, holder, bundle))
-        self._drawn, self._own, self._then = drawn, bundles[self._me], {Kind.DELIVERY: self._store}
-        return self._identity.sign(b"".join(parts))
+                parts.append(self._sealing(drawn, self._me, holder).seal(self._sealing_key, bundle))
+        self._drawn, self._own, self.answers = drawn, bundles[self._me], {Kind.DELIVERY: self._store}
+        return self._identity.sign(Label.SHARES, b"".join(parts))
 
     def _checked_reveals(self, message: bytes) -> dict[int, bytes]:
-        reader, found = Reader(message, COORDINATOR, Kind.REVEALS), dict[int, bytes]()
-        for _ in range(reader.count(len(self._register))):
-            signed = reader.take(reveal_size(self._rounds))
-            place = _next_place(signed, found, self._register, reader, Kind.REVEAL)
-            check_reveal(place, signed, self._commits, self._register, self._context)
-            found[place] = signed
+        reader = Reader(message, COORDINATOR, Kind.REVEALS)
+        found = reader.messages(len(self._register), reveal_size(self._rounds), Kind.REVEAL)
         reader.end()
+        for place, signed in found.items():
+            check_reveal(place, signed, self._commits, self._register, self._context)
         if found.get(self._me) != self._revealed:
             raise ChangedMessage("reveal")
         self._enough(len(found))
         return found
 
-    def _sealed(self, drawn: SetupGraph, holder: int, bundle: bytes) -> bytes:
-        public = drawn.reveals[holder].sealing_key
-        return seal(self._sealing_key, public, drawn.setup, self._me, holder, bundle, self._register.name(holder))
+    def _sealing(self, drawn: SetupGraph, dealer: int, holder: int) -> Sealing:
+        ends = ((place, drawn.reveals[place].sealing_key) for place in (dealer, holder))
+        return Sealing(self._register, Label.SHARE_SEAL, drawn.setup, *ends)
 
     # ---- store -------------------------------------------------------------------------------------------------------
 
@@ -206,15 +162,15 @@ class MaskedPartySetup:
         if self._me not in places or not set(places) <= set(drawn.reveals):
             raise ChangedMessage("list of dealers")
         neighbours = [place for place in drawn.neighbours[self._me] if place in places]
-        sealed = {dealer: reader.take(bundle_size(self._rounds)) for dealer in neighbours}
+        sealed = reader.entries(neighbours, bundle_size(self._rounds))
         reader.end()
         bundles = {dealer: self._opened(dealer, bundle) for dealer, bundle in sealed.items()} | {self._me: self._own}
         epoch, peers = epoch_of(drawn.setup, places), {p: drawn.reveals[p].mask_keys for p in neighbours}
         self._done(Prepared(epoch, places, self._mask_keys, self._seeds, peers, bundles))
-        self._then = {}
+        self.answers = {}
         hashes = [short_hash(bundle_hashes(drawn.setup, dealer, self._me, bundles[dealer])) for dealer in sorted(bundles)]
-        return self._identity.sign(head(Kind.STORED, self._me) + epoch + b"".join(hashes))
+        return self._identity.sign(Label.RECEIPT, head(Kind.STORED, self._me) + epoch + b"".join(hashes))
 
     def _opened(self, dealer: int, sealed: bytes) -> bytes:
-        public = self._drawn.reveals[dealer].sealing_key
-        return unseal(self._sealing_key, public, self._drawn.setup, dealer, self._me, sealed, self._register.name(dealer))
+        bundle = self._sealing(self._drawn, dealer, self._me).unseal(self._sealing_key, sealed)
+        return checked(bundle, self._register.name(dealer))

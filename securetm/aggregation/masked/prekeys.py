@@ -7,11 +7,13 @@ Of several seats over one memory only the newest uses prekeys, since each knows 
 from __future__ import annotations
 
 from securetm.aggregation.masked.masked_errors import NotPrepared, RestoredState, RoundAbandoned, WrongSetup
-from securetm.aggregation.masked.messages import HASH, HEADER_SIZE, VERSION, read_header
+from securetm.aggregation.masked.messages import HEADER_SIZE, read_header
 from securetm.aggregation.masked.stored_setups import Prepared, read_prepared
 from securetm.contracts import Store
 from securetm.errors import UnknownRound
 from securetm.sessions.identities import PinnedRoster
+from securetm.sessions.labels import VERSION
+from securetm.sessions.session_memory import SessionMemory
 
 KEPT = 64 * 2**20  # bytes of sent messages that are kept for a restart
 _SHORT = 16
@@ -23,7 +25,7 @@ class Prekeys:
     """A party's place in its set-up. Every change is in the store before it counts."""
 
     def __init__(self, register: PinnedRoster, store: Store) -> None:
-        self._register, self._store = register, store
+        self._store, self._memory = store, SessionMemory(store, register.hash)
         self._prepared: Prepared | None = None
         self._next, self.restarted, self._void = 0, False, False
         self._used: dict[bytes, int] = {}  # round -> prekey, of this set-up
@@ -61,8 +63,8 @@ class Prekeys:
         """A new set-up; the old one's secrets are gone. Rounds begun under it stay begun."""
         self.check_current(prepared.epoch)
         past = self._past() | {tag[:_SHORT] for tag in self._used}
-        self._store.put(_PAST, self._register.hash + b"".join(sorted(past)))
-        self._store.put(_SETUP, self._register.hash + prepared.pack())
+        self._memory.put(_PAST, b"".join(sorted(past)))
+        self._memory.put(_SETUP, prepared.pack())
         self._prepared, self._next, self.restarted, self._void = prepared, 0, False, False
         self._used, self._sizes = {}, {}
 
@@ -107,12 +109,12 @@ class Prekeys:
     def skip_to(self, index: int) -> None:
         """Leaves prekeys unused: others have used theirs. It never goes back."""
         if index > self._next:
-            self._store.put(_FLOOR, self.prepared().epoch + index.to_bytes(4, "big"))
+            self._of_setup.put(_FLOOR, index.to_bytes(4, "big"))
             self._next = index
 
     def void(self) -> None:
         """No prekey of this set-up is used any more: some of them may have been used before."""
-        self._store.put(_FLOOR, self.prepared().epoch + _VOID.to_bytes(4, "big"))
+        self._of_setup.put(_FLOOR, _VOID.to_bytes(4, "big"))
         self._void = True
 
     def index_of(self, tag: bytes) -> int | None:
@@ -123,39 +125,33 @@ class Prekeys:
 
     def said(self, what: str, index: int) -> bytes | None:
         """What this party put its name under before (`agreed`), or revealed (`revealed`)."""
-        return self._get(what, index)
+        return self._of_setup.get(f"masked {what} {index}")
 
     def say(self, what: str, index: int, value: bytes) -> None:
         """Durable before it leaves."""
-        self._put(what, index, value)
+        self._of_setup.put(f"masked {what} {index}", value)
 
-    def _put(self, what: str, index: int, value: bytes) -> None:
-        self._store.put(f"masked {what} {index}", self.prepared().epoch + value)
-
-    def _get(self, what: str, index: int) -> bytes | None:
-        stored = self._store.get(f"masked {what} {index}")
+    @property
+    def _of_setup(self) -> SessionMemory:
         assert self._prepared is not None
-        return stored[HASH:] if stored is not None and stored[:HASH] == self._prepared.epoch else None
+        return SessionMemory(self._store, self._prepared.epoch)
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        stored = self._store.get(_SETUP)
-        if stored is None or stored[:HASH] != self._register.hash:
+        stored = self._memory.get(_SETUP)
+        if stored is None:
             return
-        self._prepared, self.restarted = read_prepared(stored[HASH:]), True
+        self._prepared, self.restarted = read_prepared(stored), True
         for index in range(self._prepared.rounds):
             if sent := self._sent(index):
                 self._used[read_header(sent, "").at.tag], self._next = index, index + 1
                 if len(sent) > HEADER_SIZE:
                     self._sizes[index] = len(sent)
-        floor = self._store.get(_FLOOR)
-        if floor is not None and floor[:HASH] == self._prepared.epoch:
-            at = int.from_bytes(floor[HASH:], "big")
+        if floor := self._of_setup.get(_FLOOR):
+            at = int.from_bytes(floor, "big")
             self._void, self._next = at == _VOID, self._next if at == _VOID else max(self._next, at)
 
     def _past(self) -> set[bytes]:
-        stored = self._store.get(_PAST) or b""
-        if stored[:HASH] != self._register.hash:
-            return set()
-        return {stored[at : at + _SHORT] for at in range(HASH, len(stored), _SHORT)}
+        past = self._memory.get(_PAST) or b""
+        return {past[at : at + _SHORT] for at in range(0, len(past), _SHORT)}

@@ -9,20 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from securetm.aggregation.masked.graph import Geometry, Risk, neighbourhoods
-from securetm.aggregation.masked.messages import (
-    HASH,
-    MOST_PARTIES,
-    MOST_ROUNDS,
-    VERSION,
-    Reader,
-    bundle_size,
-    places_bytes,
-)
-from securetm.sessions.identities import KEY, hashed
+from securetm.aggregation.masked.messages import MOST_PARTIES, MOST_ROUNDS, bundle_size
+from securetm.sessions.framing import HASH, Reader, hashed, head, places_bytes
+from securetm.sessions.identities import KEY
+from securetm.sessions.labels import Label
+from securetm.sessions.sealing import TAG
 
 STORED_KIND = 0
 _HERE = "this role's own memory"
-_TAG = 16
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class Policy:
         """Bound into the set-up, so that two roles with other settings never share a mask."""
         risk = self.risk
         numbers = (risk.threshold, risk.colluding, risk.complete_up_to, risk.degree, int(self.consistency), rounds)
-        return hashed("policy", *(str(number).encode() for number in numbers), repr((risk.failure, risk.stall)).encode())
+        return hashed(Label.POLICY, *(str(number).encode() for number in numbers), repr((risk.failure, risk.stall)).encode())
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class Prepared:
 
     def pack(self) -> bytes:
         """As it lies in the store."""
-        parts = [bytes((VERSION, STORED_KIND)), self.epoch, places_bytes(self.places), self.rounds.to_bytes(2, "big")]
+        parts = [head(STORED_KIND), self.epoch, places_bytes(self.places), self.rounds.to_bytes(2, "big")]
         parts += [*self.mask_keys, *self.seeds, places_bytes(sorted(self.peers)), places_bytes(sorted(self.bundles))]
         parts += [key for place in sorted(self.peers) for key in self.peers[place]]
         return b"".join(parts + [self.bundles[dealer] for dealer in sorted(self.bundles)])
@@ -71,7 +65,7 @@ def read_prepared(stored: bytes) -> Prepared:
     keys, seeds = _keys(reader, rounds), _keys(reader, rounds)
     neighbours, dealers = reader.places(MOST_PARTIES), reader.places(MOST_PARTIES)
     peers = {place: _keys(reader, rounds) for place in neighbours}
-    bundles = {dealer: reader.take(bundle_size(rounds) - _TAG) for dealer in dealers}
+    bundles = {dealer: reader.take(bundle_size(rounds) - TAG) for dealer in dealers}
     reader.end()
     return Prepared(epoch, places, keys, seeds, peers, bundles)
 
@@ -106,7 +100,7 @@ class PublicSetup:
     def pack(self) -> bytes:
         """As it lies in the store."""
         numbers = (self.geometry.degree, self.geometry.threshold, self.rounds)
-        parts = [bytes((VERSION, STORED_KIND)), self.epoch, self.setup, places_bytes(self.drawn), self.graph_seed]
+        parts = [head(STORED_KIND), self.epoch, self.setup, places_bytes(self.drawn), self.graph_seed]
         parts += [*(number.to_bytes(2, "big") for number in numbers), places_bytes(self.places)]
         return b"".join(parts + [k for p in self.places for k in (*self.mask_keys[p], *self.commitments[p])])
 

@@ -14,15 +14,16 @@ import numpy as np
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import Mask, apply_masks
-from securetm.aggregation.masked.messages import HASH, HEADER_SIZE, Header, Kind, Place, Reader, read_header, read_place
+from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header, read_place, read_share
 from securetm.aggregation.masked.party_round import pair_seed, self_seed
-from securetm.aggregation.masked.shares import shared_secret
 from securetm.aggregation.masked.stored_setups import Prepared, read_prepared
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Terms
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_part, party_vectors, questions_in, vector_at
+from securetm.sessions.framing import HASH, Reader
 from securetm.sessions.identities import KEY, SIGNATURE
+from securetm.sessions.sealing import shared_secret
 
 _SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
 _NOBODY = "a party that helps"
@@ -120,4 +121,4 @@ def _shares(parcel: bytes, parties: int) -> Iterator[tuple[Place, int, int, int]
     reader = Reader(parcel[:-SIGNATURE], _NOBODY, Kind.UNMASKED)
     holder, at = reader.number(2), read_place(reader)
     for dealer in range(parties):
-        yield at, dealer, holder, reader.share()
+        yield at, dealer, holder, read_share(reader)

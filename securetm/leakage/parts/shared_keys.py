@@ -11,20 +11,22 @@ from typing import cast
 import numpy as np
 
 from securetm.aggregation.homomorphic.encrypted_sessions import unpack_residues
-from securetm.aggregation.homomorphic.key_messages import FRESH, HEAD, KEY_ID, VERSION, key_id, unpack_secret
 from securetm.aggregation.homomorphic.parameters import SEED, Fit, from_digits, real_or_whole
 from securetm.aggregation.homomorphic.seal_library import RunningSum, decrypt_here
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
+from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
 from securetm.contracts import Array, Terms
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.parts.opened_answers import OpenedAnswer
 from securetm.leakage.reading import SEALED, ReadVector, first_part, questions_in
 from securetm.profiles import cohort_of
+from securetm.sessions.framing import HASH, head
 
-_KEY = "sum key of "  # under this name, with the session, a party keeps the key (aggregation/homomorphic/key_setup.py)
-_FRESH = b"SH" + bytes([VERSION, FRESH])
-_TAG = 32  # of the round, after the head
+_KEY = "sum key"  # under this name a party keeps the key, behind a hash (aggregation/homomorphic/key_setup.py)
+_FRESH = head(SumKind.FRESH)
+_NAME = 4 + HASH  # where the name of the key begins: after the head and the round
+_BODY = _NAME + KEY_ID
 
 
 def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
@@ -34,14 +36,14 @@ def opened_by_key(view: AdversaryView) -> Iterator[OpenedAnswer]:
     for message in view.seen.get(SEALED, ()):
         parcel = first_part(message) if message.serial in known else b""
         if parcel.startswith(_FRESH):
-            secret = held.get(parcel[HEAD + _TAG : HEAD + _TAG + KEY_ID])
+            secret = held.get(parcel[_NAME:_BODY])
             ask = known[message.serial]
             blocks = real_or_whole(_numbers(parcel, view, ask.terms, secret), ask.terms.layout, ask.terms.grid)
             yield OpenedAnswer(ReadVector(ask, message.sender, blocks), secret is not None)
 
 
 def _keys(secrets: Mapping[str, bytes]) -> list[bytes]:
-    return [value for name, value in secrets.items() if name.startswith(_KEY) and value]
+    return [secrets[_KEY][HASH:]] if secrets.get(_KEY) else []
 
 
 def _numbers(parcel: bytes, view: AdversaryView, terms: Terms, secret: bytes | None) -> Array:
@@ -58,7 +60,7 @@ def _numbers(parcel: bytes, view: AdversaryView, terms: Terms, secret: bytes | N
 
 
 def _halves(parcel: bytes, fit: Fit, terms: Terms) -> tuple[Array, Array]:
-    content = parcel[HEAD + _TAG + KEY_ID :]
+    content = parcel[_BODY:]
     seeds = len(content) - SEED * fit.ciphertexts(terms.size)
     return unpack_residues(content[:seeds], fit, ""), np.frombuffer(content[seeds:], dtype=np.uint8).reshape(-1, SEED)
 

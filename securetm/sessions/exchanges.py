@@ -1,0 +1,94 @@
+"""The two halves of every exchange: a party answers the coordinator's messages, and the coordinator collects in waves.
+
+The carrier ends a wave (`expire`), never a message: only then does the coordinator go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from securetm.contracts import Parcel
+from securetm.errors import Duplicate, Malformed, TooFewParties
+from securetm.sessions.framing import Reader
+from securetm.sessions.identities import COORDINATOR, PinnedRoster
+from securetm.sessions.labels import Label
+from securetm.sessions.session_errors import UnexpectedMessage
+
+Take = Callable[[int, str, bytes], Any]  # checks a message from a place and a name, and gives what of it is kept
+Then = Callable[[Mapping[int, Any]], Sequence[Parcel]]  # what follows a wave, from what came by place
+
+
+def _nothing_more(came: Mapping[int, Any]) -> Sequence[Parcel]:
+    del came
+    return ()
+
+
+class PartyExchange:
+    """A party's half: it speaks first, answers each message of the coordinator by its kind, and waits for nobody."""
+
+    answers: Mapping[int, Callable[[bytes], bytes]] = {}  # by kind, those that are expected now
+
+    def begin(self) -> Sequence[Parcel]:
+        """Nothing to say, unless a protocol has something."""
+        return ()
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """The answer to a message of the coordinator, if one is expected; else a refusal."""
+        kind = Reader(message, sender).kind
+        if sender != COORDINATOR or kind not in self.answers:
+            raise UnexpectedMessage(sender)
+        reply = self.answers[kind](message)
+        return ((COORDINATOR, reply),) if reply else ()
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """A party waits for nobody."""
+        del missing
+        return ()
+
+
+class CoordinatorExchange:
+    """The coordinator's half: one message from each party that it asked, until the carrier ends the wave."""
+
+    def __init__(self, register: PinnedRoster) -> None:
+        self._register, self.got = register, dict[int, Any]()
+        self._asked: frozenset[int] = frozenset()
+        self._take: Take
+        self._then: Then = _nothing_more
+        self._need = 0
+
+    def ask(self, places: Collection[int], take: Take, then: Then = _nothing_more, need: int = 0) -> None:
+        """Begins a wave. `take` checks each message, `then` follows if at least `need` messages came."""
+        self.got, self._asked, self._take, self._then, self._need = {}, frozenset(places), take, then, need
+
+    def begin(self) -> Sequence[Parcel]:
+        """Parties speak first."""
+        return ()
+
+    def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
+        """Collects. A message that is refused changes nothing, so that its sender counts as silent."""
+        place = self._register.place(sender)
+        if place in self.got:
+            raise Duplicate(sender)
+        if place not in self._asked:
+            raise UnexpectedMessage(sender)
+        self.got[place] = self._take(place, sender, message)
+        return ()
+
+    def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
+        """Ends the wave: who said nothing by now has dropped out of it. Too few messages are a named error."""
+        del missing
+        then, self._then, self._asked = self._then, _nothing_more, frozenset()
+        if len(self.got) < self._need:
+            raise TooFewParties(len(self.got), len(self._register), self._need)
+        return then(dict(sorted(self.got.items())))
+
+    def to(self, messages: Mapping[int, bytes]) -> Sequence[Parcel]:
+        """Each message to the party at that place."""
+        return [(self._register.name(place), message) for place, message in messages.items()]
+
+    def signed(self, place: int, sender: str, message: bytes, label: Label, most: int, context: bytes = b"") -> bytes:
+        """The signed part of a message of at most so many bytes, once its signature is checked."""
+        if len(message) > most:
+            raise Malformed(sender, "it is too long")
+        return self._register.opened(place, sender, message, label, context)

@@ -1,0 +1,59 @@
+"""What one party sends another through a coordinator that must not read it: X25519, HKDF-SHA256 and ChaCha20-Poly1305."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from securetm.sessions.framing import derive, place_bytes
+from securetm.sessions.identities import PinnedRoster
+from securetm.sessions.labels import Label
+from securetm.sessions.session_errors import BadKey, NotSealedForUs
+
+TAG = 16  # bytes that a sealed message is longer than what is in it
+
+
+def public_key(private: bytes) -> bytes:
+    """The X25519 public key of 32 secret bytes."""
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def shared_secret(private: bytes, public: bytes, owner: str) -> bytes:
+    """What only the two owners of these keys know; a key that gives everybody the same secret is refused."""
+    try:
+        return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:
+        raise BadKey(owner) from None
+
+
+@dataclass(frozen=True)
+class Sealing:
+    """One message from one party to another: its key is bound to session, set-up, both places and both public keys.
+
+    Each key seals one message, so that its nonce may be constant.
+    """
+
+    roster: PinnedRoster
+    label: Label
+    setup: bytes  # which set-up or round of the session
+    sender: tuple[int, bytes]  # place, and public key for this set-up
+    recipient: tuple[int, bytes]
+
+    def seal(self, private: bytes, content: bytes) -> bytes:
+        """Run by the sender."""
+        return self._lock(private, self.recipient).encrypt(bytes(12), content, None)
+
+    def unseal(self, private: bytes, sealed: bytes) -> bytes:
+        """Run by the recipient; what does not open is refused."""
+        try:
+            return self._lock(private, self.sender).decrypt(bytes(12), sealed, None)
+        except InvalidTag:
+            raise NotSealedForUs(self.roster.name(self.sender[0])) from None
+
+    def _lock(self, private: bytes, peer: tuple[int, bytes]) -> ChaCha20Poly1305:
+        secret = shared_secret(private, peer[1], self.roster.name(peer[0]))
+        ends = (place_bytes(self.sender[0], self.recipient[0]), self.sender[1], self.recipient[1])
+        return ChaCha20Poly1305(derive(secret, self.roster.hash, self.label, self.setup, *ends))
