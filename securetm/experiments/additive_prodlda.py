@@ -14,6 +14,7 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.experiments.dense_prodlda import DenseTraining
+from securetm.experiments.measuring import OnProgress, Row, stepper
 from securetm.experiments.newsgroups import most_frequent, read_newsgroups
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
@@ -28,16 +29,13 @@ REFERENCE_NPMI, REFERENCE_DIVERSITY, TOLERANCE = 0.262, 0.689, 0.02
 REFERENCE_EPOCHS = 30
 WORDS, TOPICS = 2_000, 50
 
-Row = dict[str, Any]
 Tick = Callable[[], None]
 
 
-def reproduce(
-    seeds: Sequence[int] = (0, 1, 2), epochs: int = REFERENCE_EPOCHS, on_progress: Callable[[int, int], None] | None = None
-) -> dict[str, Any]:
+def reproduce(seeds: Sequence[int] = (0, 1, 2), epochs: int = REFERENCE_EPOCHS, on_progress: OnProgress | None = None) -> Row:
     """Trains all networks on 20 Newsgroups (V = 2,000, K = 50) per seed; rows per network and seed, means and a verdict."""
     corpus = most_frequent(read_newsgroups(), WORDS)
-    ticks = _ticker(3 * len(seeds) * epochs, on_progress)
+    ticks = stepper(3 * len(seeds) * epochs, on_progress)
     rows = [row for seed in seeds for row in _trained(corpus, seed, epochs, ticks)]
     means = {network: _mean(rows, network) for network in (ADDITIVE, REFERENCE, TUNED)}
     facts = {"documents": len(corpus), "words": WORDS, "tokens": int(corpus.counts.sum()), "topics": TOPICS, "epochs": epochs}
@@ -100,15 +98,3 @@ def _figures(network: str, seed: int | str, npmi: float, diverse: float, seconds
         "network": network, "seed": seed, "npmi": round(npmi, 4), "diversity": round(diverse, 4),
         "product": round(npmi * diverse, 4), "seconds": round(seconds, 1),
     }  # fmt: skip
-
-
-def _ticker(total: int, on_progress: Callable[[int, int], None] | None) -> Tick:
-    done = 0
-
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if on_progress is not None:
-            on_progress(done, total)
-
-    return tick

@@ -6,24 +6,19 @@ drawn batch to the next weights: ours over sparse counts, Opacus's over the dens
 
 from __future__ import annotations
 
-import multiprocessing
-import platform
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module, util
-from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Cohort, Mechanism, RoundContext, State
 from securetm.entropy import OperatingSystem
+from securetm.experiments.measuring import OnProgress, RoleMemory, Row, beside, record, seconds, stepper, zipf_counts
 from securetm.experiments.peaks import measurable, peak_mebibytes
-from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
+from securetm.experiments.torch_prodlda import TorchProdLDA, drawn, one_thread
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.quantising import FixedPoint
@@ -45,50 +40,27 @@ STEPS: Mapping[str, tuple[Mechanism, ...]] = {
     NOISED: (Clip(RADIUS), FixedPoint(headroom=ROOM), GaussianNoise(NOISE)),
 }
 
-OnProgress = Callable[[int, int], None]
 Step = Callable[[], object]
 
 
-def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int = 256) -> dict[str, Any]:
+def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int = 256) -> Row:
     """Milliseconds and peak memory of one step: ours by how much of the way it goes, and theirs where Opacus is installed."""
     there = util.find_spec("opacus") is not None
     names = [*STEPS, *([HOOKS, GHOST] if there else [])]
     kinds = [_times, _peaks] if measurable() else [_times]
-    done = _Counted(on_progress, (TURNS * len(names)) + len(names) * (len(kinds) - 1))
+    done = stepper((TURNS * len(names)) + len(names) * (len(kinds) - 1), on_progress)
     model = _model(batch)
     case = f"V = {words:,}, H = {model.hidden}, K = {model.n_topics}, batch {batch}, 1 thread"
     rows = [row for kind in kinds for row in _rows(case, *kind(names, words, batch, done))]
-    missing = [] if there else ["opacus"]
-    return {
-        "bench": "dp",
-        "machine": _machine(there),
+    missing = [*([] if there else ["opacus"]), *([] if measurable() else ["peak memory: only on Linux"])]
+    facts = {
         "corpus": "synthetic: 70 words a document, by Zipf's law",
         "coordinates": model.query(_state(model, words)).terms.size,
-        "rows": rows,
-        "missing": missing if measurable() else [*missing, "peak memory: only on Linux"],
     }
-
-
-class _Counted:
-    """Progress by one piece after the other."""
-
-    def __init__(self, tell: OnProgress | None, total: int) -> None:
-        self._tell, self._total, self._done = tell, total, 0
-
-    def __call__(self) -> None:
-        self._done += 1
-        if self._tell is not None:
-            self._tell(self._done, self._total)
+    return record("dp", rows, missing=missing, packages=("torch", *(["opacus"] if there else [])), **facts)
 
 
 # ---- our step ------------------------------------------------------------------------------------------------------------
-
-
-class _Store(dict[str, bytes]):
-    """A party's memory for the time of one bench."""
-
-    def put(self, key: str, value: bytes) -> None:
-        self[key] = value
 
 
 def _model(batch: int) -> ProdLDA:
@@ -100,18 +72,14 @@ def _state(model: ProdLDA, words: int) -> State:
 
 
 def _documents(words: int, batch: int) -> BagOfWords:
-    rng = np.random.default_rng(0)
-    share = 1.0 / np.arange(1, words + 1)
-    drawn_words = rng.choice(words, (batch, 70), p=share / share.sum())
-    cells = (np.ones(drawn_words.size, dtype=np.int32), (np.repeat(np.arange(batch), 70), drawn_words.ravel()))
-    counts = sparse.coo_array(cells, (batch, words)).tocsr()
-    return BagOfWords(counts, tuple(f"word {v}" for v in range(words)), rng.integers(0, 2**64, batch, dtype=np.uint64))
+    keys = np.random.default_rng(0).integers(0, 2**64, batch, dtype=np.uint64)
+    return BagOfWords(zipf_counts(batch, words), tuple(f"word {v}" for v in range(words)), keys)
 
 
 def _ours(name: str, words: int, batch: int) -> Step:
     """A party's answer through all steps and back, and the optimiser's step, on one machine."""
     model, documents, cohort = _model(batch), _documents(words, batch), Cohort(b"", 0, ("party",))
-    state, context = _state(model, words), RoundContext(cohort, OperatingSystem(), _Store())
+    state, context = _state(model, words), RoundContext(cohort, OperatingSystem(), RoleMemory())
     route = Route.through(model.query(state).terms, STEPS[name], cohort)
     terms = route.terms
 
@@ -180,26 +148,15 @@ Figures = dict[str, float]
 
 
 def _times(names: list[str], words: int, batch: int, done: Callable[[], None]) -> tuple[str, str, float, Figures]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with warnings.catch_warnings():
-            steps = {name: _step(name, words, batch) for name in names}
-            best = {name: _milliseconds(step) for name, step in steps.items()}  # compiles
-            for _ in range(TURNS):
-                for name, step in steps.items():
-                    step()  # so that none meets the caches as another left them
-                    best[name] = min(best[name], _milliseconds(step))
-                    done()
-    finally:
-        torch.set_num_threads(before)
+    with one_thread(), warnings.catch_warnings():
+        steps = {name: _step(name, words, batch) for name in names}
+        best = {name: seconds(step) * 1e3 for name, step in steps.items()}  # compiles
+        for _ in range(TURNS):
+            for name, step in steps.items():
+                step()  # so that no step starts with the caches that another one left
+                best[name] = min(best[name], seconds(step) * 1e3)
+                done()
     return "step", "ms", TIME_LIMIT, best
-
-
-def _milliseconds(step: Step) -> float:
-    begun = time.perf_counter()
-    step()
-    return (time.perf_counter() - begun) * 1e3
 
 
 def _peaks(names: list[str], words: int, batch: int, done: Callable[[], None]) -> tuple[str, str, float, Figures]:
@@ -217,22 +174,11 @@ def _some_steps(name: str, words: int, batch: int) -> Callable[[], object]:
     return lambda: [step() for step in [_step(name, words, batch)] for _ in range(MEMORY_STEPS)]
 
 
-def _rows(case: str, what: str, unit: str, limit: float, figures: Figures) -> list[dict[str, Any]]:
+def _rows(case: str, what: str, unit: str, limit: float, figures: Figures) -> list[Row]:
     free = figures[FREE]
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name in (CLIPPED, ROUNDED, NOISED):
-        row = _row(f"{what}, {name}: {case}", figures[name], unit, f"our own step {FREE}", free)
+        row = beside(f"{what}, {name}: {case}", figures[name], free, unit, f"our own step {FREE}")
         rows.append({**row, "limit": round(limit * free, 3), "of_limit": round(figures[name] / (limit * free), 3)})
     peers = [name for name in (HOOKS, GHOST) if name in figures]
-    return rows + [_row(f"{what}, {NOISED}: {case}", figures[NOISED], unit, peer, figures[peer]) for peer in peers]
-
-
-def _row(case: str, ours: float, unit: str, peer: str, theirs: float) -> dict[str, Any]:
-    figures = {"ours": round(ours, 3), "unit": unit, "peer": peer, "theirs": round(theirs, 3)}
-    return {"case": case, **figures, "ratio": round(theirs / ours, 3)}
-
-
-def _machine(opacus: bool) -> str:
-    cores, python = multiprocessing.cpu_count(), platform.python_version()
-    peer = f", opacus {version('opacus')}" if opacus else ""
-    return f"{platform.machine()}, {cores} cores, Python {python}, torch {torch.__version__}{peer}"
+    return rows + [beside(f"{what}, {NOISED}: {case}", figures[NOISED], figures[peer], unit, peer) for peer in peers]

@@ -5,10 +5,8 @@ It measures rounds as the coordinator's own record has them, on one machine wher
 
 from __future__ import annotations
 
-import platform
-import tempfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,33 +14,30 @@ import numpy as np
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
-from securetm.federation.folder import Unwatched, begin
+from securetm.experiments.federations import begun
+from securetm.experiments.measuring import OnProgress, Row, beside, record, told
+from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import train
 from securetm.federation.store import CoordinatorStore
-from securetm.plans import read_plan
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
-    "one local epoch a round": {"model.name": "prodlda", "model.local_epochs": 1, "training.rounds": 5},
-    "a gradient per mini-batch": {"model.name": "prodlda", "training.rounds": 60},
+    "one local epoch a round": {"model": {"name": "prodlda", "local_epochs": 1}, "training": {"rounds": 5}},
+    "a gradient per mini-batch": {"model": {"name": "prodlda"}, "training": {"rounds": 60}},
 }
 REPEATS = 3
 
 
-def bench(parties: int = 10, length: int = 0, on_progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+def bench(parties: int = 10, length: int = 0, on_progress: OnProgress | None = None) -> Row:
     """Seconds per round under `masked` beside `open`, runs in turn; the fastest of each counts. `length` is not used."""
     del length
-    corpora, rows, done = _parties(parties), [], 0
-    for way, settings in WAYS.items():
-        seconds: dict[str, list[float]] = {"masked": [], "open": []}
-        for _ in range(REPEATS):
-            for profile, found in seconds.items():
-                found.append(_seconds_per_round(profile, settings, corpora))
-                done += 1
-                if on_progress is not None:
-                    on_progress(done, 2 * REPEATS * len(WAYS))
-        rows.append(_row(way, min(seconds["masked"]), min(seconds["open"])))
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    return {"bench": "federation", "machine": machine, "parties": parties, "rows": rows, "missing": []}
+    corpora = _parties(parties)
+    least = dict.fromkeys(product(WAYS, ("masked", "open")), float("inf"))
+    runs = [(way, profile) for way in WAYS for _ in range(REPEATS) for profile in ("masked", "open")]
+    for way, profile in told(runs, on_progress):
+        least[way, profile] = min(least[way, profile], _seconds_per_round(profile, WAYS[way], corpora))
+    figures = {way: (least[way, "masked"], least[way, "open"]) for way in WAYS}
+    rows = [beside(f"masked, {way}", *both, "s per round", "open", digits=4) for way, both in figures.items()]
+    return record("federation", rows, parties=parties)
 
 
 def _parties(count: int) -> Mapping[str, Corpus]:
@@ -52,18 +47,10 @@ def _parties(count: int) -> Mapping[str, Corpus]:
 
 
 def _seconds_per_round(profile: str, settings: Mapping[str, Any], corpora: Mapping[str, Corpus]) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        words = Path(folder) / "words.txt"
-        words.write_text("\n".join(next(iter(corpora.values())).vocabulary), "utf-8")
-        public = {"vocabulary.source": "file", "vocabulary.file": str(words), "profile": profile}
-        run = begin(Path(folder) / "run", read_plan(None, {**settings, **public}), corpora)
+    words = next(iter(corpora.values())).vocabulary
+    with begun(corpora, words, {**settings, "profile": profile}) as run:
         train(run, Unwatched())
         store = CoordinatorStore(run.coordinator)
         found = [row[0] for row in store.rows("SELECT seconds FROM rounds WHERE question = 'train' ORDER BY serial")]
         store.close()
     return float(np.mean(found[1:]))  # the first also waits for whatever is compiled or set up once
-
-
-def _row(way: str, masked: float, plain: float) -> dict[str, Any]:
-    ours = {"case": f"masked, {way}", "ours": round(masked, 4), "unit": "s per round"}
-    return {**ours, "peer": "open", "theirs": round(plain, 4), "ratio": round(plain / masked, 3)}

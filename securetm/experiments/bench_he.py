@@ -7,9 +7,6 @@ public context in every message, as NVFlare sends it. The two take turns, and th
 from __future__ import annotations
 
 import hashlib
-import os
-import platform
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,6 +19,7 @@ from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
 from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Parcel, Roster, Session, Terms
 from securetm.entropy import OperatingSystem
+from securetm.experiments.measuring import OnProgress, RoleMemory, Row, beside, record, timed, told
 from securetm.sessions.identities import COORDINATOR
 
 PEER = "NVFlare's parameters: TenSEAL CKKS 8192 [60, 40, 40], scale 2^40"
@@ -29,57 +27,37 @@ TURNS = 3
 PHASES = ("encrypt, one party", "add, coordinator", "decrypt, one party")
 LEAST = {"ckks": 2.0, "bfv": 3.5}  # times smaller on the wire than the peer that is asked for
 
-OnProgress = Callable[[int, int], None]
 Figures = dict[str, float]  # seconds of each phase, and bytes up and down for one party
-
 
 _Message = tuple[bytes, list[bytes]]  # the peer's: a context and ciphertexts
 _SLOTS = 4096
 
 
-class _Store(dict[str, bytes]):
-    """A role's memory for the time of one bench."""
-
-    def put(self, key: str, value: bytes) -> None:
-        self[key] = value
-
-
-def bench(length: int = 200_000, parties: int = 10, on_progress: OnProgress | None = None) -> dict[str, Any]:
+def bench(length: int = 200_000, parties: int = 10, on_progress: OnProgress | None = None) -> Row:
     """CKKS and BFV sums of that many values over that many parties, beside the peer."""
     rng = np.random.default_rng(0)
     reals = {f"party{i:03}": rng.normal(0, 0.1, length).astype(np.float32) for i in range(parties)}
     counts = {m: rng.poisson(3.0, length) for m in reals}
     whole = Terms((Block("counts", (length,)),), domain=Domain.INTEGER, bits=32)
     ours = {
-        "ckks": _Ours(CkksSum(), Terms((Block("weights", (length,)),), reach=8.0), reals),
-        "bfv": _Ours(BfvSum(), whole, counts),
+        "ckks": _OurSums(CkksSum(), Terms((Block("weights", (length,)),), reach=8.0), reals),
+        "bfv": _OurSums(BfvSum(), whole, counts),
     }
-    theirs = _Theirs(reals)
+    theirs = _TenSealSums(reals)
     best: dict[str, Figures] = {}
     runs: list[tuple[str, Callable[[], Figures]]] = [*((name, one.turn) for name, one in ours.items()), ("peer", theirs.turn)]
-    for turn in range(TURNS):
-        for i, (name, run) in enumerate(runs):
-            found = run()
-            best[name] = {key: min(value, best.get(name, found)[key]) for key, value in found.items()}
-            if on_progress is not None:
-                on_progress(turn * len(runs) + i + 1, TURNS * len(runs))
+    for name, run in told(runs * TURNS, on_progress):
+        found = run()
+        best[name] = {key: min(value, best.get(name, found)[key]) for key, value in found.items()}
     rows = [row for name in ours for row in _rows(name, best[name], best["peer"], length, parties)]
-    return {
-        "bench": "he",
-        "machine": _machine(),
-        "peer": PEER,
-        "length": length,
-        "parties": parties,
-        "rows": rows,
-        "missing": [],
-    }
+    return record("he", rows, peer=PEER, length=length, parties=parties)
 
 
 # ---- ours ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Ours:
+class _OurSums:
     """A session of ours: prepared once, then one round a turn."""
 
     code: Aggregation
@@ -92,9 +70,9 @@ class _Ours:
         keys = {m: Ed25519PrivateKey.from_private_bytes(k).public_key().public_bytes_raw() for m, k in identities.items()}
         roster = Roster(bytes(32), bytes(32), members, keys)
         self.parties: dict[str, Session] = {
-            m: self.code.party(m, roster, OperatingSystem(), _Store(identity=identities[m])) for m in members
+            m: self.code.party(m, roster, OperatingSystem(), RoleMemory(identity=identities[m])) for m in members
         }
-        self.middle = self.code.coordinator(roster, _Store())
+        self.middle = self.code.coordinator(roster, RoleMemory())
         self.number = 0
         self._carry({COORDINATOR: self.middle.prepare(TURNS), **{m: s.prepare(TURNS) for m, s in self.parties.items()}})
 
@@ -106,10 +84,10 @@ class _Ours:
         terms, block = self.code.admit(self.terms, during), self.terms.layout[0].name
         adding = self.middle.round(during, terms, None)
         exchanges = {m: seat.round(during, terms, {block: self.vectors[m]}) for m, seat in self.parties.items()}
-        encrypting, sent = _timed(lambda: {members[0]: exchanges[members[0]].begin()[0][1]})
+        encrypting, sent = timed(lambda: {members[0]: exchanges[members[0]].begin()[0][1]})
         sent |= {m: exchanges[m].begin()[0][1] for m in members[1:]}
-        added, sums = _timed(lambda: _collected(adding, sent))
-        opening, _ = _timed(lambda: exchanges[members[0]].receive(COORDINATOR, sums[0][1]))
+        added, sums = timed(lambda: _collected(adding, sent))
+        opening, _ = timed(lambda: exchanges[members[0]].receive(COORDINATOR, sums[0][1]))
         total = self.parties[members[0]].answer(during.round_id).total
         assert total is not None
         plain = np.sum([v.astype(np.float64) for v in self.vectors.values()], axis=0)
@@ -133,7 +111,7 @@ def _collected(adding: Exchange, sent: Mapping[str, bytes]) -> Sequence[Parcel]:
 # ---- theirs ------------------------------------------------------------------------------------------------------------
 
 
-class _Theirs:
+class _TenSealSums:
     """TenSEAL's vectors with one key for all, as NVFlare's clients and server use them."""
 
     def __init__(self, vectors: Mapping[str, Array]) -> None:
@@ -146,10 +124,10 @@ class _Theirs:
 
     def turn(self) -> Figures:
         """One round with one tensor a party."""
-        encrypting, first = _timed(lambda: self._sealed(self.vectors[0]))
+        encrypting, first = timed(lambda: self._sealed(self.vectors[0]))
         sent = [first, *(self._sealed(v) for v in self.vectors[1:])]
-        added, (context, total) = _timed(lambda: self._added(sent))
-        opening, _ = _timed(lambda: [self.tenseal.ckks_vector_from(self.context, part).decrypt() for part in total])
+        added, (context, total) = timed(lambda: self._added(sent))
+        opening, _ = timed(lambda: [self.tenseal.ckks_vector_from(self.context, part).decrypt() for part in total])
         return _figures(
             encrypting, added, opening, len(first[0]) + sum(map(len, first[1])), len(context) + sum(map(len, total))
         )
@@ -176,28 +154,17 @@ class _Theirs:
 # ---- figures -------------------------------------------------------------------------------------------------------------
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
-
-
 def _figures(encrypting: float, adding: float, opening: float, up: int, down: int) -> Figures:
     return {**dict(zip(PHASES, (encrypting, adding, opening), strict=True)), "up": float(up), "down": float(down)}
 
 
-def _rows(name: str, ours: Figures, theirs: Figures, length: int, parties: int) -> list[dict[str, Any]]:
+def _rows(name: str, ours: Figures, theirs: Figures, length: int, parties: int) -> list[Row]:
     case = f"{name}, {length:,} values, {parties} parties"
     named = [(f"{phase}: {case}", phase, "s", 1.0) for phase in PHASES]
     named += [(f"bytes {way} for one party: {case}", way, "bytes", LEAST[name]) for way in ("up", "down")]
     rows = []
     for title, key, unit, asked in named:
         mine, peer = ours[key], theirs[key]
-        row: dict[str, Any] = {"case": title, "ours": round(mine, 5), "unit": unit, "peer": PEER, "theirs": round(peer, 5)}
         times = {"times_float32": round(mine / (4 * length), 3)} if unit == "bytes" else {}
-        rows.append({**row, "ratio": round(peer / mine, 2), "asked_ratio": asked, **times})
+        rows.append({**beside(title, mine, peer, unit, PEER, digits=5), "asked_ratio": asked, **times})
     return rows
-
-
-def _machine() -> str:
-    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

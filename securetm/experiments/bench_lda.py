@@ -6,11 +6,8 @@ judge is for all: our own folding in, given each one's topics and prior.
 
 from __future__ import annotations
 
-import multiprocessing
-import platform
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,8 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
-from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, Missing, Peer
+from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
+from securetm.experiments.measuring import OnProgress, Row, beside, record, told
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.models.estimator import held_back
 from securetm.models.gibbs.lda import LDA
@@ -33,35 +31,31 @@ PASSES = 100  # of folding in
 THREADS = (1, 2)
 SMALL = 20  # topics and documents of a synthetic run are as few as this
 
-OnProgress = Callable[[int, int], None]
-
 
 def bench(
     on_progress: OnProgress | None = None, documents: int | None = None, topics: int | None = None, seconds: int = 60
-) -> dict[str, Any]:
+) -> Row:
     """Rows for each number of topics and threads; fewer documents, other topics or seconds for a quick look."""
     name, train, judge = _corpus(documents)
-    cases = [case for k in ((topics,) if topics else (50, 200)) for case in _cases(k, seconds)]
-    rows: list[dict[str, Any]] = []
+    races = [race for k in ((topics,) if topics else (50, 200)) for race in _races(k, seconds)]
+    rows: list[Row] = []
     missing: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "counts.npz"
         sparse.save_npz(counts, sparse.csr_matrix(train.counts))
-        for done, case in enumerate(cases, 1):
+        for race in told(races, on_progress):
             try:
-                rows += _raced(case, train, judge, counts)
-            except Missing as absent:
+                rows += _raced(race, train, judge, counts)
+            except PeerMissing as absent:
                 missing.append(str(absent))
-            if on_progress is not None:
-                on_progress(done, len(cases))
-    return {"bench": "lda", "machine": _machine(), "corpus": name, "rows": rows, "missing": sorted(set(missing))}
+    return record("lda", rows, missing=sorted(set(missing)), packages=("numpy",), corpus=name)
 
 
 # ---- who runs against whom -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Case:
+class Race:
     """One race: a peer, its method, and when both are judged."""
 
     peer: str
@@ -77,41 +71,42 @@ class Case:
         return f"K = {self.topics}, {threads}, {priors}"
 
 
-def _cases(topics: int, seconds: int) -> list[Case]:
+def _races(topics: int, seconds: int) -> list[Race]:
     """With fixed priors at several times, the rest once."""
     half = max(seconds // 2, 1)
     several = tuple(sorted({max(seconds // 6, 1), half, seconds}))
-    races = [Case(TOMOTOPY, topics, threads, several if threads == 1 else several[:-1] or several) for threads in THREADS]
-    races.append(Case(TOMOTOPY, topics, 1, (half,), method="1", learned=True))
-    return races + [Case(SCIKIT, topics, 1, (half,), method) for method in ("online", "batch")]
+    races = [Race(TOMOTOPY, topics, threads, several if threads == 1 else several[:-1] or several) for threads in THREADS]
+    races.append(Race(TOMOTOPY, topics, 1, (half,), method="1", learned=True))
+    return races + [Race(SCIKIT, topics, 1, (half,), method) for method in ("online", "batch")]
 
 
-def _raced(case: Case, train: Any, judge: Judge, counts: Path) -> list[dict[str, Any]]:
+def _raced(race: Race, train: Any, judge: HeldOutJudge, counts: Path) -> list[Row]:
     """Both train by turns; they are judged as often as the case says, and their speed is taken over all of it."""
     rows = []
-    with Peer(case.peer, counts, (case.topics, ALPHA, ETA, case.threads, case.method)) as theirs:
-        ours = Ours(train, case)
-        for at in case.at:
+    with PeerProcess(race.peer, counts, (race.topics, ALPHA, ETA, race.threads, race.method)) as theirs:
+        ours = OurTraining(train, race)
+        for at in race.at:
             while theirs.seconds < at:
                 theirs.advance(at)
                 ours.advance(theirs.seconds)
-            found, beside = judge.per_word(*ours.topics()), judge.per_word(*theirs.topics())
-            what = f"held-out log-likelihood per word after {at} s: {case}"
-            row = _row(what, found, beside, "nats per word", theirs.title, float(np.exp(found - beside)))
-            rows.append({**row, "difference": round(found - beside, 4), "ours_seconds": round(ours.seconds, 2)})
-        tokens = float(train.counts.sum()) / 1e6 / case.threads
+            found, peers = judge.per_word(*ours.topics()), judge.per_word(*theirs.topics())
+            what = f"held-out log-likelihood per word after {at} s: {race}"
+            ratio = float(np.exp(found - peers))
+            row = beside(what, found, peers, "nats per word", theirs.title, digits=4, ratio=ratio)
+            rows.append({**row, "difference": round(found - peers, 4), "ours_seconds": round(ours.seconds, 2)})
+        tokens = float(train.counts.sum()) / 1e6 / race.threads
         speeds = (tokens * ours.sweeps / ours.seconds, tokens * theirs.passes / theirs.seconds)
-        what = f"tokens drawn per second and thread: {case}"
-        rows.append(_row(what, *speeds, "million per s", theirs.title, speeds[0] / speeds[1]))
+        what = f"tokens drawn per second and thread: {race}"
+        rows.append(beside(what, *speeds, "million per s", theirs.title, digits=4, ratio=speeds[0] / speeds[1]))
     return rows
 
 
-class Ours:
+class OurTraining:
     """Our model, a round at a time, as `fit` does it."""
 
-    def __init__(self, train: Any, case: Case) -> None:
-        priors = "learned" if case.learned else "fixed"
-        self.model = LDA(n_topics=case.topics, alpha=ALPHA, eta=ETA, threads=case.threads, priors=priors)
+    def __init__(self, train: Any, race: Race) -> None:
+        priors = "learned" if race.learned else "fixed"
+        self.model = LDA(n_topics=race.topics, alpha=ALPHA, eta=ETA, threads=race.threads, priors=priors)
         self.model.fit(train.select(np.arange(min(50, len(train)))), epochs=12)  # compiles
         self._rounds = self.model._epochs(train, None, 1_000_000, np.random.default_rng(0))
         self.seconds, self.sweeps, self._slowest = 0.0, 0, 0.0
@@ -134,7 +129,7 @@ class Ours:
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-class Judge:
+class HeldOutJudge:
     """Log-likelihood per word of half of each held-out document, given the other half: the same for everybody."""
 
     def __init__(self, held: Any) -> None:
@@ -155,7 +150,7 @@ class Judge:
 # ---- documents and the record --------------------------------------------------------------------------------------
 
 
-def _corpus(documents: int | None) -> tuple[str, Any, Judge]:
+def _corpus(documents: int | None) -> tuple[str, Any, HeldOutJudge]:
     """Documents to learn from, and a judge who holds the others, chosen by their keys."""
     if newsgroups_file() is None:
         settings = LdaNodes(nodes=1, topics=SMALL, shared_topics=SMALL, words=WORDS, alpha=ALPHA, documents=documents or 18_000)
@@ -166,14 +161,4 @@ def _corpus(documents: int | None) -> tuple[str, Any, Judge]:
     back = held_back(np.asarray(corpus.keys), HELD_OUT)
     train = corpus.select(np.flatnonzero(~back))
     title = f"{name}, {len(train):,} documents, {int(train.counts.sum()):,} tokens, V = {len(corpus.vocabulary):,}"
-    return title, train, Judge(corpus.select(np.flatnonzero(back)))
-
-
-def _row(case: str, ours: float, theirs: float, unit: str, peer: str, ratio: float) -> dict[str, Any]:
-    figures = {"ours": round(ours, 4), "unit": unit, "peer": peer, "theirs": round(theirs, 4)}
-    return {"case": case, **figures, "ratio": round(ratio, 4)}
-
-
-def _machine() -> str:
-    cores, python = multiprocessing.cpu_count(), platform.python_version()
-    return f"{platform.machine()}, {cores} cores, Python {python}, numpy {np.__version__}"
+    return title, train, HeldOutJudge(corpus.select(np.flatnonzero(back)))

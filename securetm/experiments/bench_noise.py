@@ -6,17 +6,15 @@ deviation, and the case says so. opendp draws once, ours nine times, of which th
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from platform import machine, python_version
 from statistics import median
 from typing import Any
 
 from securetm.entropy import OperatingSystem
+from securetm.experiments.measuring import OnProgress, Row, record, seconds, timed, told
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, discrete_laplace, rounded_gaussian, skellam
 
 NAME = "opendp"
@@ -24,11 +22,9 @@ ASKED = 50.0  # times faster than the peer
 TURNS = 9
 PIECE = 1 << 17
 
-OnProgress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True)
-class _Case:
+class SamplerCase:
     """One of our samplers, and the scale at which the peer draws the same kind, or a Gaussian of the same deviation."""
 
     title: str
@@ -39,45 +35,42 @@ class _Case:
 
 
 CASES = (
-    _Case("discrete Laplace, scale 8", lambda: discrete_laplace(8.0), "laplace", 8.0, 8),
-    _Case("discrete Laplace, scale 1e6", lambda: discrete_laplace(1e6), "laplace", 1e6, 4),
-    _Case("discrete Gaussian, deviation 8", lambda: discrete_gaussian(8.0), "gaussian", 8.0, 8),
-    _Case("discrete Gaussian, deviation 1e6", lambda: discrete_gaussian(1e6), "gaussian", 1e6, 4),
-    _Case("rounded Gaussian (beside the discrete one), deviation 8", lambda: rounded_gaussian(8.0), "gaussian", 8.0, 8),
-    _Case("rounded Gaussian (beside the discrete one), deviation 1e6", lambda: rounded_gaussian(1e6), "gaussian", 1e6, 4),
-    _Case("Skellam (beside the discrete Gaussian), deviation 8", lambda: skellam(64.0), "gaussian", 8.0, 8),
-    _Case("Skellam (beside the discrete Gaussian), deviation 1e6", lambda: skellam(1e12), "gaussian", 1e6, 8),
+    SamplerCase("discrete Laplace, scale 8", lambda: discrete_laplace(8.0), "laplace", 8.0, 8),
+    SamplerCase("discrete Laplace, scale 1e6", lambda: discrete_laplace(1e6), "laplace", 1e6, 4),
+    SamplerCase("discrete Gaussian, deviation 8", lambda: discrete_gaussian(8.0), "gaussian", 8.0, 8),
+    SamplerCase("discrete Gaussian, deviation 1e6", lambda: discrete_gaussian(1e6), "gaussian", 1e6, 4),
+    SamplerCase("rounded Gaussian (beside the discrete one), deviation 8", lambda: rounded_gaussian(8.0), "gaussian", 8.0, 8),
+    SamplerCase("rounded Gaussian (beside the discrete one), deviation 1e6", lambda: rounded_gaussian(1e6), "gaussian", 1e6, 4),
+    SamplerCase("Skellam (beside the discrete Gaussian), deviation 8", lambda: skellam(64.0), "gaussian", 8.0, 8),
+    SamplerCase("Skellam (beside the discrete Gaussian), deviation 1e6", lambda: skellam(1e12), "gaussian", 1e6, 8),
 )
 
 
-def bench(draws: int = 1_000_000, peer_draws: int = 1_000_000, on_progress: OnProgress | None = None) -> dict[str, Any]:
+def bench(draws: int = 1_000_000, peer_draws: int = 1_000_000, on_progress: OnProgress | None = None) -> Row:
     """Seconds for that many draws. Where the peer draws another number, its seconds are scaled, and the row says so."""
-    theirs, rows = _peer(), []
-    for done, case in enumerate(CASES, 1):
-        rows.append(_row(case, draws, peer_draws, theirs))
-        if on_progress is not None:
-            on_progress(done, len(CASES))
-    return {"bench": "noise", "machine": _machine(), "rows": rows, "missing": [] if theirs else [NAME]}
+    theirs = _peer()
+    rows = [_row(case, draws, peer_draws, theirs) for case in told(CASES, on_progress)]
+    return record("noise", rows, missing=[] if theirs else [NAME])
 
 
-def _row(case: _Case, draws: int, peer_draws: int, theirs: Any) -> dict[str, Any]:
-    entropy, (building, sampler) = OperatingSystem(), _timed(case.make)
+def _row(case: SamplerCase, draws: int, peer_draws: int, theirs: Any) -> Row:
+    entropy, (building, sampler) = OperatingSystem(), timed(case.make)
     sampler.draw(entropy, 1000)  # compiles, or reads what is compiled
-    ours = [_timed(lambda: sampler.draw(entropy, draws))[0] for _ in range(TURNS)]
-    limit = [_timed(lambda: _bytes_alone(case.each * draws))[0] for _ in range(TURNS)]
-    seconds, least = median(ours), median(limit)
+    ours = [seconds(lambda: sampler.draw(entropy, draws)) for _ in range(TURNS)]
+    limit = [seconds(lambda: _bytes_alone(case.each * draws)) for _ in range(TURNS)]
+    took, least = median(ours), median(limit)
     facts = {
         "limit": round(least, 5),
-        "of_limit": round(least / seconds, 3),
+        "of_limit": round(least / took, 3),
         "limit_is": f"their random bytes alone, {case.each} a draw",
     }
-    row = {"case": f"{case.title}: {draws:,} draws", "ours": round(seconds, 5), "unit": "s", **facts}
+    row = {"case": f"{case.title}: {draws:,} draws", "ours": round(took, 5), "unit": "s", **facts}
     row |= {"first_use": round(building, 4)}
     if not theirs:
         return row
     release = _release(theirs, case)
-    scaled = _timed(lambda: release([0] * peer_draws))[0] * draws / peer_draws
-    peer = {"peer": f"{NAME} {version(NAME)}", "theirs": round(scaled, 4), "ratio": round(scaled / seconds, 1)}
+    scaled = seconds(lambda: release([0] * peer_draws)) * draws / peer_draws
+    peer = {"peer": f"{NAME} {version(NAME)}", "theirs": round(scaled, 4), "ratio": round(scaled / took, 1)}
     return {**row, **peer, "asked_ratio": ASKED, "peer_draws": peer_draws}
 
 
@@ -96,7 +89,7 @@ def _peer() -> Any:
     return import_module("opendp.prelude")
 
 
-def _release(dp: Any, case: _Case) -> Callable[[list[int]], Any]:
+def _release(dp: Any, case: SamplerCase) -> Callable[[list[int]], Any]:
     """The peer's mechanism over vectors of 64-bit integers."""
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64"))
@@ -105,13 +98,3 @@ def _release(dp: Any, case: _Case) -> Callable[[list[int]], Any]:
     else:
         release = dp.m.make_gaussian(space, dp.l2_distance("f64"), scale=case.scale)
     return release
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    begun = time.perf_counter()
-    result = work()
-    return time.perf_counter() - begun, result
-
-
-def _machine() -> str:
-    return f"{machine()}, {os.cpu_count()} cores, Python {python_version()}"

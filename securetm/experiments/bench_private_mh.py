@@ -7,8 +7,6 @@ cipher's stream, each draws its topic, and the counts are added up. Worth is the
 from __future__ import annotations
 
 import math
-import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,6 +21,7 @@ from securetm.contracts import Answer, Array, Domain, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.entropy import OperatingSystem
+from securetm.experiments.measuring import OnProgress, Row, record, told, zipf_words
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots
@@ -43,9 +42,6 @@ MORE, FEWER = 10, 50  # discrete noise is tried on so many times the tokens, the
 HELD_OUT, ETA = 1_000, 0.1  # documents that models are judged by; of their topics' words
 PEER = "our own naive O(V) form"
 
-OnProgress = Callable[[int, int], None]
-Row = dict[str, Any]
-
 
 def bench(
     tokens: int = 20_000,
@@ -56,23 +52,15 @@ def bench(
     learned_topics: int = 20,
     rounds: int = 30,
     on_progress: OnProgress | None = None,
-) -> dict[str, Any]:
+) -> Row:
     """Speed over that many tokens and words; then models learned from some documents behind noise, and without."""
     train, held_out, name = _corpora(documents, learned_words)
     work = [*_speeds(tokens, words, topics), *_worths(train, held_out, learned_topics, rounds)]
     rows: list[Row] = []
-    for done, row in enumerate(work, 1):
+    for row in told(work, on_progress):
         rows.append(row(rows))
-        if on_progress is not None:
-            on_progress(done, len(work))
-    return {
-        "bench": "private-mh",
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "corpus": f"{name}: {len(train):,} documents, {len(_tokens(train)):,} tokens; {len(held_out):,} held out",
-        "rounds": rounds,
-        "rows": rows,
-        "missing": [],
-    }
+    corpus = f"{name}: {len(train):,} documents, {len(_tokens(train)):,} tokens; {len(held_out):,} held out"
+    return record("private-mh", rows, corpus=corpus, rounds=rounds)
 
 
 # ---- speed -------------------------------------------------------------------------------------------------------------
@@ -183,8 +171,7 @@ def _naive_sum(counts: Array, log_phi: Array, z: int) -> float:
 
 def _text(tokens: int, words: int) -> Corpus:
     """Words by Zipf's law in documents of one length."""
-    chances = 1.0 / np.arange(1, words + 1)
-    drawn = np.random.default_rng(1).choice(words, tokens, p=chances / chances.sum()).astype(np.int32)
+    drawn = zipf_words(1, tokens, words).astype(np.int32)
     ends = np.append(np.arange(LENGTH, tokens, LENGTH), tokens)
     return Corpus.from_tokens(drawn, ends, [f"w{v:05}" for v in range(words)])
 

@@ -5,11 +5,8 @@ Both run on one thread and take turns epoch by epoch, so that a busy machine slo
 
 from __future__ import annotations
 
-import multiprocessing
-import platform
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,8 +14,10 @@ import torch
 from scipy import sparse
 
 from securetm.experiments.dense_prodlda import DenseTraining
+from securetm.experiments.measuring import OnProgress, Row, beside, record, told, zipf_counts
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.experiments.peaks import measurable, peak_mebibytes
+from securetm.experiments.torch_prodlda import one_thread
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.neural.prodlda import ProdLDA
 
@@ -28,40 +27,29 @@ EPOCHS = 3
 MEMORY_STEPS = 60  # batches after which the peak no longer grows
 
 
-OnProgress = Callable[[int, int], None]
-
-
 def bench(
     on_progress: OnProgress | None = None, vocabularies: tuple[int, ...] = VOCABULARIES, documents: int | None = None
-) -> dict[str, Any]:
+) -> Row:
     """Seconds per epoch and peak memory of ours and theirs, for each size of vocabulary; fewer documents for a quick look."""
     measures = (_speed, _memory, _growth) if measurable() else (_speed,)
-    total, done = len(measures) * len(vocabularies), 0
-    rows: list[dict[str, Any]] = []
     name, corpora = _corpora(vocabularies, documents)
-    for counts in corpora:
-        case = f"{name}, {counts.shape[0]:,} documents, V = {counts.shape[1]:,}, K = 50, batch 64, 1 thread"
-        for measured in measures:
-            rows.append(measured(case, counts))
-            done += 1
-            if on_progress is not None:
-                on_progress(done, total)
-    return {
-        "bench": "prodlda",
-        "machine": _machine(),
-        "corpus": name,
-        "rows": rows,
-        "missing": [] if measurable() else ["peak memory: only on Linux"],
-    }
+    work = [(counts, measured) for counts in corpora for measured in measures]
+    rows = [measured(_case(name, counts), counts) for counts, measured in told(work, on_progress)]
+    missing = [] if measurable() else ["peak memory: only on Linux"]
+    return record("prodlda", rows, missing=missing, packages=("torch",), corpus=name)
+
+
+def _case(corpus: str, counts: Any) -> str:
+    return f"{corpus}, {counts.shape[0]:,} documents, V = {counts.shape[1]:,}, K = 50, batch 64, 1 thread"
 
 
 # ---- speed ---------------------------------------------------------------------------------------------------------
 
 
-def _speed(case: str, counts: Any) -> dict[str, Any]:
-    with _one_thread():
+def _speed(case: str, counts: Any) -> Row:
+    with one_thread():
         ours, theirs = _epochs(as_documents(counts), DenseTraining(counts, seed=0))
-    return _row(f"seconds per epoch: {case}", min(ours), min(theirs), "s per epoch")
+    return beside(f"seconds per epoch: {case}", min(ours), min(theirs), "s per epoch", PEER)
 
 
 def _epochs(documents: BagOfWords, peer: DenseTraining) -> tuple[list[float], list[float]]:
@@ -83,26 +71,16 @@ def _epochs(documents: BagOfWords, peer: DenseTraining) -> tuple[list[float], li
     return ours, theirs
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 # ---- memory --------------------------------------------------------------------------------------------------------
 
 
-def _memory(case: str, counts: Any) -> dict[str, Any]:
+def _memory(case: str, counts: Any) -> Row:
     """The peak above what the sparse counts and the imports take."""
     ours, theirs = (peak_mebibytes(work, counts) for work in (_learn_ours, _learn_theirs))
-    return _row(f"peak memory while learning: {case}", ours, theirs, "MiB")
+    return beside(f"peak memory while learning: {case}", ours, theirs, "MiB", PEER)
 
 
-def _growth(case: str, counts: Any) -> dict[str, Any]:
+def _growth(case: str, counts: Any) -> Row:
     """Our peak on all documents and on a quarter of them: the same, if memory does not grow with documents times words."""
     quarter, whole = (peak_mebibytes(_learn_ours, part) for part in (counts[: counts.shape[0] // 4], counts))
     dense = float(np.prod(counts.shape)) * 4 / 2**20
@@ -127,25 +105,6 @@ def _learn_theirs(counts: Any) -> Callable[[], object]:
 
 def _corpora(vocabularies: tuple[int, ...], documents: int | None) -> tuple[str, Iterator[Any]]:
     if newsgroups_file() is None:
-        return "synthetic (20 Newsgroups is not here)", (_synthetic(documents or 18_000, words) for words in vocabularies)
+        return "synthetic (20 Newsgroups is not here)", (zipf_counts(documents or 18_000, words) for words in vocabularies)
     corpus = read_newsgroups()
     return "20 Newsgroups", (most_frequent(corpus, words).counts[:documents] for words in vocabularies)
-
-
-def _synthetic(documents: int, words: int) -> Any:
-    """Documents of about seventy words by Zipf's law: as sparse as news, without anybody's words."""
-    rng = np.random.default_rng(0)
-    share = 1.0 / np.arange(1, words + 1)
-    drawn = rng.choice(words, (documents, 70), p=share / share.sum())
-    cells = (np.ones(drawn.size, dtype=np.int32), (np.repeat(np.arange(documents), 70), drawn.ravel()))
-    return sparse.coo_array(cells, (documents, words)).tocsr()
-
-
-def _row(case: str, ours: float, theirs: float, unit: str) -> dict[str, Any]:
-    figures = {"ours": round(ours, 3), "unit": unit, "peer": PEER, "theirs": round(theirs, 3)}
-    return {"case": case, **figures, "ratio": round(theirs / ours, 2)}
-
-
-def _machine() -> str:
-    cores, python = multiprocessing.cpu_count(), platform.python_version()
-    return f"{platform.machine()}, {cores} cores, Python {python}, torch {torch.__version__}"

@@ -13,9 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
-from platform import machine, python_version
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,6 +28,7 @@ from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments.flower_peer import NAME, compared
+from securetm.experiments.measuring import OnProgress, RoleMemory, Row, record, seconds, timed, told
 
 COORDINATOR = "coordinator"
 ROUNDS = 8  # that the measured set-up prepares
@@ -37,13 +36,11 @@ REPEATS = 3
 MEMORY_PARTIES = (10, 30)
 SHAMIR_HOLDERS, SHAMIR_THRESHOLD = 100, 67
 
-OnProgress = Callable[[int, int], None]
 
-
-def bench(parties: int = 10, length: int = 1_000_000, on_progress: OnProgress | None = None) -> dict[str, Any]:
+def bench(parties: int = 10, length: int = 1_000_000, on_progress: OnProgress | None = None) -> Row:
     """Seconds and bytes of each phase, masks per second, Shamir's scheme, and the coordinator's memory."""
     one = min(1, parties - MaskedSum().geometry(parties).threshold)  # may leave, unless there are too few
-    steps: Sequence[Callable[[], list[dict[str, Any]]]] = (
+    steps: Sequence[Callable[[], list[Row]]] = (
         lambda: _expansion(parties, length),
         _shamir,
         lambda: _phases(parties, length, leaving=0),
@@ -51,30 +48,23 @@ def bench(parties: int = 10, length: int = 1_000_000, on_progress: OnProgress | 
         lambda: _memory(length),
     )
     rows = list(against := compared(length) or [])
-    for done, step in enumerate(steps, 1):
+    for step in told(steps, on_progress):
         rows += step()
-        if on_progress is not None:
-            on_progress(done, len(steps))
-    return {
-        "bench": "sum",
-        "machine": _machine(),
-        "rows": rows,
-        "missing": [] if against else [NAME],
-    }
+    return record("sum", rows, missing=[] if against else [NAME], packages=("cryptography",))
 
 
 # ---- masks and shares ------------------------------------------------------------------------------------------------
 
 
-def _expansion(parties: int, length: int) -> list[dict[str, Any]]:
+def _expansion(parties: int, length: int) -> list[Row]:
     """Keystream added to a vector, for all masks of one party, beside the keystream alone; both take turns."""
     neighbours, entropy = MaskedSum().geometry(parties).degree, OperatingSystem()
     vector, masks = np.zeros(length, np.uint32), [(entropy.bytes(32), n % 2 == 0) for n in range(neighbours + 1)]
     total = (neighbours + 1) * vector.nbytes
     ours, limit = [], []
     for _ in range(3 * REPEATS):
-        ours.append(_timed(lambda: apply_masks(vector, masks)))
-        limit.append(_timed(lambda: _keystream(total)))
+        ours.append(seconds(lambda: apply_masks(vector, masks)))
+        limit.append(seconds(lambda: _keystream(total)))
     speed, most = total / min(ours) / 1e9, total / min(limit) / 1e9
     case = f"mask expansion, {neighbours} neighbours, {length:,} values"
     alone = f"AES-256-CTR alone on {multiprocessing.cpu_count()} cores"
@@ -100,14 +90,14 @@ def _keystream_alone(total: int) -> None:
         stream.update_into(zeros, drawn)
 
 
-def _shamir() -> list[dict[str, Any]]:
+def _shamir() -> list[Row]:
     """One secret among a hundred, as peers are measured, and what one costs among the many of a set-up."""
     entropy = OperatingSystem()
     holders = range(1, SHAMIR_HOLDERS + 1)
 
     def create(secrets: int) -> float:
         drawn = [entropy.bytes(32) for _ in range(secrets)]
-        return min(_timed(lambda: shamir.deal(drawn, holders, SHAMIR_THRESHOLD, entropy)) for _ in range(REPEATS)) / secrets
+        return min(seconds(lambda: shamir.deal(drawn, holders, SHAMIR_THRESHOLD, entropy)) for _ in range(REPEATS)) / secrets
 
     points = tuple(range(1, SHAMIR_THRESHOLD + 1))
     shares = [one[0] for one in shamir.deal([entropy.bytes(32)], points, SHAMIR_THRESHOLD, entropy)]
@@ -117,36 +107,21 @@ def _shamir() -> list[dict[str, Any]]:
         shamir.combine(points, shares)
 
     case = f"Shamir, {SHAMIR_HOLDERS} holders, threshold {SHAMIR_THRESHOLD}"
-    again = min(_timed(lambda: shamir.combine(points, shares)) for _ in range(REPEATS))
-    seconds = {
+    again = min(seconds(lambda: shamir.combine(points, shares)) for _ in range(REPEATS))
+    costs = {
         "create, one secret": create(1),
         "create, each of 128 secrets": create(128),
-        "combine, one secret": min(_timed(combine) for _ in range(REPEATS)),
+        "combine, one secret": min(seconds(combine) for _ in range(REPEATS)),
         "combine, each further secret of the same survivors": again,
     }
-    return [{"case": f"{case}: {what}", "ours": round(took, 7), "unit": "s"} for what, took in seconds.items()]
+    return [{"case": f"{case}: {what}", "ours": round(took, 7), "unit": "s"} for what, took in costs.items()]
 
 
 # ---- a whole session -------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Shelf:
-    """A role's memory without a disk: what is measured is the protocol."""
-
-    kept: dict[str, bytes] = field(default_factory=dict)
-
-    def get(self, key: str) -> bytes | None:
-        """What was put there."""
-        return self.kept.get(key)
-
-    def put(self, key: str, value: bytes) -> None:
-        """Keeps it."""
-        self.kept[key] = value
-
-
-@dataclass
-class Session:
+class MeasuredSession:
     """All seats, and a clock and a counter of bytes for each of them."""
 
     parties: int
@@ -161,15 +136,15 @@ class Session:
         terms = Terms((Block("values", (self.length,)),), domain=Domain.INTEGER, reach=2**20)
         self.cohort = Cohort(bytes(32), 0, self.members, 1)
         self.terms = self.aggregation.admit(terms, self.cohort)
-        self.seats = {n: self.aggregation.party(n, roster, OperatingSystem(), Shelf({"identity": keys[n]})) for n in keys}
-        self.middle = self.aggregation.coordinator(roster, Shelf())
+        self.seats = {n: self.aggregation.party(n, roster, OperatingSystem(), RoleMemory({"identity": keys[n]})) for n in keys}
+        self.middle = self.aggregation.coordinator(roster, RoleMemory())
         self.vector = {"values": np.arange(self.length) % 1000}
 
-    def prepare(self) -> list[Wave]:
+    def prepare(self) -> list[WaveCost]:
         """One set-up of several rounds."""
         return run(self.middle.prepare(ROUNDS), {name: seat.prepare(ROUNDS) for name, seat in self.seats.items()})
 
-    def round(self, number: int, leaving: int = 0) -> list[Wave]:
+    def round(self, number: int, leaving: int = 0) -> list[WaveCost]:
         """One round; the last few parties never answer in it."""
         cohort = Cohort(number.to_bytes(32, "big"), number, self.members, 1)
         staying = self.members[: self.parties - leaving]
@@ -182,7 +157,7 @@ class Session:
 
 
 @dataclass
-class Wave:
+class WaveCost:
     """What one message from each party cost."""
 
     party: list[float] = field(default_factory=list)  # seconds, one party each
@@ -191,15 +166,14 @@ class Wave:
     down: list[int] = field(default_factory=list)
 
 
-def run(middle: Exchange, parties: Mapping[str, Exchange]) -> list[Wave]:
+def run(middle: Exchange, parties: Mapping[str, Exchange]) -> list[WaveCost]:
     """Wave after wave until nothing is left to say. Only one message at a time is in memory."""
     waves, further = [], {name: (exchange.begin, 0) for name, exchange in parties.items()}
     while further:
-        wave = Wave()
+        wave = WaveCost()
         for name, (act, size) in further.items():
-            begun = time.perf_counter()
-            out = act()
-            wave.party.append(time.perf_counter() - begun)
+            took, out = timed(act)
+            wave.party.append(took)
             wave.down.append(size)
             wave.up.append(sum(len(message) for _, message in out))
             begun = time.perf_counter()
@@ -207,9 +181,8 @@ def run(middle: Exchange, parties: Mapping[str, Exchange]) -> list[Wave]:
                 middle.receive(name, message)
             del out
             wave.coordinator += time.perf_counter() - begun
-        begun = time.perf_counter()
-        parcels = list(middle.expire(()))
-        wave.coordinator += time.perf_counter() - begun
+        took, parcels = timed(lambda: list(middle.expire(())))
+        wave.coordinator += took
         waves.append(wave)
         further = {to: (_later(parties[to], message), len(message)) for to, message in parcels}
     return waves
@@ -223,8 +196,8 @@ SETUP = ("set-up: commit", "set-up: reveal", "set-up: deal shares", "set-up: sto
 ROUND = ("round: mask", "round: unmask")
 
 
-def _phases(parties: int, length: int, leaving: int) -> list[dict[str, Any]]:
-    session = Session(parties, length)
+def _phases(parties: int, length: int, leaving: int) -> list[Row]:
+    session = MeasuredSession(parties, length)
     setup = session.prepare()
     rounds = [session.round(number, leaving) for number in range(REPEATS)]
     case = f"{parties} parties, {length:,} values" + (f", {leaving} missing" if leaving else "")
@@ -236,20 +209,20 @@ def _phases(parties: int, length: int, leaving: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _costs(case: str, waves: Sequence[Wave]) -> list[dict[str, Any]]:
+def _costs(case: str, waves: Sequence[WaveCost]) -> list[Row]:
     party = min(median(wave.party) for wave in waves)
     up, down = max(max(wave.up) for wave in waves), max(max(wave.down) for wave in waves)
-    seconds = min(wave.coordinator for wave in waves)
+    of_coordinator = min(wave.coordinator for wave in waves)
     return [
         {"case": f"{case}: each party", "ours": round(party, 6), "unit": "s", "bytes_up": up, "bytes_down": down},
-        {"case": f"{case}: coordinator", "ours": round(seconds, 6), "unit": "s"},
+        {"case": f"{case}: coordinator", "ours": round(of_coordinator, 6), "unit": "s"},
     ]
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
-def _memory(length: int) -> list[dict[str, Any]]:
+def _memory(length: int) -> list[Row]:
     """What the coordinator allocates in a round, with few and with more parties."""
     peaks = {parties: _peak(parties, length) for parties in MEMORY_PARTIES}
     few, more = MEMORY_PARTIES
@@ -263,7 +236,7 @@ def _memory(length: int) -> list[dict[str, Any]]:
 
 def _peak(parties: int, length: int) -> float:
     """Counted by the interpreter: the running sum, one message at a time and what opening takes; messages wait on disk."""
-    session = Session(parties, length)
+    session = MeasuredSession(parties, length)
     session.prepare()
     exchanges = {name: seat.round(session.cohort, session.terms, session.vector) for name, seat in session.seats.items()}
     with TemporaryDirectory() as folder:
@@ -281,17 +254,3 @@ def _peak(parties: int, length: int) -> float:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return round(peak / 2**20, 2)
-
-
-# ---- the record ------------------------------------------------------------------------------------------------------
-
-
-def _timed(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
-def _machine() -> str:
-    cores = multiprocessing.cpu_count()
-    return f"{machine()}, {cores} cores, Python {python_version()}, cryptography {version('cryptography')}"

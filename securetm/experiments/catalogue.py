@@ -14,22 +14,17 @@ from securetm.federation.folder import Stages
 from securetm.toml_settings import require
 
 REPRODUCTIONS: Mapping[str, str] = {
-    "adapted-ngrams": "securetm.experiments.adapted_ngrams:reproduce",
-    "additive-prodlda": "securetm.experiments.additive_prodlda:reproduce",
-    "lda-frontier": "securetm.experiments.lda_frontier:reproduce",
-    "iftm": "securetm.experiments.iftm:reproduce",
-    "privacy-utility": "securetm.experiments.privacy_utility:reproduce",
+    "adapted-ngrams": "ngram_perplexity",
+    "additive-prodlda": "additive_prodlda",
+    "lda-frontier": "lda_frontier",
+    "iftm": "iftm",
+    "privacy-utility": "privacy_utility",
 }
 BENCHES: Mapping[str, str] = {
-    "dp": "securetm.experiments.bench_dp:bench",
-    "federation": "securetm.experiments.bench_federation:bench",
-    "he": "securetm.experiments.bench_he:bench",
-    "lda": "securetm.experiments.bench_lda:bench",
-    "noise": "securetm.experiments.bench_noise:bench",
-    "private-mh": "securetm.experiments.bench_private_mh:bench",
-    "prodlda": "securetm.experiments.bench_prodlda:bench",
-    "sum": "securetm.experiments.bench_sum:bench",
+    name: f"bench_{name.replace('-', '_')}"
+    for name in ("dp", "federation", "he", "lda", "noise", "private-mh", "prodlda", "sum")
 }
+KINDS = {"reproduction": ("reproduce", REPRODUCTIONS), "bench": ("bench", BENCHES)}
 
 
 def measure(
@@ -39,19 +34,18 @@ def measure(
 
     `data` is the folder of the research corpora, where it does not lie beside the checkout.
     """
-    known = {"reproduction": REPRODUCTIONS, "bench": BENCHES}[kind]
+    function, known = KINDS[kind]
     if name not in known:
         raise NotFound(kind, name, tuple(sorted(known)))
-    module, function = known[name].split(":")
-    run: Callable[..., dict[str, Any]] = getattr(import_module(module), function)
+    run: Callable[..., dict[str, Any]] = getattr(import_module(f"securetm.experiments.{known[name]}"), function)
     for size, value in (sizes or {}).items():
         require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size of this one")
     with looking_in(data):
         corpus = {"corpus": corpus_in_words()} if kind == "reproduction" else {}
-        return {**corpus, **run(on_progress=_Counted(f"{kind} {name}", stages), **(sizes or {}))}
+        return {**corpus, **run(on_progress=_StageProgress(f"{kind} {name}", stages), **(sizes or {}))}
 
 
-class _Counted:
+class _StageProgress:
     """Progress as experiments tell it: how much is done, of how much."""
 
     def __init__(self, title: str, stages: Stages) -> None:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +18,12 @@ from securetm.aggregation.masked.mask_stream import apply_masks
 from securetm.contracts import Block, Cohort, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments import peers
+from securetm.experiments.measuring import RoleMemory, Row, beside, seconds
 from securetm.mechanisms.quantising import FixedPoint
 
 NAME = "flwr (in an environment of its own: make bench-peers)"
 HOLDERS, THRESHOLD, REPEATS = 100, 67, 15
 NEIGHBOURS = (10, 99)
-
-
-class Nowhere:
-    """A store for a mechanism that has nothing to remember here."""
-
-    def get(self, key: str) -> bytes | None:
-        """Nothing was put."""
-        del key
-        return None
-
-    def put(self, key: str, value: bytes) -> None:
-        """Nothing is kept."""
 
 
 def interpreter() -> Path | None:
@@ -45,7 +33,7 @@ def interpreter() -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
-def compared(length: int) -> list[dict[str, Any]] | None:
+def compared(length: int) -> list[Row] | None:
     """A client's whole masking (quantise, then every stream) and Shamir's scheme, ours and theirs in turn; None if missing."""
     python = interpreter()
     if python is None:
@@ -56,12 +44,13 @@ def compared(length: int) -> list[dict[str, Any]] | None:
         theirs = _theirs(python, length, neighbours, repeats)
         ours = _fastest(_masking(length, neighbours), repeats)
         case = f"client masking, {neighbours} neighbours on both sides, {length:,} values (rounding: ours nearest)"
-        rows.append(_row(case, ours, theirs["mask_seconds"], theirs["version"]))
-    create, combine = _shamir()
-    case = f"Shamir, one 32-byte secret, {HOLDERS} holders, threshold {THRESHOLD}"
-    rows.append(_row(f"{case}: create", create, theirs["create_seconds"], theirs["version"]))
-    rows.append(_row(f"{case}: combine", combine, theirs["combine_seconds"], theirs["version"]))
-    return rows
+        rows.append(_row(case, ours, theirs, "mask"))
+    shamir_case = f"Shamir, one 32-byte secret, {HOLDERS} holders, threshold {THRESHOLD}"
+    return [*rows, *(_row(f"{shamir_case}: {what}", ours, theirs, what) for what, ours in _shamir().items())]
+
+
+def _row(case: str, ours: float, theirs: Mapping[str, Any], what: str) -> Row:
+    return beside(case, ours, theirs[f"{what}_seconds"], "s", f"flwr {theirs['version']}", digits=7)
 
 
 def _theirs(python: Path, length: int, neighbours: int, repeats: int) -> dict[str, Any]:
@@ -74,7 +63,7 @@ def _theirs(python: Path, length: int, neighbours: int, repeats: int) -> dict[st
 def _masking(length: int, neighbours: int) -> Callable[[], object]:
     """What a party does between having a vector and sending it; the keys are agreed on beforehand, as theirs are."""
     members = tuple(f"party {n}" for n in range(neighbours + 1))
-    context = RoundContext(Cohort(bytes(32), 0, members), OperatingSystem(), Nowhere())
+    context = RoundContext(Cohort(bytes(32), 0, members), OperatingSystem(), RoleMemory())
     mechanism = FixedPoint(span=8.0, rounding="nearest")
     terms = mechanism.admit(Terms((Block("values", (length,)),)), context.cohort)
     vector = np.random.default_rng(0).normal(size=length).astype(np.float32)
@@ -86,7 +75,7 @@ def _masking(length: int, neighbours: int) -> Callable[[], object]:
     return once
 
 
-def _shamir() -> tuple[float, float]:
+def _shamir() -> dict[str, float]:
     entropy, holders = OperatingSystem(), range(1, HOLDERS + 1)
     points, secret = tuple(range(1, THRESHOLD + 1)), OperatingSystem().bytes(32)
     shares = [one[0] for one in shamir.deal([secret], holders, THRESHOLD, entropy)][:THRESHOLD]
@@ -95,20 +84,11 @@ def _shamir() -> tuple[float, float]:
         shamir.weights_at_zero.cache_clear()
         shamir.combine(points, shares)
 
-    return _fastest(lambda: shamir.deal([secret], holders, THRESHOLD, entropy)), _fastest(combine)
+    create = _fastest(lambda: shamir.deal([secret], holders, THRESHOLD, entropy))
+    return {"create": create, "combine": _fastest(combine)}
 
 
 def _fastest(work: Callable[[], object], repeats: int = REPEATS) -> float:
     """The least of several timings after one that is not counted: other load and first compilations only add."""
     work()
-    seconds = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - begun)
-    return min(seconds)
-
-
-def _row(case: str, ours: float, theirs: float, version: str) -> dict[str, Any]:
-    figures = {"ours": round(ours, 7), "unit": "s", "peer": f"flwr {version}", "theirs": round(theirs, 7)}
-    return {"case": case, **figures, "ratio": round(theirs / ours, 2)}
+    return min(seconds(work) for _ in range(repeats))

@@ -6,76 +6,49 @@ their size: the paper's corpus is not public.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
+from securetm.experiments.federations import FederationForm, begun_in_form
+from securetm.experiments.measuring import OnProgress, Row, told
 from securetm.experiments.newsgroups import by_subject, public_words, read_newsgroups
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import execute
-from securetm.plans import plan_from_tables
 
 WORDS, TOPICS = 2_000, 20
 MODELS: Mapping[str, Mapping[str, Any]] = {"lda": {}, "sentence-lda": {"longest": 10}}  # the corpus has no full stops
-Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Form:
-    """One way to federate: under which profile, and how often what is asked."""
-
-    title: str
-    profile: str
-    model: Mapping[str, Any]
-    rounds: int
-    privacy: Mapping[str, float] = field(default_factory=dict)
-
-
-def forms(epsilons: Sequence[float]) -> tuple[Form, ...]:
+def forms(epsilons: Sequence[float]) -> tuple[FederationForm, ...]:
     """The counts of all parties in one hidden sum; each party's own topics, matched; and the same behind noise."""
     matched = {"form": "matched", "sweeps": 20, "merged": "all"}  # as the paper: every topic that is found is kept
-    behind = [Form(f"matched, epsilon {e:g} per word", "iftm", matched, 8, {"epsilon": e}) for e in epsilons]
-    return (Form("aligned", "masked", {"sweeps": 2}, 80), Form("matched", "open", matched, 8), *behind)
+    behind = [FederationForm(f"matched, epsilon {e:g} per word", "iftm", matched, 8, {"epsilon": e}) for e in epsilons]
+    return (FederationForm("aligned", "masked", {"sweeps": 2}, 80), FederationForm("matched", "open", matched, 8), *behind)
 
 
 def reproduce(
     epsilons: Sequence[float] = (8.0, 11.0),
     models: Sequence[str] = tuple(MODELS),
     documents: int | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
+    on_progress: OnProgress | None = None,
+) -> Row:
     """One federation for each model and form, each beside what every party learns alone; fewer documents for a quick look."""
     raw = read_newsgroups()
     raw = raw if documents is None else raw.select(np.arange(0, len(raw), max(len(raw) // documents, 1)))
     parties = by_subject(raw)
     cases = [(model, form) for model in models for form in forms(epsilons)]
-    rows: list[Row] = []
-    for number, (model, form) in enumerate(cases):
-        rows.append(_row(parties, public_words(WORDS), model, form))
-        if on_progress is not None:
-            on_progress(number + 1, len(cases))
+    rows = [_row(parties, public_words(WORDS), model, form) for model, form in told(cases, on_progress)]
     facts = {"documents": len(raw), "parties": {name: len(part) for name, part in parties.items()}, "topics": TOPICS}
     return {"reproduction": "iftm", **facts, "words": WORDS, "rows": rows}
 
 
-def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: Form) -> Row:
-    with tempfile.TemporaryDirectory() as place:
-        listed = Path(place) / "words.txt"
-        listed.write_text("\n".join(words), "utf-8")
-        tables = {
-            "profile": form.profile,
-            "model": {"name": model, "n_topics": TOPICS, **MODELS[model], **form.model},
-            "vocabulary": {"source": "file", "file": str(listed)},
-            "training": {"rounds": form.rounds},
-            "privacy": dict(form.privacy),
-        }
-        plan = plan_from_tables(tables, "the experiment")
-        result = execute(begin(Path(place) / "run", plan, parties), Unwatched())
+def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: FederationForm) -> Row:
+    settings = {"name": model, "n_topics": TOPICS, **MODELS[model]}
+    with begun_in_form(form, parties, words, settings) as run:
+        result = execute(run, Unwatched())
     return {"model": model, "form": form.title, "profile": form.profile, "rounds": form.rounds, **_figures(result)}
 
 

@@ -23,17 +23,17 @@ _SCRIPTS = {TOMOTOPY: "tomotopy_lda.py", SCIKIT: "scikit_lda.py"}
 _SLICE = 1.0  # seconds that a peer trains at a time, about
 
 
-class Missing(Exception):
+class PeerMissing(Exception):
     """A peer that is not installed; its name says how it would be."""
 
 
-class Peer:
+class PeerProcess:
     """One peer's model in a process of its own, which waits while others train."""
 
     def __init__(self, name: str, counts: Path, settings: tuple[Any, ...]) -> None:
         python = interpreter()
         if python is None:
-            raise Missing(f"{name} (in an environment of its own: make bench-peers)")
+            raise PeerMissing(f"{name} (in an environment of its own: make bench-peers)")
         script = Path(peers.__file__).with_name(_SCRIPTS[name])
         command = [str(python), str(script), str(counts), *map(str, settings)]
         self._process = subprocess.Popen(  # noqa: S603
@@ -80,5 +80,5 @@ class Peer:
             return dict(json.loads(line))
         _, complaint = self._process.communicate()
         if name and "ModuleNotFoundError" in complaint:
-            raise Missing(f"{name} (in an environment of its own: make bench-peers)")
+            raise PeerMissing(f"{name} (in an environment of its own: make bench-peers)")
         raise RuntimeError(complaint)

@@ -5,6 +5,8 @@ It is the same function with the same public noise, spelled in torch's own layer
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -66,3 +68,14 @@ def drawn(noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
     theta = torch.ones(noise.normal.shape, dtype=torch.from_numpy(noise.normal).dtype)
     kept = theta if noise.theta is None else torch.from_numpy(noise.theta)
     return torch.from_numpy(noise.hidden), torch.from_numpy(noise.normal), kept
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch works on one thread meanwhile."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

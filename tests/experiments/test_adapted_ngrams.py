@@ -10,8 +10,9 @@ import pytest
 
 from securetm import experiments
 from securetm.corpus.corpus import Corpus
-from securetm.experiments.adapted_ngrams import MODELS, Bench, Form, compared
+from securetm.experiments.federations import FederationForm
 from securetm.experiments.newsgroups import SUBJECTS
+from securetm.experiments.ngram_perplexity import FORMS, PerplexityStudy, compared
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-adapted-ngrams.json"
 WORDS = (
@@ -23,7 +24,7 @@ WORDS = (
 
 
 @pytest.fixture
-def little() -> Bench:
+def little() -> PerplexityStudy:
     """Five parties: the first four speak of one subject each, the last of all."""
     rng = np.random.default_rng(0)
     texts, labels = [], []
@@ -31,15 +32,18 @@ def little() -> Bench:
         party, subject = n % 5, n % 5 if n % 5 < 4 else int(rng.integers(4))
         texts.append(" ".join(["a", *rng.choice(WORDS[subject].split() * 3 + ["the", "of"], 40)]))
         labels.append((*SUBJECTS, "misc")[party] + ".x")
-    bench = Bench(documents=400, most_words=100, topics=4)
+    bench = PerplexityStudy(documents=400, most_words=100, topics=4)
     bench.__dict__["raw"] = Corpus.from_strings(texts, labels=labels, name="little")
     return bench
 
 
-def test_shared_topics_help_to_predict_what_a_party_never_met(little: Bench) -> None:
-    forms = (Form("aligned", "open", {"sweeps": 5}, 6), Form("matched", "open", {"form": "matched", "sweeps": 8}, 2))
+def test_shared_topics_help_to_predict_what_a_party_never_met(little: PerplexityStudy) -> None:
+    forms = (
+        FederationForm("aligned", "open", {"sweeps": 5}, 6),
+        FederationForm("matched", "open", {"form": "matched", "sweeps": 8}, 2),
+    )
     done: list[tuple[int, int]] = []
-    result = compared(little, ("lda",), forms, lambda now, of: done.append((now, of)))
+    result = compared(little, {"lda": forms}, lambda now, of: done.append((now, of)))
     assert done == [(n, 7) for n in range(1, 8)]
     found = {(row["ngrams_of"], row["topics"]): row for row in result["rows"]}
     assert len(found) == 8 + 4
@@ -56,7 +60,7 @@ def test_the_committed_result_shows_what_federating_is_worth() -> None:
     result = json.loads(COMMITTED.read_text("utf-8"))
     assert result["out_of_scope"] == "word error rate"
     found = {(row["ngrams_of"], row["topics"]): row["everybody"] for row in result["rows"]}
-    for model in MODELS:
+    for model in FORMS:
         shared = [value for (text, title), value in found.items() if text == "all text" and title.startswith(f"{model},")]
         alone = [value for (text, title), value in found.items() if text == "all text" and title.startswith(f"{model} of")]
         assert len(shared) >= 2

@@ -29,7 +29,7 @@ def test_it_measures_ours_beside_opacus(monkeypatch: pytest.MonkeyPatch) -> None
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in result["rows"])
 
 
-@pytest.mark.parametrize("name", bench_dp.STATIONS)
+@pytest.mark.parametrize("name", bench_dp.STEPS)
 def test_each_of_our_steps_is_what_its_name_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sums: list[Array] = []
     advance = ProdLDA.advance

@@ -54,7 +54,7 @@ def test_ours_never_gets_more_time_than_it_is_given(monkeypatch: pytest.MonkeyPa
     ticks = itertools.count()
     monkeypatch.setattr(bench_lda, "time", SimpleNamespace(perf_counter=lambda: next(ticks) / 100))
     _, train, judge = bench_lda._corpus(200)
-    ours = bench_lda.Ours(train, bench_lda.Case(TOMOTOPY, 3, 1, (1,)))
+    ours = bench_lda.OurTraining(train, bench_lda.Race(TOMOTOPY, 3, 1, (1,)))
     ours.advance(0.2)
     first = ours.sweeps
     assert first >= 2
@@ -68,7 +68,7 @@ def test_ours_never_gets_more_time_than_it_is_given(monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("_synthetic")
 def test_the_judge_prefers_the_topics_that_made_the_documents() -> None:
     _, train, judge = bench_lda._corpus(300)
-    learned = bench_lda.Ours(train, bench_lda.Case(TOMOTOPY, 20, 1, (1,)))
+    learned = bench_lda.OurTraining(train, bench_lda.Race(TOMOTOPY, 20, 1, (1,)))
     learned.advance(0.5)
     flat = np.full((20, train.counts.shape[1]), 1.0 / train.counts.shape[1])
     assert judge.per_word(*learned.topics()) > judge.per_word(flat, np.full(20, 0.1)) + 0.1

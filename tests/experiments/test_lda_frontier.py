@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,26 +11,23 @@ import pytest
 
 from securetm import experiments
 from securetm.corpus.corpus import Corpus
-from securetm.experiments import lda_frontier
-from securetm.experiments.lda_frontier import FORMS, MODELS, Frontier, cases_of, found
+from securetm.experiments.lda_frontier import DESIGN, FORMS, MODELS, nothing_learned
+from securetm.experiments.noise_frontier import Frontier
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "reproduce-lda-frontier.json"
 SUBJECTS = ("river water lake boat fish", "court judge trial law jury", "tensor matrix vector gradient loss")
 
 
 @pytest.fixture
-def little(monkeypatch: pytest.MonkeyPatch) -> Frontier:
+def little() -> Frontier:
     """Three subjects in place of twenty newsgroups, and a public list of their words."""
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(SUBJECTS[n % 3].split(), 12)) for n in range(600)]
     corpus = Corpus.from_strings(texts, labels=[str(n % 3) for n in range(600)], name="little")
-    frontier = Frontier(corpus)
     words = tuple(sorted(" ".join(SUBJECTS).split()))
+    models = {name: {**settings, "n_topics": 3} for name, settings in MODELS.items()}
+    frontier = Frontier(replace(DESIGN, models=models, rounds=4), corpus, len(words))
     frontier.__dict__["words"] = words  # the list that is found in other corpora, where these lie beside the checkout
-    monkeypatch.setattr(lda_frontier, "WORDS", len(words))
-    monkeypatch.setattr(lda_frontier, "TOPICS", 3)
-    monkeypatch.setattr(lda_frontier, "MODELS", {name: {**settings, "n_topics": 3} for name, settings in MODELS.items()})
-    monkeypatch.setattr(lda_frontier, "ROUNDS", 4)
     return frontier
 
 
@@ -63,19 +61,19 @@ def test_rows_are_means_over_the_seeds(little: Frontier) -> None:
         for seed in (0, 1)
         for model, form, epsilon in cases
     ]
-    result = found(little, runs, cases)
+    result = little.found(runs, cases)
     assert result["seeds"] == 2
     assert [row["npmi"] for row in result["rows"]] == [0.05] * 4
     assert {row["npmi_spread"] for row in result["rows"]} == {0.1}
     assert [row["spent"] for row in result["rows"]] == [None, 0.91] * 2
     assert result["rows"][1]["noise_in_sum"] == round(2.0 * 5**0.5, 3)  # each of five parties adds all of it
-    assert result["nothing_learned"]["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
+    assert nothing_learned(little)["held_out"] == pytest.approx(np.log(1 / 15), abs=0.1)
 
 
 def test_the_committed_frontier_is_whole() -> None:
     result = json.loads(COMMITTED.read_text("utf-8"))
     cases = [(row["model"], row["profile"], row["epsilon"]) for row in result["rows"]]
-    assert cases == cases_of((1.0, 3.0, 8.0))
+    assert cases == DESIGN.cases((1.0, 3.0, 8.0))
     assert len(result["runs"]) == result["seeds"] * len(cases)
     paid = [run for run in result["runs"] if run["epsilon"]]
     assert all(0.9 * run["epsilon"] < run["spent"] <= run["epsilon"] for run in paid)

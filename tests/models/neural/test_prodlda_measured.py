@@ -4,6 +4,7 @@ import pytest
 from securetm.experiments import bench_prodlda
 from securetm.experiments.additive_prodlda import ADDITIVE, REFERENCE, TUNED, judge, reproduce
 from securetm.experiments.dense_prodlda import DenseTraining
+from securetm.experiments.measuring import zipf_counts
 from securetm.models.estimator import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
@@ -39,13 +40,9 @@ def test_one_seed_worse_is_said():
     assert judge(rows, means, 30) == {"verdict": "holds", "on_every_seed": False, "also_above_the_tuned": True}
 
 
-def synthetic(documents, words):
-    return bench_prodlda._synthetic(documents, words)
-
-
 def test_both_networks_learn_the_same_corpus():
     """The comparison is fair only if both losses fall: a peer that does not learn is no peer."""
-    counts = synthetic(600, 200)
+    counts = zipf_counts(600, 200)
     peer = DenseTraining(counts, seed=0, topics=5, hidden=20, rate=5e-3)
     theirs = [peer.epoch() for _ in range(4)]
     ours = ProdLDA(n_topics=5, hidden=20, learning_rate=5e-3).fit(as_documents(counts), epochs=4)
@@ -70,7 +67,7 @@ def test_the_bench_says_where_its_documents_come_from_and_measures_both(monkeypa
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_documents_times_words():
-    counts = synthetic(12_000, 20_000)
+    counts = zipf_counts(12_000, 20_000)
     quarter, whole = (bench_prodlda.peak_mebibytes(bench_prodlda._learn_ours, part) for part in (counts[:3000], counts))
     dense = np.prod(counts.shape) * 4 / 2**20
     assert whole < dense / 3
@@ -80,7 +77,7 @@ def test_memory_does_not_grow_with_documents_times_words():
 @pytest.mark.slow
 def test_ours_is_faster_than_the_dense_peer():
     for words, wanted in ((2_000, 1.3), (20_000, 1.5)):
-        assert bench_prodlda._speed("", synthetic(4_000, words))["ratio"] >= wanted
+        assert bench_prodlda._speed("", zipf_counts(4_000, words))["ratio"] >= wanted
 
 
 @pytest.mark.slow

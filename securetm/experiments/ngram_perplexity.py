@@ -1,15 +1,13 @@
-"""Whether topics learned together help to predict running text: iFTM's section 4.5 as far as text goes, by perplexity.
+"""Perplexity of n-grams adapted by topics that were learned together: iFTM's section 4.5 without speech.
 
-It recognises no speech. The paper's word error rates need recordings and a recogniser: they are out of scope.
+The paper's word error rates need recordings and a recogniser; they are out of scope.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,71 +15,45 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
+from securetm.experiments.federations import FederationForm, begun_in_form
+from securetm.experiments.measuring import OnProgress, Row, told
 from securetm.experiments.newsgroups import by_subject, read_newsgroups
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
 from securetm.models.quality import perplexity
-from securetm.plans import plan_from_tables
 from securetm.profiles import make_model
 
-MODELS = ("lda", "sentence-lda")
 SENTENCE = 20  # words: this corpus came without punctuation, so a sentence is as many words as a sentence has
 REACH = 200  # words of the document that its topics are told from
 EPOCHS = 60  # of a party by itself
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Form:
-    """One way to learn together."""
-
-    title: str
-    profile: str
-    settings: Mapping[str, Any]
-    rounds: int
-    models: Sequence[str] = MODELS
-
-
 # More alike than usual: in text with all its small words any two topics share these.
 MATCHED = {"form": "matched", "sweeps": 20, "xi": 0.6}
-FORMS = (
-    Form("aligned", "open", {"sweeps": 5}, 24),
-    Form("matched", "open", MATCHED, 6),
-    Form("matched, epsilon 8 per word occurrence", "iftm", MATCHED, 6, ("lda",)),
-)
+ALIGNED, BY_TOPIC = FederationForm("aligned", "open", {"sweeps": 5}, 24), FederationForm("matched", "open", MATCHED, 6)
+NOISED = FederationForm("matched, epsilon 8 per word occurrence", "iftm", MATCHED, 6)
+Forms = Mapping[str, Sequence[FederationForm]]  # by model
+FORMS: Forms = {"lda": (ALIGNED, BY_TOPIC, NOISED), "sentence-lda": (ALIGNED, BY_TOPIC)}
 
 
 def reproduce(
-    documents: int = 3_000,
-    words: int = 10_000,
-    topics: int = 20,
-    models: Sequence[str] = MODELS,
-    forms: Sequence[Form] = FORMS,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
+    documents: int = 3_000, words: int = 10_000, topics: int = 20, on_progress: OnProgress | None = None
+) -> Row:  # fmt: skip
     """One n-gram model of all text beside every topic model, as in the paper's Table 2; then each party's own n-grams."""
-    return compared(Bench(documents, words, topics), models, forms, on_progress)
+    return compared(PerplexityStudy(documents, words, topics), FORMS, on_progress)
 
 
-def compared(
-    bench: Bench, models: Sequence[str], forms: Sequence[Form], on_progress: Callable[[int, int], None] | None = None
-) -> dict[str, Any]:
-    """All rows over the bench's documents."""
-    sources = list(bench.sources(models, forms))
-    chances: dict[str, dict[str, Array]] = {}
-    for number, (title, make) in enumerate(sources):
-        chances[title] = bench.by_topics(*make())
-        if on_progress is not None:
-            on_progress(number + 1, len(sources))
-    facts = {"documents": len(bench.raw), "words": len(bench.words), "topics": bench.topics, "lambda": LAMBDA, "order": 3}
-    parties = {name: len(part) for name, part in bench.parties.items()}
-    rows = [*bench.with_all_text(chances), *bench.with_own_text(chances, models)]
+def compared(study: PerplexityStudy, forms: Forms, on_progress: OnProgress | None = None) -> Row:
+    """All rows over the study's documents."""
+    sources = list(study.sources(forms))
+    chances = {title: study.by_topics(*make()) for title, make in told(sources, on_progress)}
+    facts = {"documents": len(study.raw), "words": len(study.words), "topics": study.topics, "lambda": LAMBDA, "order": 3}
+    parties = {name: len(part) for name, part in study.parties.items()}
+    rows = [*study.with_all_text(chances), *study.with_own_text(chances, tuple(forms))]
     return {"reproduction": "adapted-ngrams", **facts, "parties": parties, "rows": rows, "out_of_scope": "word error rate"}
 
 
 @dataclass(frozen=True)
-class Text:
+class RunningText:
     """Running text in the numbers of the n-gram model; the last number is any word that it does not know."""
 
     tokens: Array
@@ -94,7 +66,7 @@ class Text:
 
 
 @dataclass
-class Bench:
+class PerplexityStudy:
     """The documents, their parties, and what each model says of them."""
 
     documents: int
@@ -123,30 +95,27 @@ class Bench:
         return {name: part.split(0.8, 0)[0] for name, part in self.parties.items()}
 
     @cached_property
-    def judged_on(self) -> dict[str, Text]:
+    def judged_on(self) -> dict[str, RunningText]:
         """The rest of each party's documents."""
         return {name: self.text(part.split(0.8, 0)[1]) for name, part in self.parties.items()}
 
-    def text(self, corpus: Corpus) -> Text:
+    def text(self, corpus: Corpus) -> RunningText:
         """A corpus as running text."""
         place = {word: number for number, word in enumerate(self.words)}
         numbers = np.array([place.get(word, len(self.words)) for word in corpus.vocabulary], dtype=np.int64)
         assert corpus.tokens is not None
         assert corpus.token_ends is not None
-        return Text(numbers[corpus.tokens], np.asarray(corpus.token_ends, dtype=np.int64))
+        return RunningText(numbers[corpus.tokens], np.asarray(corpus.token_ends, dtype=np.int64))
 
     # ---- topic models ----
 
-    def sources(
-        self, models: Sequence[str], forms: Sequence[Form]
-    ) -> Iterator[tuple[str, Callable[[], tuple[TopicModel, State]]]]:
-        """Every topic model that is tried, and how it is come by."""
-        for model in models:
+    def sources(self, forms: Forms) -> Iterator[tuple[str, Callable[[], tuple[TopicModel, State]]]]:
+        """Every topic model that is tried, and how it is trained."""
+        for model in forms:
             for party in self.parties:
                 yield f"{model} of {party}", partial(self._alone, model, party)
-            for form in forms:
-                if model in form.models:
-                    yield f"{model}, {form.title}", partial(self._together, model, form)
+            for form in forms[model]:
+                yield f"{model}, {form.title}", partial(self._together, model, form)
 
     def _settings(self, model: str) -> dict[str, Any]:
         return {"n_topics": self.topics, **({"longest": SENTENCE} if model == "sentence-lda" else {})}
@@ -156,25 +125,16 @@ class Bench:
         made.fit(self.learned_from[party].project(self.words), epochs=EPOCHS)
         return made, made.learned.state
 
-    def _together(self, model: str, form: Form) -> tuple[TopicModel, State]:
-        with tempfile.TemporaryDirectory() as place:
-            listed = Path(place) / "words.txt"
-            listed.write_text("\n".join(self.words), "utf-8")
-            tables = {
-                "profile": form.profile,
-                "model": {"name": model, **self._settings(model), **form.settings},
-                "vocabulary": {"source": "file", "file": str(listed)},
-                "training": {"rounds": form.rounds, "held_out": 0.01},
-            }
-            plan = plan_from_tables(tables, "the experiment")
-            folder = begin(Path(place) / "run", plan, self.learned_from)
-            return folder.agreement.model, train(folder, Unwatched()).state
+    def _together(self, model: str, form: FederationForm) -> tuple[TopicModel, State]:
+        settings = {"name": model, **self._settings(model)}
+        with begun_in_form(form, self.learned_from, self.words, settings, held_out=0.01) as run:
+            return run.agreement.model, train(run, Unwatched()).state
 
     def by_topics(self, model: TopicModel, state: State) -> dict[str, Array]:
         """Equation 30 for each word of each party's text."""
         return {name: self._by_topics(model, state, text) for name, text in self.judged_on.items()}
 
-    def _by_topics(self, model: TopicModel, state: State, text: Text) -> Array:
+    def _by_topics(self, model: TopicModel, state: State, text: RunningText) -> Array:
         known = np.where(text.tokens < len(self.words), text.tokens, ELSEWHERE)
         return topical(model, state, known, text.ends, text.cuts, REACH)
 
@@ -228,5 +188,5 @@ def _perplexity(logs: Sequence[Array]) -> float:
     return round(perplexity(float(np.mean([one.mean() for one in logs])), 1), 2)
 
 
-def _length(text: Text) -> int:
+def _length(text: RunningText) -> int:
     return len(text.tokens)
