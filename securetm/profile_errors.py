@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from securetm.errors import Unsound
+from securetm.errors import Misuse, Unsound
 
 
 @dataclass(eq=False)
@@ -18,38 +18,38 @@ class VocabularyNotAllowed(Unsound):
 
 
 class NotNoised(Unsound):
-    """this question would be answered exactly, so that no privacy budget could cover it"""
+    """this question would be answered exactly, which no privacy budget covers"""
 
     hint = "put a mechanism with noise behind the clip, or ask this question under a profile without a budget"
 
 
 class WordsNotSelected(Unsound):
-    """a vocabulary made of the parties' words tells which words occur, and makes every epsilon false"""
+    """a vocabulary made of the parties' words shows which words occur, which no epsilon covers"""
 
     hint = "use a public list of words (--vocabulary FILE), or a profile with word_selection"
 
 
 class PublicBatches(Unsound):
-    """documents are taken in an order that the coordinator knows, which amplifies nothing and is not what the budget assumes"""
+    """the coordinator knows the order of the documents, so batches give no amplification, and the budget counts on it"""
 
     hint = 'use kind = "poisson" in place of "shuffled_batches" in the profile'
 
 
 class NoiseByParties(Unsound):
-    """noise is to be added by whoever opens the total, and here the parties open it: each of them would see it without"""
+    """the opener of the total adds the noise, and here the parties open it, so that each of them would see the exact total"""
 
     hint = 'add the noise at the parties: kind = "gaussian" or "noise_shares"'
 
 
 class SharesInTheClear(Unsound):
-    """each party adds a share of the noise only, and here a party's answer is seen by itself, or is if others help to see it"""
+    """each party adds only a share of the noise, and here somebody can see the answer of a single party"""
 
     hint = 'add the shares under masked sums, or let each party add all the noise: kind = "gaussian"'
 
 
 @dataclass(eq=False)
 class NotNoisedByWord(Unsound):
-    """the budget is one for each word occurrence, and this question's answer has no noise for that: its rows are per {unit}"""
+    """the budget protects each word occurrence, and the rows of this question are per {unit}, without noise for single words"""
 
     unit: str
     hint = 'put laplace_counts before everything that reads documents, or give the profile a budget without unit = "word"'
@@ -57,7 +57,17 @@ class NotNoisedByWord(Unsound):
 
 @dataclass(eq=False)
 class WordNoiseOnly(Unsound):
-    """noise on single word occurrences hides no whole {unit}, so it pays nothing of a budget for each {unit}"""
+    """noise on single word occurrences hides no whole {unit}, so it does not meet a budget for each {unit}"""
 
     unit: str
     hint = 'say unit = "word" in [budget], or bound each {unit}\'s row and add noise for that bound instead'
+
+
+@dataclass(eq=False)
+class TooFewForProfile(Misuse):
+    """{found:party is|parties are} fewer than the {need} that profile {profile!r} needs"""
+
+    found: int
+    need: int
+    profile: str
+    hint = "deal the documents out to more parties, or take another profile: `securetm explain open` says what that gives up"

@@ -27,6 +27,7 @@ from securetm.contracts import (
 from securetm.errors import BadSetting
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
+from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.threats import Gap, gaps, read_threat_model
 from securetm.toml_settings import digest, from_table, read_toml, require
@@ -35,6 +36,7 @@ _BUDGETED = ("epsilon", "delta")
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
 MATCHED = "matched"
 VOCABULARIES = ("union", "joint", "file")
+_USUAL_PARTIES = 5
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,13 @@ def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[
     """What the threat model requires and the profile does not claim, for a cohort of that many parties."""
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     return gaps(threats, claims_of(profile, cohort_of(profile, members)))
+
+
+def count_of_parties(profile: Profile, asked: int | None) -> int:
+    """As many parties as asked about; by default five, or as many as the profile needs."""
+    if asked is not None and asked < profile.minimum_parties:
+        raise TooFewForProfile(asked, profile.minimum_parties, profile.name)
+    return max(_USUAL_PARTIES, profile.minimum_parties) if asked is None else asked
 
 
 def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort:

@@ -23,7 +23,7 @@ class BudgetExhausted(SecuretmError):
 
 @dataclass(eq=False)
 class UnitsDiffer(Misuse):
-    """{path} counts what is spent of each {ledger}, and this would spend of each {other}"""
+    """{path} counts the budget of each {ledger}, and this would spend the budget of each {other}"""
 
     path: str
     ledger: str
@@ -122,7 +122,7 @@ class LedgerUnwritten(SecuretmError):
 
 @dataclass(eq=False)
 class LedgerBusy(SecuretmError):
-    """another process has been writing to {path} for {seconds:g} seconds"""
+    """another process has held {path} for {seconds:g} seconds"""
 
     path: str
     seconds: float

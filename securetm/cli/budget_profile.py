@@ -11,11 +11,10 @@ from securetm.agreement import agree
 from securetm.cli.command_errors import NothingSpent
 from securetm.contracts import NoiseBy
 from securetm.federation.paying import bill_of
-from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables
-from securetm.profiles import cohort_of, read_profile
+from securetm.profiles import cohort_of, count_of_parties, read_profile
 
 if TYPE_CHECKING:
     from securetm.contracts import Budget, Cohort, Profile
@@ -28,7 +27,6 @@ def profile_run(
 ) -> ProfileRun:
     """What a run of that model under the profile of that name spends, round by round."""
     check("--rounds", rounds, MOST_ROUNDS)
-    parties = max(5, read_profile(name).minimum_parties) if parties is None else parties
     check("--parties", parties)
     check("--vocabulary-size", words)
     check("--documents", documents)
@@ -36,8 +34,7 @@ def profile_run(
     profile = agreement.profile
     if profile.budget is None:
         raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
-    if parties < profile.minimum_parties:
-        raise TooFewForProfile(parties, profile.minimum_parties, profile.name)
+    parties = count_of_parties(profile, parties)
     bill = bill_of(agreement, parties)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
     return ProfileRun(

@@ -69,7 +69,7 @@ class BrokenPromise(SecuretmError):
 
 
 class SplitOwner(SecuretmError):
-    """rows of one document, person or party were poured in at two times, so they cannot be bounded together"""
+    """rows of one document, person or party were added in two calls, so they cannot be bounded together"""
 
     hint = "this is a fault of the model: all rows of an owner belong into one call; please report it"
 

@@ -19,11 +19,12 @@ from securetm.errors import CannotWrite
 from securetm.federation.kept_files import KEPT, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import calibrated
-from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists, TooFewForProfile
+from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
 from securetm.plans import Plan, plan_from_tables
 from securetm.private_files import check_private, private_file, private_folder
+from securetm.profile_errors import TooFewForProfile
 from securetm.sessions.identities import public_identity
 from securetm.toml_settings import require
 

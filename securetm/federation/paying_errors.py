@@ -38,7 +38,7 @@ class LedgerGone(Misuse):
 
 @dataclass(eq=False)
 class LedgerExhausted(SecuretmError):
-    """{path} does not reach for another answer of {party}: of epsilon {epsilon:.4g}, {spent:.4g} is spent by {runs:run|runs}"""
+    """{path} allows no other answer of {party}: of epsilon {epsilon:.4g}, {runs:run has|runs have} spent {spent:.4g}"""
 
     path: str
     party: str
@@ -53,7 +53,7 @@ class LedgerExhausted(SecuretmError):
 
 @dataclass(eq=False)
 class OtherUnit(Unsound):
-    """the answers to {question!r} are bounded for each {bounded}, and the budget is one for each {protected}"""
+    """the answers to {question!r} are bounded for each {bounded}, and the budget protects each {protected}"""
 
     question: str
     bounded: str
@@ -114,7 +114,7 @@ class OutOfBudget(Refused):
 
 @dataclass(eq=False)
 class NoBudgetLeft(SecuretmError):
-    """the privacy budget of {party} does not reach for another answer"""
+    """the privacy budget of {party} allows no other answer"""
 
     party: str
     hint = (
@@ -124,7 +124,7 @@ class NoBudgetLeft(SecuretmError):
 
 
 class DrawnUnpaid(SecuretmError):
-    """noise was about to be drawn that nothing had been charged for"""
+    """noise was to be drawn before it was charged"""
 
     hint = "a mechanism that draws once must remember what it drew, for the documents that reach it"
 

@@ -80,21 +80,21 @@ class AskedOtherwise(Refused):
 class AnotherList(Refused):
     """this run has another list of words already"""
 
-    hint = "a run has one list: which documents have the words of several would tell of words one by one; begin a new run"
+    hint = "a run has one list of words, because several lists show which documents hold single words; begin a new run"
 
 
 @dataclass(eq=False)
 class AskedTooOften(Refused):
-    """question {question!r} number {number} is more than the plan has"""
+    """the plan has no question {question!r} number {number}"""
 
     question: str
     number: int
-    hint = "every answer tells a little more of the documents, so there are no more of them than a run needs"
+    hint = "every answer tells more about the documents, so a party gives only as many as the plan needs"
 
 
 @dataclass(eq=False)
 class BelowMinimum(Refused):
-    """{batch} documents from each of {left} parties, as few as may be left of a round, are below the profile's {need}"""
+    """{batch} documents from each of the {left} parties that may remain in a round are below the profile's minimum of {need}"""
 
     batch: int
     left: int

@@ -12,7 +12,7 @@ class Diverged(SecuretmError):
     """the model holds numbers that are not finite after round {rounds}"""
 
     rounds: int
-    hint = "its steps were too long: choose a smaller learning_rate"
+    hint = "the steps of the training were too long: choose a smaller learning_rate"
 
 
 @dataclass(eq=False)
@@ -93,16 +93,6 @@ class WorkerDied(SecuretmError):
 
     parties: str
     hint = "look for its last message above; continue with `securetm run --resume`"
-
-
-@dataclass(eq=False)
-class TooFewForProfile(Misuse):
-    """{found:party is|parties are} fewer than the {need} that profile {profile!r} needs"""
-
-    found: int
-    need: int
-    profile: str
-    hint = "deal the documents out to more parties, or take another profile: `securetm explain open` says what that gives up"
 
 
 @dataclass(eq=False)

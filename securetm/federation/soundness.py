@@ -15,9 +15,9 @@ from securetm.agreement import Agreement, agree
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
-from securetm.federation.running_errors import TooFewForProfile
 from securetm.models.model_errors import CouplesDocuments
 from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
+from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
 from securetm.threats import Gap, read_threat_model

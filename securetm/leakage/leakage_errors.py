@@ -43,7 +43,7 @@ class UnreadableMessage(SecuretmError):
 
 @dataclass(eq=False)
 class BrokenAttack(SecuretmError):
-    """the attack {attack!r} and its measure {measure!r} do not fit: what it declares is what it must give"""
+    """the attack {attack!r} does not both declare and give the measure {measure!r}"""
 
     attack: str
     measure: str
@@ -68,7 +68,7 @@ class ClosedCiphertext(UnreadableMessage):
 
 @dataclass(eq=False)
 class NotSimulated(UnreadableMessage):
-    """shadow models of the profile {sender} would need more of a document than its words and how often they stand there"""
+    """shadow models of the profile {sender} need more of a document than the counts of its words"""
 
     hint = "the attack was not made for noise inside documents; its result is `not tested`"
 
@@ -101,7 +101,7 @@ class SmallerUnit(Misuse):
 
 @dataclass(eq=False)
 class NotOneApart(UnreadableMessage):
-    """parties that only one of the two runs has: {sender}; what lies between their sums is one party's only where it is one"""
+    """the two runs differ in {sender}, and this attack needs runs that differ in exactly one party"""
 
     hint = "have the second run made without one party (`without = 1`); without that the result is `not tested`"
 

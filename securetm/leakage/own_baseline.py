@@ -14,12 +14,13 @@ from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.folder import RunFolder, begin
-from securetm.federation.running_errors import DamagedStore, TooFewForProfile
+from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.plans import Plan, plan_from_tables
+from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import read_profile
 from securetm.toml_settings import digest
 

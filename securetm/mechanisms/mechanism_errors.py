@@ -9,7 +9,7 @@ from securetm.errors import Misuse, Unsound
 
 @dataclass(eq=False)
 class RawCounts(Unsound):
-    """counts of the words themselves would be released, as iFTM's Equations 7 and 20 are printed: that has no epsilon at all"""
+    """the exact counts of words would be released, as in Equations 7 and 20 of iFTM, and that has no finite epsilon"""
 
     hint = "leave out `raw` of laplace_counts: it is for reproduction only, and no profile may carry it"
 
@@ -31,7 +31,7 @@ class NoiseOnSamples(Unsound):
 
 @dataclass(eq=False)
 class WordsUnknown(Misuse):
-    """these documents are behind noise, so nobody can share out their words to predict one half from the other"""
+    """these documents are behind noise, so their words cannot be split into a known half and one to predict"""
 
     hint = "judge the model by documents whose words are known"
 

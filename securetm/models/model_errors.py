@@ -111,7 +111,7 @@ class NoProbe(Misuse):
 
 @dataclass(eq=False)
 class RowsDepend(Refused):
-    """{model} bounds no document's part of a sum here: {how}"""
+    """{model} cannot bound the part of one document in a sum here: {how}"""
 
     model: str
     how: str

@@ -9,11 +9,10 @@ from typing import Any
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
-from securetm.federation.running_errors import TooFewForProfile
 from securetm.federation.word_floor import told
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms import MECHANISMS
-from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
+from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile
 from securetm.threats import read_threat_model
 from securetm.wording import listed, upward
 
@@ -61,8 +60,6 @@ _UNBOUNDED = (
     "nothing here is differentially private: who gets the model, or a total, may find out whether a document was in it",
 )
 
-_USUAL = 5  # parties that are spoken of where nobody says how many
-
 
 @dataclass(frozen=True)
 class View:
@@ -76,9 +73,7 @@ class View:
 def explain(name: str, parties: int | None = None) -> dict[str, Any]:
     """A profile in the words of its parts, its threat model and its audits; for five parties, or as many as it needs."""
     profile = read_profile(name)
-    parties = max(_USUAL, profile.minimum_parties) if parties is None else parties
-    if parties < profile.minimum_parties:
-        raise TooFewForProfile(parties, profile.minimum_parties, profile.name)
+    parties = count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
     members = tuple(f"party {n}" for n in range(parties))
     claims = claims_of(profile, cohort_of(profile, members))

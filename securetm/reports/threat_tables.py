@@ -14,7 +14,6 @@ from typing import Any
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Adversary, Claim, Cohort, Profile, Requirement, ThreatModel, Unit
-from securetm.federation.running_errors import TooFewForProfile
 from securetm.leakage.audit_plans import Trial, audit_plan_names, read_audit_plan
 from securetm.leakage.audit_record import Finding, flat
 from securetm.leakage.evidence import Evidence, evidence_folder, read_evidence
@@ -22,7 +21,7 @@ from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.staleness import changed_since, trials_by_hash
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.mechanisms import MECHANISMS
-from securetm.profiles import claims_of, cohort_of, read_profile
+from securetm.profiles import claims_of, cohort_of, count_of_parties, read_profile
 from securetm.registries import Registry
 from securetm.reports.audit_wording import figure
 from securetm.reports.threat_refusals import (
@@ -35,7 +34,6 @@ from securetm.threats import gaps, read_threat_model, threat_model_names
 from securetm.toml_settings import require
 
 NEVER = "never tried"
-_USUAL = 5  # parties that are asked about
 _NAMED = ("model.name", "model.batch", "corpus.parties", "training.rounds")  # settings that a result's own label holds
 _ORDER = (REFUTED, NOT_REFUTED, NOT_TESTED)
 
@@ -90,14 +88,10 @@ def threats_of(name: str, parties: int | None = None, *, every: bool = False, fo
 
 
 def _parties(wanted: int | None, profile: Profile) -> int:
-    """As many as the profile bears; where none are named, five or as many as it needs."""
-    if wanted is None:
-        return max(_USUAL, profile.minimum_parties)
-    if wanted < profile.minimum_parties:
-        raise TooFewForProfile(wanted, profile.minimum_parties, profile.name)
-    most = profile.aggregation.most_parties
-    require(wanted <= most, f"profile {profile.name}", "parties", wanted, f"must be at most {most:,}")
-    return wanted
+    """How many parties the answer is about."""
+    parties, most = count_of_parties(profile, wanted), profile.aggregation.most_parties
+    require(parties <= most, f"profile {profile.name}", "parties", parties, f"must be at most {most:,}")
+    return parties
 
 
 def _with_age(kept: Evidence, trials: Mapping[str, Trial]) -> list[tuple[Finding, tuple[str, ...], Mapping[str, Any]]]:

@@ -59,7 +59,7 @@ class UnexpectedMessage(Refused):
 
 @dataclass(eq=False)
 class SurvivorsMissing(SecuretmError):
-    """this round was begun before over {missing}, too, and nothing came from there now"""
+    """this round was begun before with {missing}, from which no message came now"""
 
     missing: str  # their names
     hint = "a sum without them would show what they sent: resume the run when they are there again, or begin a new one"

@@ -183,7 +183,7 @@ def test_the_last_serial_there_is(stage: Stage) -> None:
 @pytest.mark.parametrize(("question", "number"), [("train", 12), ("train", 2**63 - 1), ("held_out", 1), ("coherence", 1)])
 def test_more_questions_than_the_plan_has(question: str, number: int, stage: Stage) -> None:
     asked = stage.played.ask(question, stage.about(question), number=number)
-    stage.refuses(asked, "AskedTooOften", f"number {number} is more than the plan has")
+    stage.refuses(asked, "AskedTooOften", f"the plan has no question {question!r} number {number}")
     stage.still_works()
 
 

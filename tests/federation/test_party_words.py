@@ -149,7 +149,7 @@ def test_without_those_refusals_two_exact_sums_show_one_party(
         again = liar.ask("coherence", TOP, members=without_west)
         Stage(parties[name], liar).refuses(again, "AnotherCohort", "another cohort")
         Stage(parties[name], liar).refuses(
-            liar.ask("coherence", TOP, members=without_west, number=1), "AskedTooOften", "more than the plan has"
+            liar.ask("coherence", TOP, members=without_west, number=1), "AskedTooOften", "the plan has no question"
         )
     monkeypatch.setattr(Questions, "numbers", lambda *_: np.inf)
     second = opened(liar, parties, "coherence", TOP, without_west, number=1)

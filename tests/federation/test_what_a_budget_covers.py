@@ -29,7 +29,7 @@ from .private import paying_parties, private_plan
 def test_a_row_for_each_party_is_no_bound_for_a_document(unit: str, tmp_path: Path) -> None:
     """Without one document the party's row is another one, and two rows of length r lie up to 2 r apart."""
     plan = private_plan(tmp_path, "dp-local", model__local_epochs=1, privacy__unit=unit)
-    with pytest.raises(OtherUnit, match=f"for each party, and the budget is one for each {unit}"):
+    with pytest.raises(OtherUnit, match=f"for each party, and the budget protects each {unit}"):
         bill_of(agree(plan), 5)
 
 

@@ -24,7 +24,7 @@ class NoSumKey(SecuretmError):
     """{party} holds no key of this session's encrypted sums"""
 
     party: str
-    hint = "it was away when the key was handed round: prepare the session again"
+    hint = "it was away when the key was exchanged: prepare the session again"
 
 
 @dataclass(eq=False)

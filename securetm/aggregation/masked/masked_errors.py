@@ -60,14 +60,14 @@ class WrongSetup(Refused):
 
 @dataclass(eq=False)
 class BrokenCommitment(Refused):
-    """the number that {sender} reveals is not the one it committed itself to"""
+    """{sender} reveals another number than it committed to"""
 
     sender: str
 
 
 @dataclass(eq=False)
 class ChangedMessage(Refused):
-    """the coordinator passes on something else in the name of this party than it sent ({what})"""
+    """the coordinator forwarded another message in this party's name than this party sent ({what})"""
 
     what: str
 
@@ -81,7 +81,7 @@ class UnreadableShares(Refused):
 
 @dataclass(eq=False)
 class SharesDisagree(Refused):
-    """{dealer} and {holder} do not mean the same shares"""
+    """{dealer} and {holder} report different shares"""
 
     dealer: str
     holder: str
@@ -99,7 +99,7 @@ class FalseShare(Refused):
 
 @dataclass(eq=False)
 class FalseSecret(Refused):
-    """the shares that {sender} dealt do not make the secret it committed itself to"""
+    """the shares of {sender} do not give the secret that it committed to"""
 
     sender: str
     hint = "that party's software is at fault, or it lies: leave it out and prepare again"
@@ -121,7 +121,7 @@ class SetsIncomplete(Refused):
 
 @dataclass(eq=False)
 class CalledDropped(Refused):
-    """a survivor, {name}, is asked to open a round in which it is called dropped out"""
+    """{name} is asked to open a round as a survivor, and is listed there as dropped out"""
 
     name: str
 
@@ -142,7 +142,7 @@ class AlreadyUnmasked(Refused):
 
 
 class OtherSurvivors(Refused):
-    """the survivors are not those that this party put its signature under"""
+    """the survivors are not those that this party signed"""
 
 
 @dataclass(eq=False)

@@ -273,7 +273,7 @@ def test_others_and_other_units_are_refused(path: Path) -> None:
         Ledger.open(path, "alice", replace(BUDGET, unit=Unit.PERSON), "news")
     with Ledger.open(path, "alice", BUDGET, "news") as ledger:
         for enter in (ledger.charge, ledger.record):
-            with pytest.raises(UnitsDiffer, match="each document, and this would spend of each word"):
+            with pytest.raises(UnitsDiffer, match="each document, and this would spend the budget of each word"):
                 enter("first", STEP, {**ABOUT, "unit": "word"})
         assert ledger.head[0] == 1
 
