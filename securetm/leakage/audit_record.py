@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import fields, replace
 
 from securetm.leakage.illustrations import Curve, Example
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import Day, Refusal
 from securetm.leakage.verdicts import REFUTED
 
 DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
+
+Amount = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,8 +34,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     low: float
     high: float
     ceiling: float  # the low end that an ideal attacker would have reached with as many tries
-    hits: int | None = None
-    of: int | None = None
+    hits: Count | None = None
+    of: Count | None = None
     by_chance: float | None = None  # what the same attack reached on random numbers
 
 
@@ -43,15 +46,15 @@ class Attempt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     threat_model: str
     adversary: str
     claim: str
-    refuted_from: float
-    confidence: float
+    refuted_from: Amount
+    confidence: Annotated[float, Meta(ge=0.5, lt=1)]
     baseline: bool
     effort: str = ""  # as the plan asks for it
-    helpers: int = 0  # parties that gave the adversary all they hold
-    liars: int = 0  # parties that sent what the attack had them send
-    canaries: int = 0  # made documents that were drawn for each party
-    without: int = 0  # parties that a second run, to compare with, was made without
-    tests: int = 1  # of a claimed epsilon in this audit, for which the confidence is corrected
+    helpers: Count = 0  # parties that gave the adversary all they hold
+    liars: Count = 0  # parties that sent what the attack had them send
+    canaries: Count = 0  # made documents that were drawn for each party
+    without: Count = 0  # parties that a second run, to compare with, was made without
+    tests: Annotated[int, Meta(ge=1)] = 1  # of a claimed epsilon in this audit, for which the confidence is corrected
     bound: Mapping[str, str] = {}  # hashes of all that this result depends on, by name
 
 
@@ -62,11 +65,11 @@ class AttackedRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     model: str
     name: str = field(default="", name="run")
     setting: str = ""  # in words: parties, documents per answer, rounds
-    epsilon: float | None = None  # what the run claims, where it claims differential privacy
-    delta: float | None = None
+    epsilon: Amount | None = None  # what the run claims, where it claims differential privacy
+    delta: Annotated[float, Meta(ge=0, le=1)] | None = None
     epsilon_unit: str = ""  # of what one more or less is hidden: document, person, word
-    kept: str = ""  # the day on which it was found, where it was kept and not made again
-    cores: int = 0
+    kept: Day = ""  # the day on which it was found, where it was kept and not made again
+    cores: Count = 0
     python: str = ""
 
 
@@ -76,7 +79,7 @@ class Outcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     measured: Measured
     verdict: str
     why: str
-    seconds: float
+    seconds: Amount
     chance: Measured | None = None  # the same attack on random numbers
     beside: tuple[Measured, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -124,11 +127,11 @@ class Audit(Struct, frozen=True, forbid_unknown_fields=True):
     run: str
     findings: tuple[Finding, ...]
     not_tried: tuple[str, ...]
-    seconds: float
+    seconds: Amount
     version: str
     reproduce: tuple[str, ...]
     refusals: tuple[Refusal, ...] = ()
-    made: str = ""  # the day, as 2026-01-31
+    made: Day = ""
 
     @property
     def refuted_claims(self) -> tuple[Finding, ...]:
@@ -149,6 +152,7 @@ _FIELDS = {name: frozenset(one.encode_name for one in fields(part)) for name, pa
 _FIGURE = frozenset(one.encode_name for one in fields(Measured))
 _ENDLESS = frozenset({"high", "ceiling", "across", "up"})
 _OPTIONAL = frozenset(one.encode_name for part in _PARTS.values() for one in fields(part) if not one.required)
+_BOUNDS = {">=": "at least", "<=": "at most", "<": "below", ">": "above"}
 _KINDS = {
     "float": "a number",
     "int": "a whole number",
@@ -233,4 +237,8 @@ def _sentence(said: str, steps: list[str], where: str) -> str:
     if found := re.fullmatch(r"Expected `([\w |]+)`, got `(\w+)`", said):
         wanted = " or ".join(_KINDS.get(kind, kind) for kind in found[1].split(" | "))
         return f"`{name}` in {place} is {_KINDS.get(found[2], found[2])}; it must be {wanted}"
+    if found := re.fullmatch(r"Expected `\w+` ([<>]=?) (\S+)", said):
+        return f"`{name}` in {place} must be {_BOUNDS[found[1]]} {found[2]}"
+    if "matching regex" in said:
+        return f"`{name}` in {place} must be a day such as 2026-01-31"
     return f"`{name}` in {place} does not fit: {said}"

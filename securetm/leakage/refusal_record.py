@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 EVERY_PARTY = "every party"  # in place of a party that refused: all answered, and alike
+
+Day = Annotated[str, Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]  # as 2026-01-31, or nothing
 
 
 class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -12,12 +16,12 @@ class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
     profile: str
     attempt: str  # in words: how many documents of how many parties
-    documents: int  # in the sum that was asked for; 0 of a protocol violation
-    minimum: int  # that the profile demands; 0 where the minimum was not tried
+    documents: Annotated[int, Meta(ge=0)]  # in the sum that was asked for; 0 of a protocol violation
+    minimum: Annotated[int, Meta(ge=0)]  # that the profile demands; 0 where the minimum was not tried
     refused: bool
     by: str  # who refused; nobody where it went on
     reason: str  # as named to the others; of what nobody refused, that the profile claims nothing against it
-    kept: str = ""  # the day on which it was found, where it was kept and not tried again
+    kept: Day = ""  # the day on which it was found, where it was kept and not tried again
 
     @property
     def broken(self) -> bool:
