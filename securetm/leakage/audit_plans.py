@@ -70,6 +70,7 @@ class _Text:
     not_tried: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
+    runs: dict[str, Any] = field(default_factory=dict)  # settings of runs that several trials share, by name
 
 
 def audit_plan_names() -> tuple[str, ...]:
@@ -90,11 +91,21 @@ def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
     require(bool(text.trial), where, "trial", None, "a plan tries something")
     known = threats or cache(read_threat_model)  # each once, many trials name the same
-    trials = tuple(_trial(part, f"{where}, [[trial]] number {n}", known) for n, part in enumerate(text.trial, start=1))
+    places = [f"{where}, [[trial]] number {n}" for n in range(1, len(text.trial) + 1)]
+    parts = (_with_run(part, text.runs, place) for part, place in zip(text.trial, places, strict=True))
+    trials = tuple(_trial(part, place, known) for part, place in zip(parts, places, strict=True))
     for profile in (*text.refusals, *text.moves):
         if profile not in toml_names("protocols", "profiles"):
             raise NotFound("profile", profile, toml_names("protocols", "profiles"))
     return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves)
+
+
+def _with_run(part: Mapping[str, Any], runs: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The trial with the settings of its run, which it may take from [runs] by name."""
+    if not isinstance(run := part.get("run"), str):
+        return part
+    require(run in runs, where, "run", run, known=tuple(runs))
+    return {**part, "run": runs[run]}
 
 
 def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:

@@ -260,9 +260,7 @@ def _guessed(right: int, made: int, canaries: int = 200, claimed: ClaimedEpsilon
     coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
     said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
     said[made:] = 0
-    return one_run_epsilon.judge(
-        one_run_epsilon.Guesses(said), GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT)
-    )
+    return one_run_epsilon.judge(said, GroundTruth((), {}, {}, answer=coins, claimed=claimed, confidence=AT))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
@@ -296,7 +294,7 @@ def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
     question = one_run_epsilon.pose(replace(truth, confidence=confidence), {}, np.random.default_rng(0)).question
     budget = view.public.profile.budget
     assert budget is not None
-    made = int((one_run_epsilon.attack(replace(view, question=question), {}).said != 0).sum())
+    made = int((one_run_epsilon.attack(replace(view, question=question), {}) != 0).sum())
     sure = of_each(confidence)
     assert made == ideal_one_run(EACH * len(PARTIES), budget.epsilon, budget.delta, sure)[0]
     assert one_run.one_run_epsilon(EACH * len(PARTIES), made, made, budget.delta, sure) > 0

@@ -58,6 +58,12 @@ def test_a_plan_without_any_trial_is_refused(tmp_path: Path) -> None:
         ("rounds = 4", "rounds = 0", BadSetting, r"`rounds` in .* number 1 effort is 0"),
         ("rounds = 4", 'rounds = "many"', BadSetting, r"`effort.rounds` in .* number 1 is"),
         ("effort       =", "efforts =", NotFound, "efforts"),
+        (
+            'run          = { "model.name"',
+            'run = "nameless"\nrest = { "model.name"',
+            BadSetting,
+            r"`run` in .* number 1 is .*nameless",
+        ),
     ],
 )
 def test_each_fault_has_its_name_and_place(tmp_path: Path, old: str, new: str, error: type[Misuse], said: str) -> None:
