@@ -87,7 +87,7 @@ def _judged(hits: int, present: int, false: int, absent: int, one: SumClaim, con
     """What the judge of the noised sums makes of so many errors."""
     scores = np.concatenate([np.arange(present) < hits, np.arange(absent) < false]).astype(float)
     truth = GroundTruth((), {}, {}, answer=HiddenCoins(np.arange(present + absent) < present, one), confidence=confidence)
-    return many_run_epsilon.judge(many_run_epsilon.Test(scores, 0.5, 0.5), truth)
+    return many_run_epsilon.judge(many_run_epsilon.ThresholdTest(scores, 0.5, 0.5), truth)
 
 
 ERRORS = st.tuples(*[st.integers(0, 300)] * 4).map(lambda n: (min(n[:2]), max(n[:2]), min(n[2:]), max(n[2:])))
