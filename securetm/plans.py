@@ -37,16 +37,16 @@ def _unread(problem: OSError | UnicodeDecodeError) -> str:
 class CorpusChoice:
     """Where the documents of a simulation come from, and who holds which."""
 
-    source: str = "docstrings"
-    text: str = ""
-    label: str = ""
-    party: str = ""
-    date: str = ""
-    person: str = ""
-    embedding: str = ""
-    partition: str = "equal"
-    parties: int = 5
-    alpha: float = 1.0
+    source: str = "docstrings"  # a file, a folder of .txt, or docstrings of installed packages
+    text: str = ""  # the column of the text; nothing: it is called `text`
+    label: str = ""  # the column of the label
+    party: str = ""  # the column of who holds the document
+    date: str = ""  # the column of the date
+    person: str = ""  # the column of whose document it is; a budget then protects persons
+    embedding: str = ""  # the column of the embedding
+    partition: str = "equal"  # who holds what: column, equal or dirichlet
+    parties: int = 5  # where documents are dealt out
+    alpha: float = 1.0  # of dirichlet: the smaller, the more the parties differ in their labels
 
     def __post_init__(self) -> None:
         """Refuses what cannot be partitioned."""
@@ -59,13 +59,13 @@ class CorpusChoice:
 class TokeniserChoice:
     """How texts become words; all parties do it alike."""
 
-    lower: bool = True
-    stop_words: str = "english"
-    min_length: int = 3
-    max_length: int = 40
-    numbers: bool = False
-    ngrams: int = 1
-    pattern: str = ""
+    lower: bool = True  # every letter becomes a small one
+    stop_words: str = "english"  # english, none, or a file with one word a line
+    min_length: int = 3  # letters of the shortest word that is kept
+    max_length: int = 40  # letters of the longest word that is kept
+    numbers: bool = False  # whether numbers are words
+    ngrams: int = 1  # words in the longest phrase that counts as one word
+    pattern: str = ""  # a regular expression for words; nothing: the usual one
 
     def listed(self) -> str | tuple[str, ...]:
         """The stop words themselves where they are in a file, else which of the known lists it is."""
@@ -91,12 +91,12 @@ class VocabularyChoice:
     `file`: a public list. Without a source, the first that the profile allows.
     """
 
-    source: str = ""
-    file: str = ""
-    max_words: int = 2000
+    source: str = ""  # union, joint or file; nothing: the first that the profile allows
+    file: str = ""  # a public list, one word a line
+    max_words: int = 2000  # the most frequent ones are kept
     most_candidates: int = 100_000  # words of all parties together that `joint` has room for, at 144 bytes from every party
-    min_documents: int = 5
-    max_share: float = 0.5
+    min_documents: int = 5  # that a word is in at least
+    max_share: float = 0.5  # of all documents that a word is in at most
 
     def __post_init__(self) -> None:
         """Refuses a list that could not be made."""
@@ -126,12 +126,12 @@ class VocabularyChoice:
 class TrainingChoice:
     """When training ends: after so many rounds, or earlier when weights or held-out loss no longer move."""
 
-    rounds: int = 1000
-    stop: str = "rounds"
-    every: int = 50
-    tolerance: float = 1e-3
-    patience: int = 3
-    held_out: float = 0.1
+    rounds: int = 1000  # at most; nothing: what the model says for a federation
+    stop: str = "rounds"  # end by rounds, weights or held_out
+    every: int = 50  # rounds between two looks at weights or held-out words
+    tolerance: float = 1e-3  # a smaller change counts as none
+    patience: int = 3  # looks without a change before training ends
+    held_out: float = 0.1  # share of the documents that is not trained on
 
     def __post_init__(self) -> None:
         """Refuses what would never begin or never end."""
@@ -159,8 +159,8 @@ class PrivacyChoice:
     """
 
     unit: str = ""  # document or person; person where the corpus names persons, unless said otherwise; word by profile only
-    epsilon: float = 0.0
-    delta: float = 0.0
+    epsilon: float = 0.0  # the budget
+    delta: float = 0.0  # the probability that the promise may fail
     noise: float = 0.0  # noise multiplier: deviation of the noise over the bound on a row
     words: float = 0.0  # noise multiplier of the selection of words
     rate: float = 0.0  # with which each document takes part in a round
@@ -187,8 +187,8 @@ _UNITS = {"document": Unit.DOCUMENT, "person": Unit.PERSON, "word": Unit.WORD}
 class Plan:
     """Everything that decides a run."""
 
-    seed: int = 0
-    profile: str = "masked"
+    seed: int = 0  # public, of batches and model noise
+    profile: str = "masked"  # a name, or a file that ends in .toml
     corpus: CorpusChoice = CorpusChoice()
     tokeniser: TokeniserChoice = TokeniserChoice()
     vocabulary: VocabularyChoice = VocabularyChoice()

@@ -34,10 +34,10 @@ class Counting(Estimator):
     another's, and who holds which does not matter: a federation learns what one machine would, count for count.
     """
 
-    n_topics: int = 50
+    n_topics: int = 50  # of the shared model
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
     eta: float = 0.01  # of a topic's words
-    sweeps: int = 2
+    sweeps: int = 2  # of draws over all words in a round
     threads: int = 1  # changes nothing but the time it takes
     deviations: float = 2.0  # of noise, if a total has any: counts below stand for no more than their mean
 

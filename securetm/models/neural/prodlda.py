@@ -38,22 +38,22 @@ class ProdLDA(Estimator):
     With `local_epochs` a party trains that long on its own documents and answers with its model's whole difference.
     """
 
-    n_topics: int = 50
-    hidden: int = 100
-    batch: int = 64
-    dropout: float = 0.2
-    theta_dropout: float = 0.1
+    n_topics: int = 50  # of the shared model
+    hidden: int = 100  # units of a hidden layer of the encoder
+    batch: int = 64  # documents of each party in a step
+    dropout: float = 0.2  # of the hidden layers
+    theta_dropout: float = 0.1  # of a document's topic shares
     alpha: float = 1.0  # of the symmetric Dirichlet prior
-    prior_weight: float = 1.0
+    prior_weight: float = 1.0  # of the divergence from the prior in the loss
     gain: float = 0.6  # deviation of the topics' part of the logits, beside the learned background of every word
     word_spread: float = 0.05  # deviation of every word's weights over the topics, restored after each step
     relevance: float = 0.2  # how much of the background counts for a topic's words
-    learning_rate: float = 2e-3
-    beta1: float = 0.9
-    optimiser: str = optimisers.ADAM
-    dtype: str = "float32"
-    local_epochs: int = 0
-    device: str = "auto"
+    learning_rate: float = 2e-3  # of a step
+    beta1: float = 0.9  # of Adam
+    optimiser: str = optimisers.ADAM  # adam or sgd
+    dtype: str = "float32"  # float32 or float64
+    local_epochs: int = 0  # at each party in a round; 0: a gradient per batch
+    device: str = "auto"  # cpu, cuda or auto
     name: ClassVar[str] = "prodlda"
     # A round's batch is all parties' batches together, so a federation steps further than one machine would.
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}

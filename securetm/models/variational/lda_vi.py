@@ -38,7 +38,7 @@ class VariationalLDA(Estimator):
     round draws, counts come to those of the whole corpus; with 1 it is the batch algorithm, where each sum stands for itself.
     """
 
-    n_topics: int = 50
+    n_topics: int = 50  # of the shared model
     alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
     eta: float = 0.01  # of a topic's words
     passes: int = 100  # over a document, where its shares do not settle earlier
