@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
+import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +106,29 @@ def test_nobody_else_can_sign_for_a_party(session: Session) -> None:
     assert session.ask("north", (signed[0],) * 4) == wire.Refusal("NotWitnessed")  # one party is one signature
     assert session.ask("north", session.signed_of("south")) in (wire.Refusal("Malformed"), wire.Refusal("BadSignature"))
     assert session.ask("north", (b"short",)) == wire.Refusal("Malformed")
+    session.close()
+
+
+def test_what_was_signed_before_another_invitation_counts_no_more(session: Session) -> None:
+    """Also under the same session id: else a coordinator could bring back what others signed of an earlier copy."""
+    before = session.signed_of("north")
+    session.accepted("north", session.played.invite())
+    session.accepted("north", session.played.adopt(PUBLIC))
+    assert session.ask("north", before) == wire.Refusal("StaleSignature")
+    assert isinstance(session.ask("north", session.signed_of("north")), wire.Accepted)
+    session.close()
+
+
+def test_what_version_2_remembered_of_a_ledger_still_stands(session: Session) -> None:
+    """Memories have no signature in them, so that another protocol makes no party forget how long a ledger was."""
+    others, ledger = session.party("south").others, session.party("north").ledger
+    assert others is not None
+    assert ledger is not None
+    others.put("ledger of north", struct.pack(">IQ32s32s", 0, 9, ledger.identity, b"h" * 32))
+    signed = session.signed_of("north")
+    assert max(standing_of(one).count for one in signed) == 9
+    assert session.ask("north", signed) == wire.Refusal("Failed")
+    assert failures_in(session.party("north").store.folder)[-1].name == LedgerRolledBack.__name__
     session.close()
 
 

@@ -1,0 +1,161 @@
+"""What all aggregations stand on: one framing, one label a purpose, seals between two parties, waves that a carrier ends."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import product
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from securetm.contracts import Roster
+from securetm.errors import Duplicate, Malformed, NotInCohort, TooFewParties
+from securetm.sessions.exchanges import CoordinatorExchange
+from securetm.sessions.framing import Reader, framed, head, listed
+from securetm.sessions.identities import SIGNATURE, Identity, PinnedRoster, identity_of
+from securetm.sessions.labels import VERSION, Label
+from securetm.sessions.sealing import Sealing, public_key
+from securetm.sessions.session_errors import BadKey, BadSignature, NotSealedForUs, UnexpectedMessage
+from securetm.sessions.session_memory import SessionMemory
+from securetm.testing.mechanism_laws import EmptyStore
+
+MEMBERS = ("ant", "bee", "cat")
+PRIVATE = {m: hashlib.sha256(m.encode()).digest() for m in MEMBERS}
+
+
+def roster(session: bytes = b"s" * 32, profile: bytes = b"p" * 32) -> Roster:
+    keys = {m: Ed25519PrivateKey.from_private_bytes(raw).public_key().public_bytes_raw() for m, raw in PRIVATE.items()}
+    return Roster(session, profile, MEMBERS, keys)
+
+
+def identity(name: str, whole: Roster | None = None) -> Identity:
+    return identity_of(name, whole or roster(), EmptyStore({"identity": PRIVATE[name]}))
+
+
+def test_every_purpose_has_a_label_of_its_own() -> None:
+    assert len({label.value for label in Label}) == len(list(Label.__members__)) == len(list(Label))
+
+
+@pytest.mark.parametrize(("made_for", "read_as"), [pair for pair in product(Label, Label) if pair[0] is not pair[1]])
+def test_a_signature_for_one_purpose_is_none_for_another(made_for: Label, read_as: Label) -> None:
+    signed = identity("ant").sign(made_for, b"said")
+    with pytest.raises(BadSignature):
+        PinnedRoster(roster()).opened(0, "ant", signed, read_as)
+
+
+@pytest.mark.parametrize("other", [roster(b"t" * 32), roster(profile=b"q" * 32), Roster(b"s" * 32, b"p" * 32, MEMBERS[:2], {})])
+def test_a_signature_holds_in_one_session_under_one_profile_among_the_same_people(other: Roster) -> None:
+    signed = identity("ant").sign(Label.CONSENT, b"said", b"context")
+    register = PinnedRoster(roster())
+    assert register.opened(0, "ant", signed, Label.CONSENT, b"context") == b"said"
+    with pytest.raises(BadSignature):
+        PinnedRoster(Roster(other.session, other.profile, other.members, roster().keys)).opened(0, "ant", signed, Label.CONSENT)
+    for place, context in ((1, b"context"), (0, b"another")):
+        with pytest.raises(BadSignature):
+            register.opened(place, "ant", signed, Label.CONSENT, context)
+
+
+def test_what_version_2_signed_is_refused() -> None:
+    """It framed the protocol's old name, the roster's hash and a context, and put the bare message behind them."""
+    register = PinnedRoster(roster())
+    old = (b"securetm masked_sum 2", register.hash, b"head of a ledger")
+    message = b"".join(len(one).to_bytes(4, "big") + one for one in old) + b"said"
+    signature = Ed25519PrivateKey.from_private_bytes(PRIVATE["ant"]).sign(message)
+    with pytest.raises(BadSignature):
+        register.opened(0, "ant", b"said" + signature, Label.LEDGER_HEAD)
+
+
+def test_another_version_is_refused_by_its_number() -> None:
+    for version in (0, 1, 2, VERSION + 1):
+        with pytest.raises(Malformed, match=f"version {version} of the protocol"):
+            Reader(bytes([version]) + head(1)[1:], "ant")
+
+
+def test_no_two_lists_of_fields_have_the_same_bytes() -> None:
+    fields = [(), (b"",), (b"", b""), (b"ab",), (b"a", b"b"), (b"", b"ab"), (b"ab", b""), (b"\0\0\0\1a",)]
+    made = [framed(label, *some) for some in fields for label in (Label.SEED, Label.SEEDS)]
+    assert len(set(made)) == len(made)
+
+
+def test_a_list_of_messages_is_in_order_and_names_nobody_twice() -> None:
+    whole = [head(1, place) + b"xy" for place in (0, 2)]
+    assert Reader(head(2) + listed(whole), "ant").messages(3, 6, 1) == {0: whole[0], 2: whole[1]}
+    for wrong in (whole[::-1], whole[:1] * 2, [head(1, 3) + b"xy"], [head(3, 0) + b"xy"]):
+        with pytest.raises(Malformed):
+            Reader(head(2) + listed(wrong), "ant").messages(3, 6, 1)
+
+
+# ---- seals -------------------------------------------------------------------------------------------------------------
+
+
+def sealing(sender: int = 0, recipient: int = 1, setup: bytes = b"setup", label: Label = Label.SHARE_SEAL) -> Sealing:
+    ends = ((place, public_key(PRIVATE[MEMBERS[place]])) for place in (sender, recipient))
+    return Sealing(PinnedRoster(roster()), label, setup, *ends)
+
+
+def test_only_the_recipient_opens_what_was_sealed_to_it() -> None:
+    sealed = sealing().seal(PRIVATE["ant"], b"secret")
+    assert sealing().unseal(PRIVATE["bee"], sealed) == b"secret"
+    for one, key in (
+        (sealing(), "cat"),
+        (sealing(recipient=2), "cat"),
+        (sealing(1, 0), "ant"),
+        (sealing(setup=b"another"), "bee"),
+        (sealing(label=Label.SUM_KEY_SEAL), "bee"),
+    ):
+        with pytest.raises(NotSealedForUs):
+            one.unseal(PRIVATE[key], sealed)
+    with pytest.raises(NotSealedForUs):
+        sealing().unseal(PRIVATE["bee"], sealed[:-1] + bytes([sealed[-1] ^ 1]))
+
+
+def test_a_public_key_of_small_order_is_refused() -> None:
+    low = Sealing(PinnedRoster(roster()), Label.SHARE_SEAL, b"", (0, public_key(PRIVATE["ant"])), (1, bytes(32)))
+    with pytest.raises(BadKey):
+        low.seal(PRIVATE["ant"], b"secret")
+
+
+# ---- memory and waves ----------------------------------------------------------------------------------------------------
+
+
+def test_a_memory_finds_nothing_of_another_session_or_set_up() -> None:
+    store = EmptyStore({})
+    memory = SessionMemory(store, b"one".ljust(32))
+    memory.put("key", b"value")
+    assert memory.get("key") == b"value"
+    assert SessionMemory(store, b"two".ljust(32)).get("key") is None
+    assert memory.of(b"set-up".ljust(32)).get("key") is None
+
+
+def test_the_carrier_ends_a_wave_and_nothing_else_does() -> None:
+    def take(place: int, sender: str, message: bytes) -> bytes:
+        if message == b"bad":
+            raise Malformed(sender, "it is bad")
+        return message
+
+    exchange = CoordinatorExchange(PinnedRoster(roster()))
+    exchange.ask((0, 1), take, lambda came: exchange.to(dict.fromkeys(came, b"more")), need=1)
+    with pytest.raises(Malformed):
+        exchange.receive("ant", b"bad")
+    assert exchange.receive("ant", b"good") == ()
+    for sender, refusal in (("ant", Duplicate), ("cat", UnexpectedMessage), ("eve", NotInCohort)):
+        with pytest.raises(refusal):
+            exchange.receive(sender, b"good")
+    assert exchange.receive("bee", b"good") == ()  # all have spoken, and still the wave is open
+    assert exchange.expire(()) == [("ant", b"more"), ("bee", b"more")]
+    with pytest.raises(UnexpectedMessage):
+        exchange.receive("cat", b"late")
+    assert exchange.expire(()) == ()
+
+
+def test_too_few_messages_end_a_wave_by_name() -> None:
+    exchange = CoordinatorExchange(PinnedRoster(roster()))
+    exchange.ask((0, 1, 2), lambda *_: None, lambda _: (), need=2)
+    exchange.receive("bee", b"")
+    with pytest.raises(TooFewParties):
+        exchange.expire(("ant", "cat"))
+
+
+def test_signed_bytes_end_in_a_signature() -> None:
+    with pytest.raises(Malformed):
+        PinnedRoster(roster()).opened(0, "ant", bytes(SIGNATURE), Label.CONSENT)
