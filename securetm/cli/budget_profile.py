@@ -11,7 +11,7 @@ from securetm.agreement import agree
 from securetm.cli.command_errors import NothingSpent
 from securetm.contracts import NoiseBy
 from securetm.federation.paying import bill_of
-from securetm.federation.word_floor import needed_by
+from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables
 from securetm.profiles import cohort_of, count_of_parties, read_profile

@@ -151,7 +151,7 @@ def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
 
 def _say_what_a_word_needs(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
     """Before anything is spent; a selection that cannot find a word is refused."""
-    from securetm.federation.word_floor import check_words, told
+    from securetm.federation.word_threshold import check_words, told
 
     if (needed := check_words(agreement, corpora)) is not None:
         to.print(f"Note: {told(needed)}.")

@@ -16,13 +16,13 @@ from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, S
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
-from securetm.federation.floor import check_batch
+from securetm.federation.document_minimum import check_batch
 from securetm.federation.party_session import Awaited, PartySession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import AlreadyAnswered, AskedTooOften, BadState, OutOfTurn, WrongRound
-from securetm.federation.round import digest_of_arrays, question_identity, round_identity, state_digest
+from securetm.federation.round_identity import digest_of_arrays, question_identity, round_identity, state_digest
 from securetm.models.row_trial import check_rows
 from securetm.profiles import cohort_of
 from securetm.route import ClippedAnswer, Route, compile_route
@@ -124,14 +124,14 @@ class Answering:
             own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(clipped.vector, terms))
         parcels = self._send(clipped.vector)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
-        with own.notes.noted():
+        with own.failure_log.logged():
             self._record(clipped, sum(map(len, parcels)))
         return parcels
 
     def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
         """The answer of the documents; where that fails the answer of no document, which looks like any other."""
         memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
-        with self.own.notes.noted():
+        with self.own.failure_log.logged():
             clipped = self.route.answer(self.query, documents, context, memory, rng)
             self.own.memory.arrays = memory
             return clipped
@@ -169,7 +169,7 @@ class Answering:
         if guard is None or own.drawn is None:
             return
         kept: tuple[Mechanism, ...] = ()
-        with own.notes.noted():  # where it cannot be told what was kept, all is paid for
+        with own.failure_log.logged():  # where it cannot be told what was kept, all is paid for
             kept = self.route.drawn_before(documents, context)
         spend = spend_of(self.route, kept)
         assert spend is not None or kept  # what was admitted under a budget is noised
@@ -199,7 +199,7 @@ class Answering:
     def _record(self, clipped: ClippedAnswer, sent: int) -> None:
         """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
         ask, own, documents, loss = self.ask, self.own, clipped.documents, clipped.loss
-        own.notes.lost(ask.serial, ask.question, clipped.lost)
+        own.failure_log.lost(ask.serial, ask.question, clipped.lost)
         if self.session.guard is not None:  # how many took part stays unknown, even here: the amplification rests on it
             documents, loss = 0, float("nan")
         row = (ask.serial, ask.question, ask.number, documents, loss, sent)

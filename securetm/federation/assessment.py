@@ -8,7 +8,7 @@ from securetm.contracts import State
 from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.rounds import Rounds
 from securetm.models.quality import diversity, top_words
-from securetm.models.questions import npmi_from_answer, perplexity_from_answer
+from securetm.models.queries import npmi_from_answer, perplexity_from_answer
 
 
 def assess(rounds: Rounds, state: State) -> dict[str, float]:

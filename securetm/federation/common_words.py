@@ -13,9 +13,9 @@ from securetm.federation.questions import FREQUENCIES, JOINT, WORDS
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import ChangedFile
 from securetm.federation.store import write_bytes
-from securetm.federation.word_floor import needed_by
+from securetm.federation.word_threshold import needed_by
 from securetm.federation.words import check_countable, chosen, message_of
-from securetm.models.questions import merge_words
+from securetm.models.queries import merge_words
 from securetm.models.word_sketch import words_in
 from securetm.toml_settings import require
 

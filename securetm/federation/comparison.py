@@ -15,21 +15,21 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import State, TopicModel
-from securetm.federation import sampled
-from securetm.federation.alone import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
+from securetm.federation import comparison_sample
+from securetm.federation.comparison_sample import Sampled, judged_each, sample_of
 from securetm.federation.coordinator import Trained
 from securetm.federation.documents import Documents
 from securetm.federation.folder import RunFolder, Stages
+from securetm.federation.local_training import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
-from securetm.federation.sampled import Sampled, judged_each, sample_of
 from securetm.federation.store import read_arrays, write_arrays
 from securetm.federation.usefulness import Predicted, frequencies, judged
 from securetm.models.quality import document_npmi, mean_per_word, top_words
 
 
 @dataclass(frozen=True)
-class Found:
+class PartyFigures:
     """What one party found, and what only the simulation knows of it. Of a party that did not train alone, less."""
 
     shared: Mapping[str, float]
@@ -40,17 +40,17 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """What all parties found, what only the simulation knows of all documents, and how it was found out."""
 
-    own: Mapping[str, Found]
+    own: Mapping[str, PartyFigures]
     everywhere: Mapping[str, float]
     useful: Mapping[str, Any]
     facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Side:
+class _PartySample:
     """One party with the documents that the comparison looks at."""
 
     party: Party
@@ -63,12 +63,12 @@ class _Side:
 
 def compare(
     folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages, alone: bool = True
-) -> Compared:
+) -> Comparison:
     """The shared model on everybody's held-out documents; with `alone`, beside the model that each party trains by itself."""
     parties = {name: make(folder, name) for name in folder.members}
     for party in parties.values():
         party.documents.adopt(trained.vocabulary, folder.agreement)
-    sides = {name: _Side(p, sample_of(p.documents, len(parties), folder.plan.seed)) for name, p in parties.items()}
+    sides = {name: _PartySample(p, sample_of(p.documents, len(parties), folder.plan.seed)) for name, p in parties.items()}
     alone = alone and trained.rounds > 0
     begun = time.perf_counter()
     states = _all_alone(folder, sides, trained, stages) if alone else {}
@@ -84,18 +84,22 @@ def compare(
     shared, useful = _shared_everywhere(model, trained, sides)
     for party in parties.values():
         party.close()
-    return Compared(own, shared, useful, _facts(sides, alone, seconds))
+    return Comparison(own, shared, useful, _facts(sides, alone, seconds))
 
 
-def _facts(sides: Mapping[str, _Side], alone: bool, seconds: float) -> dict[str, Any]:
+def _facts(sides: Mapping[str, _PartySample], alone: bool, seconds: float) -> dict[str, Any]:
     drawn = any(side.sample.drawn for side in sides.values())
-    limits = {"training_documents": sampled.MOST_TRAINED, "judged_documents": judged_each(len(sides))}  # at most, of each party
+    limits = {
+        "training_documents": comparison_sample.MOST_TRAINED,
+        "judged_documents": judged_each(len(sides)),
+    }  # of each party
     return {"made": alone, "sampled": drawn, **limits, "seconds": round(seconds, 2)}
 
 
-def _all_alone(folder: RunFolder, sides: Mapping[str, _Side], trained: Trained, stages: Stages) -> dict[str, State]:
+def _all_alone(folder: RunFolder, sides: Mapping[str, _PartySample], trained: Trained, stages: Stages) -> dict[str, State]:
     """Every party trains alone."""
-    fewer = f", on samples of at most {sampled.MOST_TRAINED:,} documents" if any(s.sample.drawn for s in sides.values()) else ""
+    drawn = any(side.sample.drawn for side in sides.values())
+    fewer = f", on samples of at most {comparison_sample.MOST_TRAINED:,} documents" if drawn else ""
     stages.stage(f"each party alone, for comparison{fewer}", len(sides) * trained.rounds)
     return {
         name: _alone(folder, side, trained, _after(place * trained.rounds, stages))
@@ -103,7 +107,7 @@ def _all_alone(folder: RunFolder, sides: Mapping[str, _Side], trained: Trained, 
     }
 
 
-def _alone(folder: RunFolder, side: _Side, trained: Trained, on_round: Callable[[int, int], None]) -> State:
+def _alone(folder: RunFolder, side: _PartySample, trained: Trained, on_round: Callable[[int, int], None]) -> State:
     """Run by a party for itself; once done, it is read from the party's own folder."""
     party, agreement = side.party, folder.agreement
     kept = folder.party(party.name) / "alone.safetensors"
@@ -115,21 +119,23 @@ def _alone(folder: RunFolder, side: _Side, trained: Trained, on_round: Callable[
     return read_arrays(kept)[0]
 
 
-def _found(folder: RunFolder, side: _Side, model: TopicModel, shared: State, everywhere: Mapping[str, float] | None) -> Found:
+def _found(
+    folder: RunFolder, side: _PartySample, model: TopicModel, shared: State, everywhere: Mapping[str, float] | None
+) -> PartyFigures:
     """Run by a party for itself, but for what its own model does everywhere."""
     store, here = side.party.store, folder.party(side.party.name)
     keep_figures(store, "shared", judge(model, shared, side.documents, folder.plan.seed))
     shares = prevalence(model, shared, side.documents)
     write_arrays(here / "prevalence.safetensors", {"prevalence": shares}, {})
-    found = Found(kept_figures(store, "shared"), shares, _read(side.party))
+    found = PartyFigures(kept_figures(store, "shared"), shares, _read(side.party))
     if everywhere is None:
         return found
     own = read_arrays(here / "alone.safetensors")[0]
     topics = model.topics(own)[np.argsort(-prevalence(model, own, side.documents), kind="stable")]
-    return Found(found.shared, shares, found.documents, {**kept_figures(store, "alone"), **everywhere}, topics)
+    return PartyFigures(found.shared, shares, found.documents, {**kept_figures(store, "alone"), **everywhere}, topics)
 
 
-def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _Side]) -> dict[str, float]:
+def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _PartySample]) -> dict[str, float]:
     """One party's own model on everybody's held-out documents: no party could find this out alone."""
     said = [held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed) for side in sides.values()]
     weights = [np.full(len(words), side.sample.judged) for (_, words), side in zip(said, sides.values(), strict=True)]
@@ -139,7 +145,7 @@ def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _Side]) -> 
 
 
 def _shared_everywhere(
-    model: TopicModel, trained: Trained, sides: Mapping[str, _Side]
+    model: TopicModel, trained: Trained, sides: Mapping[str, _PartySample]
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """The shared model on all documents, which only the simulation holds: for figures that nobody may ask of the parties."""
     top = top_words(model.topics(trained.state), TOP_WORDS)
@@ -154,7 +160,7 @@ def _shared_everywhere(
     return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
 
 
-def _predicted(model: TopicModel, state: State, side: _Side, alone: Any) -> Predicted:
+def _predicted(model: TopicModel, state: State, side: _PartySample, alone: Any) -> Predicted:
     found, words = held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed)
     assert side.documents.held_out is not None
     unseen = side.documents.held_out.halves(side.party.agreement.plan.seed)[1]

@@ -15,7 +15,7 @@ from securetm.federation.assessment import assess
 from securetm.federation.common_words import agree_on_words, tell_words
 from securetm.federation.rounds import Rounds
 from securetm.federation.stopping import Stopping
-from securetm.federation.training import CHECKPOINT, Training, start
+from securetm.federation.training import CHECKPOINT, TrainingPhase, start
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Coordinator(Rounds):
         self.invite()
         vocabulary = agree_on_words(self)
         tell_words(self, vocabulary)
-        training = Training(self, Stopping(self.agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
+        training = TrainingPhase(self, Stopping(self.agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
         state = kept[0] if kept else start(self, vocabulary)
         if kept is None:
             training.keep(state)

@@ -12,7 +12,7 @@ import numpy as np
 from securetm.agreement import Agreement
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
-from securetm.federation.notes import Notes
+from securetm.federation.failure_log import FailureLog
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
@@ -48,9 +48,9 @@ class Documents:
         return documents
 
 
-def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, notes: Notes) -> Documents:
+def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_log: FailureLog) -> Documents:
     """The documents in these words; none of them, and a note at home, where they cannot be read."""
-    with notes.noted():
+    with failure_log.logged():
         read = Documents(own)
         read.adopt(words, agreement)
         return read

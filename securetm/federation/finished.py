@@ -12,8 +12,8 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.errors import NotFound
+from securetm.federation.file_digests import check
 from securetm.federation.folder import RUN, RunFolder, is_bound, reopen
-from securetm.federation.kept_files import check
 from securetm.federation.running_errors import ChangedFile, NotARun
 from securetm.models import MODELS
 from securetm.models.estimator import over, warn_of_unknown, words_of

@@ -16,7 +16,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
-from securetm.federation.kept_files import KEPT, bind, check
+from securetm.federation.file_digests import KEPT, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import calibrated
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists

@@ -16,7 +16,7 @@ from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.running_errors import Diverged
 from securetm.federation.store import PartyStore
-from securetm.models.questions import perplexity_from_answer
+from securetm.models.queries import perplexity_from_answer
 
 _MINE = "learned/"  # in the party's memory, beside what its model remembers
 

@@ -16,7 +16,7 @@ from securetm.errors import Refused, WrongSession
 from securetm.federation import wire
 from securetm.federation.answering import answer
 from securetm.federation.documents import Documents
-from securetm.federation.notes import LONGEST_REASON
+from securetm.federation.failure_log import LONGEST_REASON
 from securetm.federation.party_session import PartySession
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import Failed, NotInvited, WrongAgreement
@@ -46,7 +46,7 @@ class Party(PartyState):
             outcome = self._refused(refusal)
         except Exception as failure:  # noqa: BLE001 - before documents are touched, or of this party's own disk and memory
             with suppress(Exception):  # a full disk keeps no note either
-                self.notes.failed(failure)
+                self.failure_log.failed(failure)
             outcome = wire.Refusal(Failed.__name__)
         return wire.pack_reply(identity, outcome)
 

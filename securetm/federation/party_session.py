@@ -15,7 +15,7 @@ from securetm.errors import UnknownRound
 from securetm.federation import wire
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import OutOfTurn, WrongRound
-from securetm.federation.round import preparation_identity
+from securetm.federation.round_identity import preparation_identity
 from securetm.federation.witness import BudgetGuard, quorum
 from securetm.route import Route
 from securetm.sessions.identities import COORDINATOR, identity_of
@@ -76,7 +76,10 @@ class PartySession:
             raise UnknownRound(forward.round_id.hex()[:16])
         parcels = _to_coordinator(self.open_exchange[1].receive(COORDINATOR, forward.parcel))
         if self.awaited is not None and self.awaited.ask.round_id == forward.round_id:
-            with self.own.notes.noted(), np.errstate(all="ignore"):  # it learns of a total that the coordinator may not see
+            with (
+                self.own.failure_log.logged(),
+                np.errstate(all="ignore"),
+            ):  # it learns of a total that the coordinator may not see
                 self._learn(self.awaited)
         return parcels
 
@@ -99,7 +102,7 @@ class PartySession:
         if learner is None:
             return
         self.awaited = None
-        with self.own.notes.noted():
+        with self.own.failure_log.logged():
             learner.learn(ask.question, awaited.route.opened(self.aggregation.answer(ask.round_id), awaited.context))
         if ask.keep:
             self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))

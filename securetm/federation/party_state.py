@@ -13,16 +13,16 @@ from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
 from securetm.contracts import Array, Entropy, Memory, State
 from securetm.corpus.corpus import Corpus
+from securetm.federation.document_minimum import check_delta, check_kind, check_share
 from securetm.federation.documents import Documents
-from securetm.federation.drawn import DrawnOnce
-from securetm.federation.floor import check_delta, check_kind, check_share
+from securetm.federation.failure_log import FailureLog
+from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.learner import Learner
 from securetm.federation.limits import RequestLimits
-from securetm.federation.notes import Notes
 from securetm.federation.paying_errors import NoLedger
 from securetm.federation.questions import Questions
 from securetm.federation.refusal_errors import OutOfTurn
-from securetm.federation.store import Drawer, PartyStore
+from securetm.federation.store import PartyStore, SqliteStore
 
 
 @dataclass
@@ -60,7 +60,7 @@ class PartyState:
     entropy: Entropy
     keys: Mapping[str, bytes] = field(default_factory=dict)
     ledger: Ledger | None = None
-    others: Drawer | None = None  # what it signed of the others' ledgers, kept as long as its own
+    others: SqliteStore | None = None  # what it signed of the others' ledgers, kept as long as its own
     run: str = ""  # what this party calls the run in its ledger; it stays the same when the run is resumed
 
     def __post_init__(self) -> None:
@@ -70,10 +70,10 @@ class PartyState:
         check_kind(self.corpus, self.agreement)
         if profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, profile.name)
-        self.documents, self.notes = Documents(self.corpus), Notes(self.store)
+        self.documents, self.failure_log = Documents(self.corpus), FailureLog(self.store)
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
         self.limits = RequestLimits(self.agreement, self.members, self.questions)
-        self.drawn = DrawnOnce(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
+        self.drawn = KeptNoise(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
         self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = profile.aggregation.opened_by == "parties"
         self.learner = Learner(self.agreement, self.store) if opens else None

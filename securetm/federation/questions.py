@@ -15,7 +15,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import INF, Array, ClippedSum, Memory, Query, State, Terms, Unit
 from securetm.federation.paying_errors import NotPaidFor, OtherUnit
 from securetm.federation.refusal_errors import BadState, UnknownQuestion
-from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
+from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.models.word_sketch import WordSketch
 from securetm.toml_settings import digest
 

@@ -12,7 +12,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import SeenHead
 from securetm.federation.folder import RESULT, RUN, reopen
 from securetm.federation.paying_errors import NoLedgerThere
-from securetm.federation.store import COMMON, Drawer, read_json
+from securetm.federation.store import COMMON, SqliteStore, read_json
 from securetm.federation.witness import remembered
 from securetm.private_files import copy_private
 
@@ -47,7 +47,7 @@ def _of(memory: Path, owner: str) -> SeenHead | None:
         for end in ("", "-wal"):
             if (there := memory.with_name(memory.name + end)).is_file():
                 copy_private(there, copy.with_name(copy.name + end))
-        drawer = Drawer(copy, COMMON)
+        drawer = SqliteStore(copy, COMMON)
         head = remembered(drawer, owner)
         drawer.close()
     return SeenHead(memory.stem, head.count, head.last, head.ledger) if head else None

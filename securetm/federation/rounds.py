@@ -19,7 +19,7 @@ from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import Questions
-from securetm.federation.round import preparation_identity, question_identity, round_identity, state_digest
+from securetm.federation.round_identity import preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.transcript import Parties

@@ -23,14 +23,14 @@ from securetm.contracts import Answer, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dropped import NOT_AGREED
 from securetm.entropy import OperatingSystem
-from securetm.federation.alone import kept_figures
-from securetm.federation.comparison import Compared, Found, compare
+from securetm.federation.comparison import Comparison, PartyFigures, compare
 from securetm.federation.coordinator import Coordinator, Trained
+from securetm.federation.failure_log import failures_in, lost_in
+from securetm.federation.file_digests import bind_all, check
 from securetm.federation.folder import MODEL, RESULT, RUN, RunFolder, Stages, Unwatched, alone_in, begin, is_bound, result_of
-from securetm.federation.kept_files import bind_all, check
 from securetm.federation.learner import learned_in
 from securetm.federation.ledgers_of_documents import own_budget
-from securetm.federation.notes import failures_in, lost_in
+from securetm.federation.local_training import kept_figures
 from securetm.federation.parties import InProcess, Workers
 from securetm.federation.party import Party
 from securetm.federation.paying_errors import LedgerExhausted, NoBudgetLeft
@@ -39,8 +39,8 @@ from securetm.federation.soundness import check_floor
 from securetm.federation.store import (
     COMMON,
     CoordinatorStore,
-    Drawer,
     PartyStore,
+    SqliteStore,
     json_bytes,
     read_arrays,
     read_json,
@@ -48,8 +48,8 @@ from securetm.federation.store import (
 )
 from securetm.federation.training import CHECKPOINT
 from securetm.federation.transcript import Parties, Recorded, Transcript
-from securetm.federation.word_floor import check_words
-from securetm.federation.worked import Worked
+from securetm.federation.word_threshold import check_words
+from securetm.federation.work_time import WorkTimer
 from securetm.models.quality import diversity, named_topics, top_words
 from securetm.models.stored_model import write_model
 from securetm.plans import read_plan
@@ -90,7 +90,7 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: 
             check(folder.path, *([folder.model] if ended["rounds"] else []), folder.words)
         return ended
     with alone_in(folder.path):
-        with Worked(Transcript(folder.path / "transcript"), stages) as worked:
+        with WorkTimer(Transcript(folder.path / "transcript"), stages) as worked:
             try:
                 trained = train(folder, worked, workers)
                 compared = compare(folder, trained, make_party, worked, comparison)
@@ -140,20 +140,20 @@ def _one_thread() -> None:
         sys.modules["torch"].set_num_threads(1)
 
 
-def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, Drawer] | tuple[()]:
+def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore] | tuple[()]:
     """The party's ledger, and what it signed of the others': both outlive the run."""
     budget = folder.agreement.budget
     if budget is None:
         return ()
     path = folder.ledger(name)
-    return Ledger.open(path, name, own_budget(path, budget)), Drawer(path.with_suffix(".others"), COMMON)
+    return Ledger.open(path, name, own_budget(path, budget)), SqliteStore(path.with_suffix(".others"), COMMON)
 
 
 # ---- the federation itself -----------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Eyes:
+class _RecordingWatch:
     """What the simulation, which plays all roles, sees while the coordinator works."""
 
     recorded: Recorded
@@ -186,7 +186,7 @@ def train(
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
     stages.stage(f"training {folder.plan.model.name} with {len(folder.members)} parties", folder.plan.training.rounds)
-    eyes = _Eyes(recorded, stages)
+    eyes = _RecordingWatch(recorded, stages)
     coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), eyes, folder.keys)
     with _told_by_name(folder):
         try:
@@ -241,7 +241,7 @@ def _parties(folder: RunFolder, workers: int) -> Parties:
 # ---- what the user of the simulation gets --------------------------------------------------------------------------
 
 
-def _result(folder: RunFolder, trained: Trained, compared: Compared, worked: Worked) -> dict[str, Any]:
+def _result(folder: RunFolder, trained: Trained, compared: Comparison, worked: WorkTimer) -> dict[str, Any]:
     model, own, everywhere = folder.agreement.model, compared.own, compared.everywhere
     up, down = worked.transcript.traffic()
     return {
@@ -272,7 +272,7 @@ def _result(folder: RunFolder, trained: Trained, compared: Compared, worked: Wor
     }
 
 
-def _left_out(folder: RunFolder, own: Mapping[str, Found]) -> dict[str, Any]:
+def _left_out(folder: RunFolder, own: Mapping[str, PartyFigures]) -> dict[str, Any]:
     """Which documents were left out when they were read, and at each party for want of a word that was agreed on."""
     facts = read_json(folder.path / RUN)
     dropped = {name: list(facts.get("dropped", {}).get(name, ())) for name in folder.members}

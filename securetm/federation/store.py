@@ -61,7 +61,7 @@ _LARGE = 1 << 16
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
 
 
-class Drawer:
+class SqliteStore:
     """A role's SQLite file: its store and its tables. Rows are collected and written together by `keep`.
 
     What is written survives a killed process, and with `synced` a loss of power too, which costs milliseconds a write.
@@ -177,7 +177,7 @@ class Drawer:
             raise DamagedStore(str(self.path), str(problem)) from problem
 
 
-class CoordinatorStore(Drawer):
+class CoordinatorStore(SqliteStore):
     """What the coordinator may know: answers, rounds, the model. Nothing of any party's own figures."""
 
     def __init__(self, folder: Path) -> None:
@@ -220,7 +220,7 @@ class CoordinatorStore(Drawer):
         self.now("DELETE FROM refusals WHERE serial > ?", serial)
 
 
-class PartyStore(Drawer):
+class PartyStore(SqliteStore):
     """What a party keeps for itself: its figures, its memory, what it answered and why it refused."""
 
     def __init__(self, folder: Path, *, synced: bool = True) -> None:

@@ -14,14 +14,14 @@ from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import Diverged
 from securetm.federation.stopping import Stopping, relative_change
-from securetm.models.questions import perplexity_from_answer
+from securetm.models.queries import perplexity_from_answer
 
 SECONDS_BETWEEN_KEEPS = 2.0
 CHECKPOINT, BEST = "checkpoint", "best"
 
 
 @dataclass
-class Training:
+class TrainingPhase:
     """The training of one run, from a kept state or from the start."""
 
     rounds: Rounds

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from securetm.federation.store import Drawer
+from securetm.federation.store import SqliteStore
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY AUTOINCREMENT, serial INTEGER NOT NULL, channel TEXT NOT NULL,
@@ -44,7 +44,7 @@ class Parties(Protocol):
         ...
 
 
-class Transcript(Drawer):
+class Transcript(SqliteStore):
     """The messages of a run, in the order in which they passed."""
 
     def __init__(self, folder: Path, *, with_content: bool = False) -> None:

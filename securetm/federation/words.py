@@ -16,7 +16,7 @@ from securetm.federation.party_state import PartyState
 from securetm.federation.questions import MOST_CANDIDATES, MOST_WORD_BYTES, TRAIN
 from securetm.federation.refusal_errors import BadState, WrongAgreement
 from securetm.federation.store import PartyStore
-from securetm.models.questions import choose_vocabulary, merge_words
+from securetm.models.queries import choose_vocabulary, merge_words
 from securetm.plans import Plan
 from securetm.sessions.identities import COORDINATOR
 from securetm.toml_settings import digest, require
@@ -61,8 +61,8 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     words = agreed(adopt, own.agreement, own.store)
     if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
         return ()  # it is read in already
-    documents = read_in(words, own.corpus, own.agreement, own.notes)
-    with own.notes.noted():
+    documents = read_in(words, own.corpus, own.agreement, own.failure_log)
+    with own.failure_log.logged():
         note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
     if own.learner is not None and not adopt.candidates:
         own.learner.begin(words, own.memory.arrays)

@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # s
 
 from securetm.contracts import Adversary
 from securetm.entropy import OperatingSystem
+from securetm.federation.file_digests import check_all
 from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
-from securetm.federation.kept_files import check_all
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score

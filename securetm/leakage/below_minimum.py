@@ -16,7 +16,7 @@ import numpy as np
 from securetm.contracts import Profile, Sampling
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
-from securetm.federation.floor import fewest_left
+from securetm.federation.document_minimum import fewest_left
 from securetm.federation.folder import RunFolder, Stages, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import BelowMinimum

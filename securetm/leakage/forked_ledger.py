@@ -15,7 +15,7 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.spends import Spend
 from securetm.contracts import Roster
 from securetm.federation.folder import RunFolder
-from securetm.federation.store import COMMON, Drawer, PartyStore
+from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.federation.witness import BudgetGuard
 from securetm.private_files import private_file, private_folder
 from securetm.sessions.identities import identity_of
@@ -47,7 +47,7 @@ class ForkedLedger:
         """Spends from the copy until it is longer than the real ledger. Its signed head, and its links from `seen` on."""
         budget = self.folder.agreement.budget
         assert budget is not None  # else there is no ledger
-        store, others = PartyStore(self.folder.party(self.owner)), Drawer(self._copy.with_suffix(".others"), COMMON)
+        store, others = PartyStore(self.folder.party(self.owner)), SqliteStore(self._copy.with_suffix(".others"), COMMON)
         with Ledger.open(self._copy, self.owner, budget) as ledger:
             while ledger.head[0] <= seen:
                 ledger.record("elsewhere", _ELSEWHERE, {"profile": self.folder.plan.profile})

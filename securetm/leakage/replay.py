@@ -14,8 +14,8 @@ import numpy as np
 from securetm.contracts import Array, RoundContext, State
 from securetm.entropy import OperatingSystem
 from securetm.federation.documents import Documents
-from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder
+from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
@@ -59,7 +59,7 @@ def _opened(folder: RunFolder, name: str) -> Iterator[Party]:
 def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
     """The documents with the noise that the party drew once and kept."""
     cohort = cohort_of(party.agreement.profile, party.members)
-    lasting = DrawnOnce(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
+    lasting = KeptNoise(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
     context = RoundContext(cohort, OperatingSystem(), party.store, lasting)
     return Route.through(query.terms, party.agreement.profile.mechanisms, cohort).on_documents(documents, context)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Terms
 from securetm.models.model_errors import NotAnswered, SketchTooSmall
-from securetm.models.questions import MOST_WORDS, present, sendable
+from securetm.models.queries import MOST_WORDS, present, sendable
 
 LONGEST = 40  # bytes of UTF-8; longer words are left out
 HASHES = 3  # cells of each word: peeling then succeeds while there are at most 0.81 words a cell

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from securetm.errors import SecuretmError
+from securetm.federation.file_digests import bind, check
 from securetm.federation.folder import is_bound
-from securetm.federation.kept_files import bind, check
 from securetm.leakage.audit_record import Audit, Finding, Measured, decoded, finding_in, record
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson

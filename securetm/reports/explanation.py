@@ -9,7 +9,7 @@ from typing import Any
 from securetm.accounting.calculator.budget_report import unit_name
 from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
-from securetm.federation.word_floor import told
+from securetm.federation.word_threshold import told
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.mechanisms import MECHANISMS
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile

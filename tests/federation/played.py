@@ -15,7 +15,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation import wire
 from securetm.federation.party import Party
 from securetm.federation.questions import Questions
-from securetm.federation.round import round_identity, state_digest
+from securetm.federation.round_identity import round_identity, state_digest
 from securetm.federation.store import PartyStore
 from securetm.plans import Plan
 from securetm.route import compile_route

@@ -11,7 +11,7 @@ from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
 from securetm.federation.party import Party
-from securetm.federation.store import COMMON, Drawer, PartyStore
+from securetm.federation.store import COMMON, PartyStore, SqliteStore
 from securetm.plans import Plan
 from securetm.sessions.identities import public_identity
 
@@ -46,6 +46,6 @@ def paying_parties(plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> d
     made = {}
     for name, corpus in corpora.items():
         ledger = Ledger.open(folder / f"{name}.ledger", name, agreement.budget)
-        others = Drawer(folder / f"{name}.others", COMMON)
+        others = SqliteStore(folder / f"{name}.others", COMMON)
         made[name] = Party(name, tuple(corpora), agreement, corpus, own[name], OperatingSystem(), keys, ledger, others, "a run")
     return made

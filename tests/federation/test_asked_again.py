@@ -22,7 +22,7 @@ from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore
-from securetm.federation.training import Training
+from securetm.federation.training import TrainingPhase
 
 from .conftest import small_plan
 from .played import Played, make_party, settled
@@ -163,7 +163,7 @@ def test_a_run_that_would_not_ask_about_the_same_bits_goes_on_all_the_same(
     settings = {"training__rounds": 6, "model__batch": 34}
     plan = private_plan(tmp_path, profile, **settings)
     folder = begin(tmp_path / "run", plan, five)
-    monkeypatch.setattr(Training, "keep_is_due", lambda _: False)
+    monkeypatch.setattr(TrainingPhase, "keep_is_due", lambda _: False)
     with pytest.raises(Exception, match="interrupted"):
         execute(folder, Stops(4))
     model = type(agree(plan).model)

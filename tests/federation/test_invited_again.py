@@ -18,7 +18,7 @@ from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
 from securetm.federation.questions import TRAIN
-from securetm.federation.round import preparation_identity
+from securetm.federation.round_identity import preparation_identity
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.sessions.framing import head

@@ -27,7 +27,7 @@ from securetm.federation.simulation import execute, make_party
 from securetm.federation.sources import corpora_of
 from securetm.federation.transcript import Transcript
 from securetm.models.quality import perplexity
-from securetm.models.questions import choose_vocabulary
+from securetm.models.queries import choose_vocabulary
 from securetm.plans import Plan
 
 from .conftest import SHARED, SUBJECTS, small_plan

@@ -16,7 +16,7 @@ from safetensors import safe_open
 
 from securetm.federation import store
 from securetm.federation.running_errors import DamagedStore
-from securetm.federation.store import COMMON, Drawer, read_arrays, write_arrays
+from securetm.federation.store import COMMON, SqliteStore, read_arrays, write_arrays
 from securetm.interrupts import undisturbed
 from securetm.models.gibbs.lda import LDA
 from securetm.models.stored_model import read_model, write_model
@@ -55,7 +55,7 @@ def test_the_same_model_is_the_same_bytes_in_whatever_order_its_arrays_stand(tmp
 
 def kept_though_pressed(path: Path, step: int) -> tuple[bool, int]:
     """Whether Ctrl-C was pressed at that step of a `keep`, and how often its row is on disk once the store was closed."""
-    drawer = Drawer(path, "CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY, step INTEGER);", synced=False)
+    drawer = SqliteStore(path, "CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY, step INTEGER);", synced=False)
     drawer.later("INSERT INTO messages (step) VALUES (?)", step)
     pressed = pressed_at(step, drawer.keep, store)
     drawer.close()
@@ -74,7 +74,7 @@ def test_control_c_at_any_step_of_a_write_loses_nothing_and_writes_nothing_twice
 
 
 def test_control_c_is_heard_once_the_write_is_over(tmp_path: Path) -> None:
-    drawer = Drawer(tmp_path / "a.sqlite", COMMON)
+    drawer = SqliteStore(tmp_path / "a.sqlite", COMMON)
     drawer.later("INSERT INTO store VALUES (?, ?)", "key", b"value")
 
     def keep() -> None:
@@ -102,7 +102,7 @@ def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: 
 
 def test_a_store_that_was_closed_says_so_by_name(tmp_path: Path) -> None:
     """Python's own complaints have no code of SQLite's."""
-    drawer = Drawer(tmp_path / "own.sqlite", COMMON, synced=False)
+    drawer = SqliteStore(tmp_path / "own.sqlite", COMMON, synced=False)
     drawer.close()
     with pytest.raises(DamagedStore, match="closed database"):
         drawer.get("anything")

@@ -24,8 +24,8 @@ from securetm.federation.answering import Answering
 from securetm.federation.common_words import new_words, tell_words
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.documents import read_in
+from securetm.federation.failure_log import failures_in, lost_in
 from securetm.federation.folder import Unwatched, begin, reopen
-from securetm.federation.notes import failures_in, lost_in
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.party_session import PartySession
@@ -223,7 +223,7 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
 ) -> None:
     party = next(iter(paying_parties(private_plan(tmp_path, profile), five, tmp_path).values()))
     party.questions.adopt(PUBLIC)
-    party.documents = read_in(PUBLIC, party.corpus, party.agreement, party.notes)
+    party.documents = read_in(PUBLIC, party.corpus, party.agreement, party.failure_log)
     query = party.questions.make(TRAIN, party.questions.agreement.model.for_party(fresh(party), ""))
     cohort = cohort_of(party.agreement.profile, party.members, round_id=bytes(32))
     route = compile_route(query.terms, party.agreement.profile, cohort)

@@ -21,8 +21,8 @@ from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
+from securetm.federation.failure_log import failures_in
 from securetm.federation.folder import RunFolder, Unwatched, begin
-from securetm.federation.notes import failures_in
 from securetm.federation.party import Party
 from securetm.federation.running_errors import PartyFailed, PartyRefused
 from securetm.federation.simulation import execute

@@ -25,14 +25,14 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.federation.drawn import DrawnOnce
 from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
 from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check
-from securetm.federation.store import COMMON, Drawer
+from securetm.federation.store import COMMON, SqliteStore
 from securetm.mechanisms.mechanism_errors import RawCounts
 from securetm.reports.budget_tables import show_report
 from securetm.reports.explanation import explain
@@ -178,11 +178,11 @@ def test_a_crash_before_the_noise_was_kept_is_charged_again(
     """What was charged by then is not given back: nobody can be sure that nothing was sent."""
     folder = begin(tmp_path / "run", plan_of(tmp_path, twice), corpora)
 
-    def crash(drawn: DrawnOnce, key: str, value: bytes) -> None:
+    def crash(drawn: KeptNoise, key: str, value: bytes) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(DrawnOnce, "put", crash)
+        patched.setattr(KeptNoise, "put", crash)
         with pytest.raises(Interrupted):
             execute(folder, Unwatched())
     assert len(entries(folder)) == 1
@@ -197,9 +197,9 @@ WORDS = Budget(Unit.WORD, 8.0, 1e-9)
 
 
 def test_noise_is_kept_only_if_it_was_paid_for_and_only_for_the_ledger_that_paid(tmp_path: Path) -> None:
-    drawer = Drawer(tmp_path / "north.others", COMMON)
+    drawer = SqliteStore(tmp_path / "north.others", COMMON)
     with Ledger.open(tmp_path / "north.ledger", "north", WORDS) as ledger:
-        drawn = DrawnOnce(drawer, ledger)
+        drawn = KeptNoise(drawer, ledger)
         with pytest.raises(DrawnUnpaid):
             drawn.put("noise", b"secret")
         assert drawn.get("noise") is None
@@ -207,21 +207,21 @@ def test_noise_is_kept_only_if_it_was_paid_for_and_only_for_the_ledger_that_paid
         drawn.put("noise", b"secret")
         assert drawn.get("noise") == b"secret"
     with Ledger.open(tmp_path / "another.ledger", "north", WORDS) as another:
-        assert DrawnOnce(drawer, another).get("noise") is None
+        assert KeptNoise(drawer, another).get("noise") is None
     drawer.close()
 
 
 def test_noise_beside_a_ledger_that_was_put_back_is_refused(tmp_path: Path) -> None:
-    drawer = Drawer(tmp_path / "north.others", COMMON)
+    drawer = SqliteStore(tmp_path / "north.others", COMMON)
     path = tmp_path / "north.ledger"
     Ledger.open(path, "north", WORDS).close()
     before = path.read_bytes()
     with Ledger.open(path, "north", WORDS) as ledger:
         ledger.record("a run", Spend(GaussianDpEvent(9.0)), {})
-        DrawnOnce(drawer, ledger, paid=True).put("noise", b"secret")
+        KeptNoise(drawer, ledger, paid=True).put("noise", b"secret")
     path.write_bytes(before)
     with Ledger.open(path, "north", WORDS) as ledger, pytest.raises(LedgerRolledBack):
-        DrawnOnce(drawer, ledger).get("noise")
+        KeptNoise(drawer, ledger).get("noise")
     drawer.close()
 
 

@@ -13,7 +13,7 @@ from securetm.cli.budget_profile import profile_run
 from securetm.corpus.corpus import Corpus
 from securetm.federation.paying_errors import NoWordCanBeFound, TooFewWordsFound
 from securetm.federation.simulation import federate
-from securetm.federation.word_floor import needed_by
+from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.word_selection import WordSelection
 from securetm.plans import read_plan
 from securetm.reports.explanation import explain

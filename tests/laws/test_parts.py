@@ -11,7 +11,7 @@ import torch
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut
+from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained
 from securetm.testing.query_laws import QueryLaws

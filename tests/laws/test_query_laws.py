@@ -10,7 +10,7 @@ import pytest
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, Terms
 from securetm.errors import SplitOwner
-from securetm.models.questions import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
+from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.testing.few_documents import WORDS, some_documents
 from securetm.testing.query_laws import QueryLaws, poured
 from tests.laws import toys

@@ -15,8 +15,8 @@ from securetm.aggregation.masked import coordinator_round
 from securetm.aggregation.masked.party_round import MaskedPartyRound
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.clipped_sum import ClippedRowSum
+from securetm.federation.failure_log import Notes
 from securetm.federation.folder import Unwatched
-from securetm.federation.notes import Notes
 from securetm.federation.party import Party
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore

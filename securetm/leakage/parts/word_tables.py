@@ -21,7 +21,7 @@ from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.reading import BY_PARTIES, TOTAL, ReadVector, party_vectors, totals
 from securetm.models.estimator import BagOfWords
 from securetm.models.model_errors import BadWordList, SketchTooSmall
-from securetm.models.questions import merge_words
+from securetm.models.queries import merge_words
 from securetm.models.word_sketch import WordSketch, words_in
 
 SOMEBODY = ""  # the party is not known

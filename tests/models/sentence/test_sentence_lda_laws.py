@@ -9,7 +9,7 @@ import pytest
 
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
-from securetm.models.questions import HeldOut
+from securetm.models.queries import HeldOut
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.testing.few_documents import some_documents
 from securetm.testing.model_laws import VOCABULARY, ModelLaws, split, trained

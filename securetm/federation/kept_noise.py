@@ -17,7 +17,7 @@ _NAME = "drawn once: "  # in the drawer, beside what the party signed of other l
 
 
 @dataclass
-class DrawnOnce:
+class KeptNoise:
     """A lasting store (contracts.RoundContext) that takes only what was paid for, and gives only what this ledger paid for."""
 
     drawer: Store

@@ -1,4 +1,4 @@
-"""What a party writes down at home and tells nobody: failures of its own, and what of its documents counted as nothing.
+"""What a party writes down and tells nobody: its own failures, and how many rows and coordinates counted as nothing.
 
 A failure that showed in a reply would be an answer about the documents it came from. So replies go on as if nothing had
 happened, and whoever runs the party reads here that something did.
@@ -29,15 +29,15 @@ class Failure:
     advice: str
 
 
-class Notes:
-    """A party's notes, in its own store."""
+class FailureLog:
+    """The failures of a party, in its own store."""
 
     def __init__(self, store: PartyStore) -> None:
         self._store = store
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Whatever goes wrong inside is written down and goes no further."""
+    def logged(self) -> Iterator[None]:
+        """Writes down any exception of its block, and lets none of them out."""
         try:
             yield
         except Exception as failure:  # noqa: BLE001 - any exception that left from here would tell of documents

@@ -26,7 +26,7 @@ _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-jour
 
 
 @dataclass
-class Kept:
+class FileDigests:
     """What is written down of a run's files, by their places in its folder."""
 
     version: int = VERSION
@@ -37,7 +37,7 @@ class Kept:
 
 def bind(folder: Path, files: Iterable[Path]) -> None:
     """Writes down files that will not change any more, beside those that are."""
-    kept = read_kept(folder) if (folder / KEPT).is_file() else Kept()
+    kept = read_digests(folder) if (folder / KEPT).is_file() else FileDigests()
     _write(folder, replace(kept, files={**kept.files, **{_place(folder, file): _digest(file) for file in files}}))
 
 
@@ -47,12 +47,12 @@ def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
     files = {_place(folder, path): _digest(path) for path in found if path.suffix not in _DATABASES}
     files |= {name: hashlib.sha256(content).hexdigest() for name, content in more.items()}
     rows = {_place(folder, path): _rows(path) for path in found if path.suffix in _DATABASES}
-    _write(folder, Kept(VERSION, True, dict(sorted(files.items())), rows))
+    _write(folder, FileDigests(VERSION, True, dict(sorted(files.items())), rows))
 
 
 def check(folder: Path, *files: Path) -> None:
     """Refuses by name a file that is not as this run wrote it; of a run that works still, only what it has written down."""
-    kept = read_kept(folder)
+    kept = read_digests(folder)
     for file in files:
         place = _place(folder, file)
         if place in kept.files:
@@ -63,7 +63,7 @@ def check(folder: Path, *files: Path) -> None:
 
 def check_all(folder: Path) -> None:
     """Every file that the run kept, databases too."""
-    kept = read_kept(folder)
+    kept = read_digests(folder)
     for place, digest in kept.files.items():
         if not place.startswith(_ADDED):
             _compare(folder / place, digest, _digest)
@@ -71,14 +71,14 @@ def check_all(folder: Path) -> None:
         _compare(folder / place, digest, _rows)
 
 
-def read_kept(folder: Path) -> Kept:
+def read_digests(folder: Path) -> FileDigests:
     """What was written down, or a letter about what is wrong with it."""
     path = folder / KEPT
     if not path.is_file():
         raise ChangedFile(str(path), "it is not there, and nothing else says what this run's files were")
     facts = read_json(path)
     try:
-        kept = Kept(**facts)
+        kept = FileDigests(**facts)
         fine = kept.version == VERSION and all(isinstance(d, str) for d in [*kept.files.values(), *kept.rows.values()])
     except (TypeError, AttributeError) as problem:
         raise DamagedStore(str(path), "it is no list of files and their digests") from problem
@@ -87,7 +87,7 @@ def read_kept(folder: Path) -> Kept:
     return kept
 
 
-def _write(folder: Path, kept: Kept) -> None:
+def _write(folder: Path, kept: FileDigests) -> None:
     write_json(folder / KEPT, asdict(kept))
 
 

@@ -17,7 +17,7 @@ _EVERY = 1.0  # seconds between two notes on disk
 
 
 @dataclass
-class Worked:
+class WorkTimer:
     """Passes on how far a run is, and notes meanwhile how long it has taken."""
 
     transcript: Transcript
