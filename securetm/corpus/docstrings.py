@@ -1,6 +1,6 @@
-"""The documents everybody has: docstrings of installed packages, read by parsing their source. It never imports any of them.
+"""The demonstration corpus: docstrings of installed packages, read by parsing their source. It imports none of them.
 
-Five parties that really differ, for `securetm run` without a plan. They are public texts: nobody's privacy is tried on them.
+They make five parties with different subjects for `securetm run` without a plan. They are public, so no privacy is at stake.
 """
 
 from __future__ import annotations
@@ -71,12 +71,15 @@ def docstrings_in(source: bytes) -> Iterator[str]:
         text = ast.get_docstring(node) if isinstance(node, _NODES) else None
         if text:
             yield text
-        inner = [n for part in ("body", "orelse", "handlers") for n in getattr(node, part, ())] if _may_hold(node) else []
-        waiting.extend(reversed(inner))
+        waiting.extend(reversed(_inner(node)))
 
 
-def _may_hold(node: ast.AST) -> bool:
-    return isinstance(node, (*_NODES, ast.If, ast.Try, ast.With, ast.ExceptHandler))
+def _inner(node: ast.AST) -> list[ast.AST]:
+    """The statements in which further functions and classes may stand, in the order of the file."""
+    if not isinstance(node, (*_NODES, ast.If, ast.Try, ast.With, ast.ExceptHandler)):
+        return []
+    fields = dict(ast.iter_fields(node))
+    return [statement for part in ("body", "orelse", "handlers") for statement in fields.get(part, ())]
 
 
 def _installed() -> dict[str, Path]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
+from securetm.experiments.bench_frame import OnProgress, Row, stepper
 from securetm.experiments.dense_prodlda import DenseTraining
-from securetm.experiments.measuring import OnProgress, Row, stepper
 from securetm.experiments.newsgroups import most_frequent, read_newsgroups
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words

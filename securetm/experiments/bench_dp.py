@@ -16,7 +16,7 @@ import torch
 from securetm.clipped_sum import ClippedRowSum, blocks_of
 from securetm.contracts import Cohort, Mechanism, RoundContext, State
 from securetm.entropy import OperatingSystem
-from securetm.experiments.measuring import OnProgress, RoleMemory, Row, beside, record, seconds, stepper, zipf_counts
+from securetm.experiments.bench_frame import OnProgress, RoleMemory, Row, beside, record, seconds, stepper, zipf_counts
 from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn, one_thread
 from securetm.mechanisms.clipping import Clip

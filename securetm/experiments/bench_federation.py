@@ -14,8 +14,8 @@ import numpy as np
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
+from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told
 from securetm.experiments.federations import begun
-from securetm.experiments.measuring import OnProgress, Row, beside, record, told
 from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import train
 from securetm.federation.store import CoordinatorStore

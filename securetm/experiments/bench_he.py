@@ -19,7 +19,7 @@ from securetm.aggregation.homomorphic.bfv import BfvSum
 from securetm.aggregation.homomorphic.ckks import CkksSum
 from securetm.contracts import Aggregation, Array, Block, Cohort, Domain, Exchange, Parcel, Roster, Session, Terms
 from securetm.entropy import OperatingSystem
-from securetm.experiments.measuring import OnProgress, RoleMemory, Row, beside, record, timed, told
+from securetm.experiments.bench_frame import OnProgress, RoleMemory, Row, beside, record, timed, told
 from securetm.sessions.identities import COORDINATOR
 
 PEER = "NVFlare's parameters: TenSEAL CKKS 8192 [60, 40, 40], scale 2^40"

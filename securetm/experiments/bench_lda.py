@@ -17,8 +17,8 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
+from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told
 from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
-from securetm.experiments.measuring import OnProgress, Row, beside, record, told
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.models.estimator import held_back
 from securetm.models.gibbs.lda import LDA

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from securetm.entropy import OperatingSystem
-from securetm.experiments.measuring import OnProgress, Row, record, seconds, timed, told
+from securetm.experiments.bench_frame import OnProgress, Row, record, seconds, timed, told
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, discrete_laplace, rounded_gaussian, skellam
 
 NAME = "opendp"

@@ -21,7 +21,7 @@ from securetm.contracts import Answer, Array, Domain, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.entropy import OperatingSystem
-from securetm.experiments.measuring import OnProgress, Row, record, told, zipf_words
+from securetm.experiments.bench_frame import OnProgress, Row, record, told, zipf_words
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots

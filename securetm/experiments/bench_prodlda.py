@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told, zipf_counts
 from securetm.experiments.dense_prodlda import DenseTraining
-from securetm.experiments.measuring import OnProgress, Row, beside, record, told, zipf_counts
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.experiments.peaks import measurable, peak_mebibytes
 from securetm.experiments.torch_prodlda import one_thread

@@ -27,8 +27,8 @@ from securetm.aggregation.masked.mask_stream import BLOCK, apply_masks
 from securetm.aggregation.masked.masked_sum import MaskedSum
 from securetm.contracts import Block, Cohort, Domain, Exchange, Roster, Terms
 from securetm.entropy import OperatingSystem
+from securetm.experiments.bench_frame import OnProgress, RoleMemory, Row, record, seconds, timed, told
 from securetm.experiments.flower_peer import NAME, compared
-from securetm.experiments.measuring import OnProgress, RoleMemory, Row, record, seconds, timed, told
 
 COORDINATOR = "coordinator"
 ROUNDS = 8  # that the measured set-up prepares

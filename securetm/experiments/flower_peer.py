@@ -18,7 +18,7 @@ from securetm.aggregation.masked.mask_stream import apply_masks
 from securetm.contracts import Block, Cohort, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments import peers
-from securetm.experiments.measuring import RoleMemory, Row, beside, seconds
+from securetm.experiments.bench_frame import RoleMemory, Row, beside, seconds
 from securetm.mechanisms.quantising import FixedPoint
 
 NAME = "flwr (in an environment of its own: make bench-peers)"

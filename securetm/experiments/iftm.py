@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
+from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import FederationForm, begun_in_form
-from securetm.experiments.measuring import OnProgress, Row, told
 from securetm.experiments.newsgroups import by_subject, public_words, read_newsgroups
 from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import execute

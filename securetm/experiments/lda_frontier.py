@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from securetm.experiments.measuring import OnProgress, Row
+from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.newsgroups import read_newsgroups
 from securetm.experiments.noise_frontier import DELTA, EPSILONS, TOPICS, Design, Frontier, per_word
 from securetm.profiles import make_model

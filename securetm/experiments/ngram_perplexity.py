@@ -15,8 +15,8 @@ import numpy as np
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
+from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import FederationForm, begun_in_form
-from securetm.experiments.measuring import OnProgress, Row, told
 from securetm.experiments.newsgroups import by_subject, read_newsgroups
 from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import train

@@ -23,8 +23,8 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
 from securetm.errors import NotFound
+from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import begun
-from securetm.experiments.measuring import OnProgress, Row, told
 from securetm.experiments.newsgroups import public_words
 from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import spent_by, train

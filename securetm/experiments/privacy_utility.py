@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from securetm.experiments.measuring import OnProgress, Row
+from securetm.experiments.bench_frame import OnProgress, Row
 from securetm.experiments.newsgroups import read_newsgroups
 from securetm.experiments.noise_frontier import ALL_THERE, DELTA, EPSILONS, PARTIES, TOPICS, Design, Frontier
 

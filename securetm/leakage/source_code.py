@@ -48,8 +48,7 @@ def _write(value: Any, words: list[str]) -> None:
     """One word for each node, field and constant, in the order of the source; text with its type, so that 1 is not "1"."""
     if isinstance(value, ast.AST):
         words.append(type(value).__name__)
-        for field in value._fields:
-            held = getattr(value, field, None)
+        for field, held in ast.iter_fields(value):
             if held is not None and held != [] and field not in _WITHOUT_MEANING:
                 words.append(field)
                 _write(held, words)

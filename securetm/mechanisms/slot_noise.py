@@ -61,16 +61,23 @@ _FURTHER_BITS = 40
 
 
 _ZEROS = memoryview(bytes(_PIECE))
-_PIECES = threading.local()  # each thread writes its keystream over the one before: fresh memory takes as long as the cipher
+
+
+class _Scratch(threading.local):
+    """Memory of a thread, which writes each keystream over the one before: fresh memory takes as long as the cipher."""
+
+    def __init__(self) -> None:
+        self.piece = bytearray(_PIECE + _BEYOND + _BLOCK)
+
+
+_SCRATCH = _Scratch()
 
 
 def _room(n: int) -> tuple[memoryview, bytearray]:
     """As many zeros, and a place for as many bytes of keystream as they give."""
     if n > _PIECE:
         return memoryview(bytes(n)), bytearray(n + _BEYOND + _BLOCK)
-    if not hasattr(_PIECES, "piece"):
-        _PIECES.piece = bytearray(_PIECE + _BEYOND + _BLOCK)
-    return _ZEROS, _PIECES.piece
+    return _ZEROS, _SCRATCH.piece
 
 
 def shuffled(secret: bytes, words: Array, ends: Array) -> Array:

@@ -3,8 +3,8 @@ import pytest
 
 from securetm.experiments import bench_prodlda
 from securetm.experiments.additive_prodlda import ADDITIVE, REFERENCE, TUNED, judge, reproduce
+from securetm.experiments.bench_frame import zipf_counts
 from securetm.experiments.dense_prodlda import DenseTraining
-from securetm.experiments.measuring import zipf_counts
 from securetm.models.estimator import as_documents
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.quality import diversity, document_npmi, top_words
