@@ -16,7 +16,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import fields, replace
 
 from securetm.leakage.illustrations import Curve, Example
-from securetm.leakage.refusal_record import Day, Refusal
+from securetm.leakage.refusal_record import Day, RefusalRecord
 from securetm.leakage.verdicts import REFUTED
 
 DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
@@ -73,7 +73,7 @@ class AttackedRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     python: str = ""
 
 
-class Outcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class AttackOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What came out: the figures, the control, and the verdict."""
 
     measured: Measured
@@ -106,7 +106,7 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
 
     attempt: Attempt
     run: AttackedRun
-    outcome: Outcome
+    outcome: AttackOutcome
     about: About
 
     @property
@@ -130,7 +130,7 @@ class Audit(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Amount
     version: str
     reproduce: tuple[str, ...]
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[RefusalRecord, ...] = ()
     made: Day = ""
 
     @property
@@ -139,7 +139,7 @@ class Audit(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(one for one in self.findings if one.outcome.verdict == REFUTED and one.is_claim)
 
     @property
-    def broken_promises(self) -> tuple[Refusal, ...]:
+    def broken_promises(self) -> tuple[RefusalRecord, ...]:
         """What parties should have refused, and did not."""
         return tuple(one for one in self.refusals if one.broken)
 

@@ -29,7 +29,7 @@ from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, read_audit_plan
-from securetm.leakage.audit_record import About, AttackedRun, Attempt, Audit, Finding, Measured, Outcome
+from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding, Measured
 from securetm.leakage.below_minimum import tried_below_minimum
 from securetm.leakage.controls import of_chance
 from securetm.leakage.corrections import corrected, count_of_tests, of_epsilon
@@ -40,7 +40,7 @@ from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import MaliciousParties
-from securetm.leakage.measuring import is_sound, measured
+from securetm.leakage.measured_figures import is_sound, measured
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
 from securetm.leakage.protocol_violations import tried_violations
 from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, questions_of, rounds_read, serials_of, view_of
@@ -264,14 +264,14 @@ def _run(case: TrialOnRun) -> AttackedRun:
     )
 
 
-def _outcome(case: TrialOnRun) -> Outcome:
+def _outcome(case: TrialOnRun) -> AttackOutcome:
     """The figures of an attack and of its control, and the verdict, before the baseline is looked at."""
     begun, name = time.perf_counter(), case.trial.measure
     score, chance, why, reachable = _scores(case)
     found, by_chance = (_measured(case, one, reachable) for one in (score, chance))
     found = {each: replace(one, by_chance=by_chance[each].value) for each, one in found.items()}
     verdict, reason = judged_alone(found[name], by_chance[name], case.refuted_from)
-    return Outcome(
+    return AttackOutcome(
         measured=found[name],
         verdict=NOT_TESTED if why else verdict,
         why=why or reason,

@@ -27,7 +27,7 @@ from securetm.federation.store import write_bytes
 from securetm.federation.transcript import Transcript
 from securetm.leakage.reading import TOTAL
 from securetm.leakage.recorded import serials_of
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.plans import read_plan
 from securetm.profiles import cohort_of, read_profile
 from securetm.wording import counted
@@ -39,7 +39,7 @@ _BY_BATCHES = {"model.name": "prodlda"}  # a coordinator can ask this model for 
 _FLOORS = (BelowMinimum.__name__, TooFewToTakePart.__name__)  # refusals because of the least number of documents
 
 
-def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[Refusal, ...]:
+def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, stages: Stages) -> tuple[RefusalRecord, ...]:
     """Begins two runs in that folder, one with too small batches and one with too few documents.
 
     Too few means fewer than the minimum after dropouts, even if the whole cohort has enough. Where secret coins choose the
@@ -78,7 +78,9 @@ class _Attempt:
     where: str
 
 
-def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _Attempt, place: Path, stages: Stages) -> Refusal:
+def _tried(
+    settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _Attempt, place: Path, stages: Stages
+) -> RefusalRecord:
     """The outcome of the run: who refused it, the reason, and whether any sum of the training was opened."""
     plan = read_plan(None, settings)
     documents = sum(sorted(min(tried.each, len(corpus)) for corpus in corpora.values())[: tried.left])
@@ -93,7 +95,7 @@ def _tried(settings: Mapping[str, Any], corpora: Mapping[str, Corpus], tried: _A
     except TooFewToTakePart as refused:
         by, reason = refused.party, type(refused).__name__
     held = reason in _FLOORS and not _opened(folder)
-    return Refusal(plan.profile, attempt, documents, minimum, held, by, reason)
+    return RefusalRecord(plan.profile, attempt, documents, minimum, held, by, reason)
 
 
 def _opened(folder: RunFolder) -> int:

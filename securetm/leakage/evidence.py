@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from securetm.leakage.audit_record import About, Finding, Measured, decoded, finding_in, flat, plain, without_empty
 from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.verdicts import NOT_TESTED, VERDICTS, possible_verdicts
 from securetm.resources import data_folder
 
@@ -46,7 +46,7 @@ class KeptRefusals(Struct, frozen=True, forbid_unknown_fields=True):
     profile: str
     plan: str
     tried: tuple[str, ...]  # the lists of the plan that name this profile
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusalRecord, ...]
     seconds: float
     date: str
     python: str

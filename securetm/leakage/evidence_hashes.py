@@ -44,7 +44,9 @@ _MALICIOUS = {
 }  # by setting of a trial
 _TRYING = ("securetm.leakage.below_minimum", "securetm.leakage.protocol_violations")
 _ROLES = ("securetm.federation.party", "securetm.federation.coordinator")
-_JUDGES = tuple(f"securetm.leakage.{name}" for name in ("intervals", "measuring", "verdicts", "ground_truth", "controls"))
+_JUDGES = tuple(
+    f"securetm.leakage.{name}" for name in ("intervals", "measured_figures", "verdicts", "ground_truth", "controls")
+)
 
 
 def bound_to(trial: Trial, profile: str) -> dict[str, str]:

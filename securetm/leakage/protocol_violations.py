@@ -31,7 +31,7 @@ from securetm.federation.witness import head_of
 from securetm.federation.words import message_of
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.forked_ledger import ForkedLedger
-from securetm.leakage.refusal_record import EVERY_PARTY, Refusal
+from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
 from securetm.models.neural.prodlda_losses import Shape
 from securetm.profiles import claims_of, cohort_of
 from securetm.sessions.framing import Reader, places_bytes
@@ -60,7 +60,9 @@ _ONE_COHORT = "cannot show parties different cohorts"
 Forged = Iterator[tuple[str, wire.Body]]  # what is attempted, and the message
 
 
-def tried_violations(profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None) -> tuple[Refusal, ...]:
+def tried_violations(
+    profile: str, runs: Demonstrations, settings: Mapping[str, Any] | None = None
+) -> tuple[RefusalRecord, ...]:
     """Every violation that applies to this profile, with its outcome. Those that were answered come first.
 
     `settings` are settings of the run, for documents other than the public ones.
@@ -78,7 +80,7 @@ def tried_violations(profile: str, runs: Demonstrations, settings: Mapping[str, 
 class Violations:
     """The violations of one run (a `Corruption`), and their record."""
 
-    tried: list[Refusal] = field(default_factory=list)
+    tried: list[RefusalRecord] = field(default_factory=list)
 
     def named(self) -> Mapping[str, Any]:
         """What tells such a run from others."""
@@ -91,7 +93,7 @@ class Violations:
 
     def note(self, profile: str, attempt: str, by: str, reason: str) -> None:
         """Records one violation, and who refused it, if anybody did."""
-        self.tried.append(Refusal(profile, attempt, 0, 0, bool(by), by, reason))
+        self.tried.append(RefusalRecord(profile, attempt, 0, 0, bool(by), by, reason))
 
 
 @dataclass
@@ -246,7 +248,7 @@ class _TamperingChannel:
             return
         self._seen.add(attempt)
         outcome = wire.unpack_reply(self.parties.ask({victim: message})[victim], victim)[1]
-        refused = (victim, outcome.name) if isinstance(outcome, wire.Refusal) else ("", "")
+        refused = (victim, outcome.name) if isinstance(outcome, wire.RefusalRecord) else ("", "")
         self.coordinator.noted(attempt, *refused)
 
     def _before(self, body: wire.Body, victim: str) -> Forged:
@@ -391,4 +393,4 @@ def _shifted(state: State) -> State:
 
 def _how(reply: bytes, party: str) -> str:
     outcome = wire.unpack_reply(reply, party)[1]
-    return outcome.name if isinstance(outcome, wire.Refusal) else "answered"
+    return outcome.name if isinstance(outcome, wire.RefusalRecord) else "answered"

@@ -11,7 +11,7 @@ EVERY_PARTY = "every party"  # in place of a party that refused: all answered, a
 Day = Annotated[str, Meta(pattern=r"^(\d{4}-\d\d-\d\d)?$")]  # as 2026-01-31, or nothing
 
 
-class Refusal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RefusalRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A run that was begun below a profile's minimum, or a protocol violation by the coordinator, and the parties' answer."""
 
     profile: str

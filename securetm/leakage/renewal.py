@@ -30,7 +30,7 @@ from securetm.leakage.evidence import (
     write_refusals,
 )
 from securetm.leakage.evidence_hashes import TRIAL, refusals_bound_to, trial_hash
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.staleness import BELOW, VIOLATIONS, due_refusals, lists_with, remaining, trials_by_hash
 from securetm.leakage.untried import how_again, left_out
 from securetm.leakage.verdicts import with_baseline
@@ -144,7 +144,7 @@ def _of_trial(trial: Trial, found: Mapping[tuple[str, str], Finding]) -> tuple[F
     return with_baseline(tuple(replace(one, about=replace(one.about, **texts)) for one in results))
 
 
-def _refused(plan: AuditPlan, tried: Mapping[str, KeptRefusals], new: set[str]) -> Iterator[Refusal]:
+def _refused(plan: AuditPlan, tried: Mapping[str, KeptRefusals], new: set[str]) -> Iterator[RefusalRecord]:
     """In the order in which an audit tries them: what was begun below a minimum of all profiles, then the violations."""
     wanted = [*((name, True) for name in plan.refusals), *((name, False) for name in plan.moves)]
     for profile, below in wanted:

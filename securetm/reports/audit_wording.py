@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from securetm.leakage.audit_record import DOCUMENT, Audit, Finding, Measured
 from securetm.leakage.illustrations import Example
-from securetm.leakage.refusal_record import EVERY_PARTY, Refusal
+from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.sessions.identities import COORDINATOR
 from securetm.wording import counted, upward
@@ -283,12 +283,12 @@ def share(value: float) -> str:
 # ---- refusals ------------------------------------------------------------------------------------------------------
 
 
-def refusal_in_words(refusal: Refusal) -> str:
+def refusal_in_words(refusal: RefusalRecord) -> str:
     """What became of a run below the minimum, or of a violation; and since when that is kept, where it was not tried again."""
     return _became(refusal) + (f"; kept since {refusal.kept}" if refusal.kept else "")
 
 
-def _became(refusal: Refusal) -> str:
+def _became(refusal: RefusalRecord) -> str:
     if not refusal.minimum and not refusal.refused:
         return f"NOT HELD: the party answered{'; ' if refusal.reason else ''}{refusal.reason}"
     if not refusal.minimum:
@@ -301,6 +301,6 @@ def _became(refusal: Refusal) -> str:
     return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
 
 
-def worst_first(audit: Audit) -> Sequence[Refusal]:
+def worst_first(audit: Audit) -> Sequence[RefusalRecord]:
     """What was tried of the parties; promises that they did not keep stand before all others."""
     return sorted(audit.refusals, key=lambda one: not one.broken)

@@ -8,7 +8,7 @@ from typing import Any
 
 from securetm.contracts import Claim
 from securetm.leakage.evidence import KeptRefusals, refusals_of
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.staleness import stale_refusals
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 
@@ -34,11 +34,11 @@ def refusal_facts(profile: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _counts(tried: list[Refusal]) -> dict[str, int]:
+def _counts(tried: list[RefusalRecord]) -> dict[str, int]:
     return {"tried": len(tried), "refused": sum(one.refused for one in tried)}
 
 
-def _answered(kept: KeptRefusals) -> list[Refusal]:
+def _answered(kept: KeptRefusals) -> list[RefusalRecord]:
     """Lies that a party answered, where the profile claims nothing against them."""
     return [one for one in kept.refusals if not one.refused and not one.broken]
 

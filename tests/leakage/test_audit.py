@@ -21,7 +21,7 @@ from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.auditor import TrialOnRun, audit
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, UnreadableMessage
-from securetm.leakage.measuring import measured
+from securetm.leakage.measured_figures import measured
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
 from securetm.threats import read_threat_model

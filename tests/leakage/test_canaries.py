@@ -23,7 +23,7 @@ from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
-from securetm.leakage.measuring import measured
+from securetm.leakage.measured_figures import measured
 from securetm.leakage.parts import empirical_epsilon as one_run
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run
 from securetm.leakage.recorded import questions_of, view_of

@@ -82,7 +82,7 @@ def _forget() -> None:
         ("leakage/parts/empirical_epsilon.py", {"attack"}),
         ("leakage/intervals.py", {"attack", "judging"}),
         ("leakage/verdicts.py", {"judging"}),
-        ("leakage/measuring.py", {"judging"}),
+        ("leakage/measured_figures.py", {"judging"}),
         ("leakage/audit_record.py", set()),
         ("leakage/canaries.py", set()),  # this trial has none
         ("corpus/readers.py", {"corpus"}),  # who deals documents out knows files, too

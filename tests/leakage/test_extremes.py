@@ -21,7 +21,7 @@ from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.auditor import audit, check_plan
 from securetm.leakage.intervals import clopper_pearson, of_each
 from securetm.leakage.leakage_errors import BrokenAttack, SmallerUnit
-from securetm.leakage.measuring import is_sound, measured
+from securetm.leakage.measured_figures import is_sound, measured
 from securetm.leakage.parts.canary_sums import SumClaim
 from securetm.leakage.parts.empirical_epsilon import (
     ErrorCounts,

@@ -26,7 +26,7 @@ from securetm.leakage.evidence import (
 )
 from securetm.leakage.evidence_hashes import refusals_bound_to
 from securetm.leakage.leakage_errors import DamagedEvidence
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.renewal import renew_refusals, whole_audit
 from securetm.leakage.staleness import due_refusals, stale_refusals
 from securetm.reports.audit_file import read_record
@@ -36,19 +36,19 @@ from securetm.reports.threat_tables import threats_of
 
 from ..cli.conftest import securetm
 
-LIE, BELOW = Refusal("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"), "24 documents of each of 5 parties"
-FEW = Refusal("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
+LIE, BELOW = RefusalRecord("masked_strict", "a lie", 0, 0, True, "south", "WrongRound"), "24 documents of each of 5 parties"
+FEW = RefusalRecord("masked_strict", BELOW, 96, 100, True, "south", "BelowMinimum")
 ANSWERED = replace(LIE, attempt="another lie", refused=False, by="", reason="")
 UNCLAIMED = replace(ANSWERED, reason="the profile does not claim that a coordinator cannot show parties different cohorts")
 PLAN = with_changes(read_audit_plan("quick"), name="small", refusals=("masked",), moves=("masked", "masked_strict"))
 
 
-def made(*found: Refusal, profile: str = "masked_strict", plan: str = "full") -> KeptRefusals:
+def made(*found: RefusalRecord, profile: str = "masked_strict", plan: str = "full") -> KeptRefusals:
     own, bound = tuple(replace(one, profile=profile) for one in found), refusals_bound_to(profile)
     return KeptRefusals(profile, plan, ("refusals", "moves"), own, 1.0, "2026-11-21", "3.11.7", bound)
 
 
-def kept(folder: Path, *found: Refusal, **changes: Any) -> Path:
+def kept(folder: Path, *found: RefusalRecord, **changes: Any) -> Path:
     write_refusals(made(*found, **changes), folder)
     return folder
 

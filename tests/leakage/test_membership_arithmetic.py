@@ -10,7 +10,7 @@ from scipy.stats import beta, binom, norm
 from securetm.errors import BadSetting
 from securetm.leakage.attack import ClaimedEpsilon, Estimate, GroundTruth, Proportion
 from securetm.leakage.intervals import clopper_pearson
-from securetm.leakage.measuring import measured
+from securetm.leakage.measured_figures import measured
 from securetm.leakage.parts.document_likelihood import best_fits
 from securetm.leakage.parts.likelihood_ratio import log_ratios
 from securetm.leakage.parts.membership_game import (

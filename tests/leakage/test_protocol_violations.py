@@ -25,7 +25,7 @@ from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.protocol_violations import tried_violations
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.reports.audit_wording import refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
@@ -106,7 +106,7 @@ def settings(documents_file: Path) -> dict[str, Any]:
     }
 
 
-def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, Refusal]:
+def tried(profile: str, settings: dict[str, Any], place: Path) -> dict[str, RefusalRecord]:
     found = tried_violations(profile, Demonstrations(place, Unwatched()), settings)
     assert len({one.attempt for one in found}) == len(found)
     assert [one.refused for one in found] == sorted(one.refused for one in found)  # what was answered stands first
@@ -131,7 +131,7 @@ OTHER = "other weights for one party than for the others in the same round"
 BLIND = ("securetm.federation.party.state_digest", "securetm.federation.coordinator.state_digest")
 
 
-def not_held(one: Refusal) -> bool:
+def not_held(one: RefusalRecord) -> bool:
     return (one.refused, one.by, refusal_in_words(one)) == (False, "", "NOT HELD: the party answered")
 
 
@@ -221,7 +221,7 @@ def test_parties_that_do_not_look_at_links_are_found_out(
 
 
 def test_the_report_says_who_refused_and_what_was_answered() -> None:
-    refused = Refusal("masked", "a list", 0, 0, True, "south", "CalledDropped")
+    refused = RefusalRecord("masked", "a list", 0, 0, True, "south", "CalledDropped")
     assert refusal_in_words(refused) == "refused by the party “south” (CalledDropped)"
     on_the_way = replace(refused, by="coordinator", reason="AnotherVector")
     assert refusal_in_words(on_the_way) == "refused by the coordinator (AnotherVector)"
@@ -231,7 +231,7 @@ def test_the_report_says_who_refused_and_what_was_answered() -> None:
 
 def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
-    said = Refusal("masked", "a lie", 0, 0, True, "south", "WrongRound")
+    said = RefusalRecord("masked", "a lie", 0, 0, True, "south", "WrongRound")
     monkeypatch.setattr("securetm.leakage.auditor.tried_violations", lambda profile, runs: (replace(said, profile=profile),))
     plan = read_audit_plan("active")
     assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec.structs import fields, replace
 
 from securetm.leakage.attack import Estimate, Proportion
-from securetm.leakage.audit_record import About, AttackedRun, Attempt, Audit, Finding, Outcome
+from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding
 from securetm.leakage.illustrations import Curve, Example
-from securetm.leakage.measuring import measured
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.measured_figures import measured
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 
 MEASURE, UNIT = "documents recovered exactly", "document"
@@ -31,7 +31,7 @@ def finding(**changes: Any) -> Finding:
         baseline=True,
         effort="4 rounds",
     )
-    outcome = Outcome(
+    outcome = AttackOutcome(
         measured=measured(MEASURE, UNIT, Proportion(292, 300), 0.95),
         verdict=REFUTED,
         why="the interval begins at 0.948",
@@ -167,7 +167,7 @@ UNPROTECTED = changed(
     why="the interval begins at 5.2",
     curves=(),
 )
-REFUSED = Refusal("masked", "19 documents of each of 5 parties in a sum", 95, 100, True, "south", "BelowMinimum")
+REFUSED = RefusalRecord("masked", "19 documents of each of 5 parties in a sum", 95, 100, True, "south", "BelowMinimum")
 FULL = replace(
     AUDIT,
     findings=(finding(examples=(Example("river ×2, boat, ferry, shore", "river ×2, boat, harbour", False),)),

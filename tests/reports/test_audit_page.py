@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from securetm.leakage.attack import Estimate
 from securetm.leakage.audit_record import Audit, record
 from securetm.leakage.illustrations import Curve, Example
-from securetm.leakage.measuring import measured
-from securetm.leakage.refusal_record import Refusal
+from securetm.leakage.measured_figures import measured
+from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import bar_of, bars, planes
 from securetm.reports.audit_markup import Html
@@ -298,8 +298,8 @@ def test_adversaries_and_channels_are_explained() -> None:
 
 
 def test_promises_that_were_not_kept_stand_first() -> None:
-    held = Refusal("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
-    broken = Refusal("masked", "other weights", 0, 0, False, "", "")
+    held = RefusalRecord("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
+    broken = RefusalRecord("masked", "other weights", 0, 0, False, "", "")
     assert worst_first(replace(AUDIT, refusals=(held, broken))) == [broken, held]
 
 
