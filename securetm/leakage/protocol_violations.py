@@ -248,7 +248,7 @@ class _TamperingChannel:
             return
         self._seen.add(attempt)
         outcome = wire.unpack_reply(self.parties.ask({victim: message})[victim], victim)[1]
-        refused = (victim, outcome.name) if isinstance(outcome, wire.RefusalRecord) else ("", "")
+        refused = (victim, outcome.name) if isinstance(outcome, wire.Refusal) else ("", "")
         self.coordinator.noted(attempt, *refused)
 
     def _before(self, body: wire.Body, victim: str) -> Forged:
@@ -393,4 +393,4 @@ def _shifted(state: State) -> State:
 
 def _how(reply: bytes, party: str) -> str:
     outcome = wire.unpack_reply(reply, party)[1]
-    return outcome.name if isinstance(outcome, wire.RefusalRecord) else "answered"
+    return outcome.name if isinstance(outcome, wire.Refusal) else "answered"
