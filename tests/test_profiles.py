@@ -11,7 +11,7 @@ from securetm.agreement import agree
 from securetm.contracts import Block, Budget, Cohort, Noised, Terms, Unit
 from securetm.errors import Misuse, NotFound, UnreadableToml
 from securetm.federation.soundness import check, refused_questions
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 from securetm.profile_errors import NotNoised, NotNoisedByWord, SharesInTheClear, WordNoiseOnly
 from securetm.profiles import make_model, profile_names, read_profile
 from securetm.reports.explanation import explain
@@ -185,7 +185,7 @@ def test_only_noise_on_words_pays_a_budget_of_words(tmp_path: Path) -> None:
     cohort, profile = Cohort(b"", 0, ("a", "b")), read_profile(written(tmp_path, BY_WORD))
     bare = replace(profile, mechanisms=())
     assert compile_route(terms(Unit.WORD), bare, cohort).terms == terms(Unit.WORD)
-    with pytest.raises(NotNoisedByWord, match="its rows are per document"):
+    with pytest.raises(NotNoisedByWord, match="rows of this question are per document"):
         compile_route(terms(Unit.DOCUMENT), bare, cohort)
     with pytest.raises(NotNoised):
         compile_route(replace(terms(Unit.WORD), noised=Noised.NOT), bare, cohort)

@@ -13,7 +13,8 @@ from securetm.contracts import NoiseBy
 from securetm.federation.paying import bill_of
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
-from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice, plan_from_tables
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice
 from securetm.profiles import cohort_of, count_of_parties, read_profile
 
 if TYPE_CHECKING:

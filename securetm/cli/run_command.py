@@ -167,7 +167,7 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
     from securetm.agreement import agree
     from securetm.federation.folder import check_free
     from securetm.federation.soundness import check_answerable
-    from securetm.plans import read_plan
+    from securetm.plan_reading import read_plan
 
     _check_plan(plan)
     chosen = read_plan(plan, overrides)

@@ -11,7 +11,7 @@ from typing import Any
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, begin
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 
 @dataclass(frozen=True)

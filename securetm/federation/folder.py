@@ -22,7 +22,8 @@ from securetm.federation.paying import calibrated
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import PartyStore, read_json, write_json
-from securetm.plans import Plan, plan_from_tables
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import Plan
 from securetm.private_files import check_private, private_file, private_folder
 from securetm.profile_errors import TooFewForProfile
 from securetm.sessions.identities import public_identity

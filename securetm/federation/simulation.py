@@ -52,7 +52,7 @@ from securetm.federation.word_threshold import check_words
 from securetm.federation.work_time import WorkTimer
 from securetm.models.quality import diversity, named_topics, top_words
 from securetm.models.stored_model import write_model
-from securetm.plans import read_plan
+from securetm.plan_reading import read_plan
 from securetm.private_files import check_private
 
 

@@ -16,7 +16,8 @@ from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
 from securetm.models.model_errors import CouplesDocuments
-from securetm.plans import ModelChoice, Plan, VocabularyChoice, plan_from_tables
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import ModelChoice, Plan, VocabularyChoice
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route

@@ -47,6 +47,7 @@ from securetm.leakage.recorded import MESSAGES, check_recorded, granted_to, ques
 from securetm.leakage.untried import how_again, is_for, left_out
 from securetm.leakage.verdicts import NOT_TESTED, judged_alone, with_baseline
 from securetm.mechanisms.noising import PRIVATE
+from securetm.plan_reading import unusual_settings
 from securetm.profiles import read_profile
 from securetm.threats import read_threat_model
 from securetm.toml_settings import require
@@ -338,7 +339,7 @@ def _setting(folder: RunFolder) -> str:
     plan = folder.plan
     batch = plan.model.settings.get("batch", 0)
     each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
-    own = "".join(f", {name} = {value}" for name, value in plan.unusual().items() if name not in ("batch", "device"))
+    own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))
     return f"{len(folder.members)} parties, {each}, {_amount(plan.training.rounds, 'rounds')}{own}"
 
 

@@ -28,7 +28,7 @@ from securetm.federation.transcript import Transcript
 from securetm.leakage.reading import TOTAL
 from securetm.leakage.recorded import serials_of
 from securetm.leakage.refusal_record import RefusalRecord
-from securetm.plans import read_plan
+from securetm.plan_reading import read_plan
 from securetm.profiles import cohort_of, read_profile
 from securetm.wording import counted
 

@@ -30,7 +30,8 @@ from securetm.leakage.audit_plans import Trial
 from securetm.leakage.canaries import keep_record, with_canaries
 from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
-from securetm.plans import Plan, read_plan
+from securetm.plan_reading import read_plan
+from securetm.plans import Plan
 from securetm.profiles import claims_of, cohort_of, read_profile
 from securetm.toml_settings import digest, require
 

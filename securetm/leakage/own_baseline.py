@@ -19,7 +19,8 @@ from securetm.federation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import RunNotPossible
-from securetm.plans import Plan, plan_from_tables
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import Plan
 from securetm.profile_errors import TooFewForProfile
 from securetm.profiles import read_profile
 from securetm.toml_settings import digest

@@ -23,7 +23,7 @@ from securetm.leakage.attack import Attack, GroundTruth, Proportion, Score
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 PARTIES = ("east", "north", "south", "west")
 LUCK = 1e-9  # the chance that an honest attack fails a law

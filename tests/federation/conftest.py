@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.plans import Plan, plan_from_tables
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import Plan
 
 from .coarse import coarse
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation import coordinator
+from securetm.federation import training
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.simulation import execute
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .coarse import coarse
 
@@ -71,7 +71,7 @@ def _run(*arguments: Any) -> None:
 
 
 def _run_until(folder: Path, mode: str, moment: str, moments: int, *more: str) -> None:
-    coordinator.SECONDS_BETWEEN_KEEPS = 0.0  # as many moments between two writes as there can be
+    training.SECONDS_BETWEEN_KEEPS = 0.0  # as many moments between two writes as there can be
     if mode == "begin":
         corpora = {path.stem: Corpus.load(path) for path in sorted(Path(more[0]).glob("*.npz"))}
         begin(folder, plan_from_tables(json.loads(more[1]), "a test"), corpora)

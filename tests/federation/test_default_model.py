@@ -6,7 +6,8 @@ import inspect
 
 from securetm.cli import budget_commands as budget
 from securetm.cli.budget_profile import profile_run
-from securetm.plans import DEFAULT_MODEL, Plan, plan_from_tables, read_plan
+from securetm.plan_reading import plan_from_tables, read_plan
+from securetm.plans import DEFAULT_MODEL, Plan
 
 
 def test_a_plan_that_names_no_model_trains_lda_for_a_hundred_rounds() -> None:

@@ -17,7 +17,8 @@ from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check_answerable
 from securetm.federation.store import read_arrays
-from securetm.plans import VocabularyChoice, plan_from_tables
+from securetm.plan_reading import plan_from_tables
+from securetm.plans import VocabularyChoice
 from securetm.profiles import read_profile
 from securetm.resources import data_folder
 from securetm.toml_settings import CommandLineText

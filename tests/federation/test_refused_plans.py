@@ -16,7 +16,7 @@ from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import federate
 from securetm.federation.store import write_bytes
-from securetm.plans import plan_from_tables, read_plan
+from securetm.plan_reading import plan_from_tables, read_plan
 
 from .conftest import small_plan
 

@@ -15,7 +15,7 @@ from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.simulation import train
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 from securetm.threats import read_threat_model
 
 PARTIES = ("centre", "east", "north", "south", "west")

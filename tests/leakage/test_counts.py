@@ -19,7 +19,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import adversary
 

@@ -21,7 +21,7 @@ from securetm.leakage.parts.noised_shares import noise_of, table_behind
 from securetm.leakage.parts.rational_reconstruction import scale_of, sum_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.mechanisms.laplace_counts import LaplaceCounts
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 from securetm.profiles import read_profile
 from securetm.resources import data_folder
 

@@ -27,7 +27,7 @@ from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.reconstruction_scores import EXACT
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import write_plan
 from .tried import Tried, settings, tried

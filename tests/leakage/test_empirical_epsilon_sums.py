@@ -27,7 +27,7 @@ from securetm.mechanisms.noise_shares import NoiseShares
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 from securetm.mechanisms.slot_noise import SlotNoise
-from securetm.plans import read_plan
+from securetm.plan_reading import read_plan
 
 from .conftest import PARTIES, adversary
 

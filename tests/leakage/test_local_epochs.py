@@ -16,7 +16,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import PARTIES, adversary, texts
 

@@ -30,7 +30,7 @@ from securetm.leakage.parts.membership_game import INSIDE, MembershipCandidates,
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 from securetm.profiles import read_profile
 
 from .conftest import PARTIES, adversary, texts

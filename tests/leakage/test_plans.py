@@ -11,7 +11,7 @@ from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
 from securetm.leakage.demonstration import fitting
 from securetm.leakage.recorded import granted_to
-from securetm.plans import read_plan
+from securetm.plan_reading import read_plan
 from securetm.resources import data_folder
 
 from .conftest import adversary

@@ -27,7 +27,7 @@ from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
 from securetm.models.neural.fused import Fused
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.plans import read_plan
+from securetm.plan_reading import read_plan
 
 from .conftest import PARTIES, adversary, write_plan
 

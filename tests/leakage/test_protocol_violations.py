@@ -15,7 +15,7 @@ from securetm.aggregation.masked import coordinator_round
 from securetm.aggregation.masked.party_round import MaskedPartyRound
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.clipped_sum import ClippedRowSum
-from securetm.federation.failure_log import Notes
+from securetm.federation.failure_log import FailureLog
 from securetm.federation.folder import Unwatched
 from securetm.federation.party import Party
 from securetm.federation.refusal_errors import BadState
@@ -128,7 +128,7 @@ def test_every_lie_is_refused_by_its_name_or_said_to_be_answered(
 
 
 OTHER = "other weights for one party than for the others in the same round"
-BLIND = ("securetm.federation.party.state_digest", "securetm.federation.coordinator.state_digest")
+BLIND = ("securetm.federation.answering.state_digest", "securetm.federation.rounds.state_digest")
 
 
 def not_held(one: RefusalRecord) -> bool:
@@ -199,7 +199,7 @@ def test_parties_that_refuse_what_is_not_finite_are_found_out(
         return whole
 
     monkeypatch.setattr(ClippedRowSum, "vector", refusing)
-    monkeypatch.setattr(Notes, "noted", lambda _: nullcontext())
+    monkeypatch.setattr(FailureLog, "logged", lambda _: nullcontext())
     (attempt,) = ALIKE
     assert not_held(tried("masked", settings, tmp_path)[attempt])
 

@@ -33,7 +33,7 @@ from securetm.leakage.parts.co_movement import (
     ways,
 )
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import PARTIES, adversary
 

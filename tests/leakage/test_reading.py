@@ -24,7 +24,7 @@ from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
 from securetm.leakage.reading import ANSWER, BY_PARTIES, REQUEST, SEALED, TOTAL, party_vectors, totals
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 from securetm.profiles import profile_names
 
 from .conftest import PARTIES, adversary, texts

@@ -18,7 +18,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.parts.word_tables import owners
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import PARTIES, Recorded, adversary
 

@@ -21,7 +21,7 @@ from securetm.leakage.parts.reconstruction_scores import EXACT, LINKED, LINKS_FO
 from securetm.leakage.parts.weight_updates import gradient_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.models.neural import optimisers
-from securetm.plans import plan_from_tables
+from securetm.plan_reading import plan_from_tables
 
 from .conftest import Recorded, adversary
 

@@ -1,0 +1,201 @@
+"""How a plan is read: from TOML and the command line, completed by its profile and its model, and checked as a whole.
+
+What a plan says is in `plans.py`. No document is read here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from securetm.contracts import Budget, Profile, Unit
+from securetm.errors import NotFound
+from securetm.plans import (
+    DEFAULT_MODEL,
+    NUMBERS,
+    CorpusChoice,
+    ModelChoice,
+    Plan,
+    PrivacyChoice,
+    TokeniserChoice,
+    TrainingChoice,
+    VocabularyChoice,
+)
+from securetm.profile_errors import VocabularyNotAllowed
+from securetm.profiles import ProfileFile, make_model, model_class
+from securetm.toml_settings import from_table, read_toml, require
+
+T = TypeVar("T")
+_ROLES = ("text", "label", "party", "date", "person", "embedding")  # of columns
+
+
+def read_plan(path: Path | None, overrides: Mapping[str, Any]) -> Plan:
+    """The plan in a file (or the default plan), with overrides such as {"training.rounds": 10}, checked as a whole."""
+    tables = read_toml(path) if path else {}
+    for name, value in overrides.items():
+        _place(tables, name.split("."), value)
+    plan = plan_from_tables(tables, str(path.name) if path else "the command line")
+    for name in tables.get("privacy", {}):  # 0 must not silently mean the number of the profile
+        problem = "must be above 0; leave it out to keep what the profile says"
+        require(name not in NUMBERS or getattr(plan.privacy, name) > 0, "[privacy]", name, 0, problem)
+    _check_corpus_settings(tables.get("corpus", {}))
+    return plan
+
+
+def plan_from_tables(tables: Mapping[str, Any], where: str) -> Plan:
+    """A plan from tables as they stand in TOML or in a run's own record."""
+    known = {part.name for part in dataclasses.fields(Plan)}
+    for name in tables:
+        if name not in known:
+            raise NotFound(f"setting of {where}", name, tuple(sorted(known)))
+    scalars = {name: value for name, value in tables.items() if name in ("seed", "profile")}
+    model = _model_choice(tables.get("model", {}))
+    plan = dataclasses.replace(
+        from_table(Plan, scalars, where),
+        corpus=_section(CorpusChoice, tables, "corpus"),
+        tokeniser=_section(TokeniserChoice, tables, "tokeniser"),
+        vocabulary=_section(VocabularyChoice, tables, "vocabulary"),
+        model=model,
+        training=_training_choice(tables, model),
+        privacy=_section(PrivacyChoice, tables, "privacy"),
+    )
+    return _resolved(plan, where)
+
+
+def unusual_settings(plan: Plan) -> dict[str, Any]:
+    """The settings of the model that differ from what a plan has that names only the model."""
+    form = {name: value for name, value in plan.model.settings.items() if name == "form"}
+    usual = make_model(plan.model.name, _model_choice({"name": plan.model.name, **form}).settings)
+    return {name: value for name, value in plan.model.settings.items() if getattr(usual, name, None) != value}
+
+
+def _place(tables: dict[str, Any], path: list[str], value: Any) -> None:
+    if len(path) == 1:
+        tables[path[0]] = value
+    else:
+        inner = tables.setdefault(path[0], {})
+        require(isinstance(inner, dict), "the plan", path[0], inner, f"must be a table [{path[0]}]")
+        _place(inner, path[1:], value)
+
+
+def _section(cls: type[T], tables: Mapping[str, Any], name: str) -> T:
+    table = tables.get(name, {})
+    require(isinstance(table, Mapping), "the plan", name, table, f"must be a table [{name}]")
+    return from_table(cls, table, f"[{name}]")
+
+
+# ---- what a plan leaves to its model and its profile -----------------------------------------------------------------
+
+
+def _model_choice(table: Any) -> ModelChoice:
+    require(isinstance(table, Mapping), "the plan", "model", table, "must be a table [model]")
+    nested = table.get("settings", {})
+    require(isinstance(nested, Mapping), "[model]", "settings", nested, "must be a table [model.settings]")
+    flat = {name: value for name, value in table.items() if name not in ("name", "settings")}
+    given = table.get("name", "")
+    require(isinstance(given, str), "[model]", "name", given, "must be a text")
+    name = str(table.get("name", DEFAULT_MODEL))
+    kind = model_class(name, {**nested, **flat})
+    return ModelChoice(name, {**(kind.federated_defaults if kind else {}), **nested, **flat})
+
+
+def _training_choice(tables: Mapping[str, Any], model: ModelChoice) -> TrainingChoice:
+    """As many rounds as that model needs, where the plan does not say."""
+    chosen, kind = _section(TrainingChoice, tables, "training"), model_class(model.name, model.settings)
+    if kind is None or "rounds" in tables.get("training", {}):
+        return chosen
+    return dataclasses.replace(chosen, rounds=kind.federated_rounds)
+
+
+def _resolved(plan: Plan, where: str) -> Plan:
+    """The plan with every setting that it leaves to its profile and its model, if it can be carried out."""
+    _check_own(plan, where)
+    file = ProfileFile.read(plan.profile)
+    budget = file.profile().budget
+    _check_privacy(plan, budget)
+    plan = dataclasses.replace(plan, privacy=_with_unit(plan, budget))
+    profile = plan.profile_in(file)
+    _check_under_budget(plan, profile.budget, where)
+    return dataclasses.replace(plan, vocabulary=_with_source(plan, profile), model=_with_all_settings(plan, profile))
+
+
+def _with_unit(plan: Plan, budget: Budget | None) -> PrivacyChoice:
+    """The person where a column of persons is named and the profile has a budget, unless the plan says otherwise."""
+    named = "person" if plan.corpus.person and budget is not None else ""
+    by_word = budget is not None and budget.unit is Unit.WORD
+    return dataclasses.replace(plan.privacy, unit="word" if by_word else plan.privacy.unit or named)
+
+
+def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:
+    """The first source of a vocabulary that the profile allows, where the plan names none."""
+    source = plan.vocabulary.source or profile.vocabularies[0]
+    choice = dataclasses.replace(plan.vocabulary, source=source)
+    if source not in profile.vocabularies:
+        raise VocabularyNotAllowed(source, profile.name, profile.vocabularies)
+    return choice
+
+
+def _with_all_settings(plan: Plan, profile: Profile) -> ModelChoice:
+    """Every setting of the model, those with their default too; a budget needs arithmetic in a fixed order."""
+    model = make_model(plan.model.name, plan.model.settings)
+    settings = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.init}  # type: ignore[arg-type]
+    if profile.budget is not None and settings.get("device") == "auto":
+        settings["device"] = "cpu"
+    return ModelChoice(plan.model.name, settings)
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _check_own(plan: Plan, where: str) -> None:
+    """What needs no profile: the seed, and files that the plan names."""
+    require(0 <= plan.seed < 2**63, where, "seed", plan.seed, "must be at least 0 and below 2^63")
+    plan.tokeniser.make()
+    plan.tokeniser.listed()
+    plan.vocabulary.public_words()
+
+
+def _check_privacy(plan: Plan, budget: Budget | None) -> None:
+    """Refuses a unit that the profile does not protect, and numbers of a budget where nothing is spent."""
+    asked = plan.privacy.unit
+    require(budget is not None or not asked, "[privacy]", "unit", asked, "means nothing, because no budget protects it")
+    by_word = budget is not None and budget.unit is Unit.WORD
+    problem = f"cannot be had, because profile {plan.profile} adds noise to single word occurrences, and hides no whole {asked}"
+    require(not by_word or asked in ("", "word"), "[privacy]", "unit", asked, problem)
+    problem = f"cannot be had, because profile {plan.profile} protects whole documents, or whole persons"
+    require(by_word or asked != "word", "[privacy]", "unit", asked, problem)
+    profile = Path(plan.profile).stem
+    problem = f"means nothing, because profile {profile} has no privacy budget (--profile dp-distributed has one)"
+    for name in NUMBERS:
+        require(budget is not None or not getattr(plan.privacy, name), "[privacy]", name, getattr(plan.privacy, name), problem)
+
+
+def _check_under_budget(plan: Plan, budget: Budget | None, where: str) -> None:
+    """Refuses settings that a budget of this unit does not cover."""
+    paid = budget is not None
+    by_loss = plan.training.stop == "held_out"
+    device = plan.model.settings.get("device", "auto")
+    parallel = "adds in an order that nobody fixes, so that one row may change others: a budget needs cpu"
+    require(not paid or device in ("auto", "cpu"), where, "model.device", device, parallel)
+    runs, by_word = plan.tokeniser.ngrams, budget is not None and budget.unit is Unit.WORD
+    problem = f"puts one word into up to {runs * (runs + 1) // 2} slots, and a budget of words pays for one"
+    require(not by_word or runs == 1, where, "tokeniser.ngrams", runs, problem)
+    problem = "asks the documents, and no budget pays for it under this profile"
+    require(not (paid and by_loss), where, "training.stop", plan.training.stop, problem)
+
+
+def _check_corpus_settings(given: Mapping[str, Any]) -> None:
+    """Refuses a setting of the corpus that would have no effect."""
+    source, partition = given.get("source", CorpusChoice.source), given.get("partition", CorpusChoice.partition)
+    idle: dict[str, str] = {}
+    if source == CorpusChoice.source:
+        problem = "means nothing for docstrings, of which each package is a party (--corpus FILE)"
+        idle = dict.fromkeys((*_ROLES, "partition", "alpha"), problem)
+    elif partition == "column":
+        idle["parties"] = "means nothing with partition = column: each name in the column is a party (--partition equal)"
+    if partition != "dirichlet":
+        idle.setdefault("alpha", "means nothing without partition = dirichlet")
+    for name, problem in idle.items():
+        require(name not in given, "[corpus]", name, given.get(name), problem)
