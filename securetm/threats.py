@@ -1,6 +1,6 @@
-"""Threat models: who is feared, what each sees, and which of the required claims a profile leaves open.
+"""Threat models: the adversaries, what each of them sees, and which required claims a profile does not make.
 
-They are data, read from TOML; nothing in them is evaluated, and nothing here knows how a claim is kept.
+They are data read from TOML. Nothing here knows how a claim is kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Gap:
 
 
 def threat_model_names() -> tuple[str, ...]:
-    """The threat models on the shelf."""
+    """The names of the threat models that ship with securetm."""
     return toml_names("threat_models")
 
 

@@ -1,6 +1,6 @@
-"""Settings from TOML and the command line into frozen dataclasses, strictly. It knows no particular setting.
+"""Reads settings from TOML and the command line into frozen dataclasses. It knows no particular setting.
 
-A misspelt name or a value of the wrong kind is refused with the place where it stands; nothing is guessed.
+A misspelt name or a value of the wrong kind is refused with its place; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file, or a letter about what is wrong with it."""
+    """The tables of a TOML file."""
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError) as problem:
@@ -35,7 +35,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 class CommandLineText(str):
-    """A value as somebody typed it behind --set, where a number has no quotes to tell it from a text."""
+    """A value typed after --set, where no quotes distinguish a text from a number."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ def from_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     for name, field in fields.items():
         if name not in table and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise BadSetting(where, name, None)
-    return cls(**{name: _fitting(value, hints[name], where, name) for name, value in table.items()})
+    return cls(**{name: _converted(value, hints[name], where, name) for name, value in table.items()})
 
 
 _hints = cache(get_type_hints)  # evaluating them takes longer than all the rest
@@ -75,25 +75,25 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, str) else str(list(value)) if isinstance(value, tuple) else str(value)
 
 
-def _fitting(value: Any, kind: Any, where: str, name: str) -> Any:
+def _converted(value: Any, kind: Any, where: str, name: str) -> Any:
     if isinstance(value, CommandLineText):
-        value = _meant_by(str(value), kind)
+        value = _parsed(str(value), kind)
     if isinstance(value, Mapping) and get_origin(kind) in (Mapping, dict):
         inner = get_args(kind)[1]
-        return {each: _fitting(v, inner, where, f"{name}.{each}") if inner is not Any else v for each, v in value.items()}
+        return {each: _converted(v, inner, where, f"{name}.{each}") if inner is not Any else v for each, v in value.items()}
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if value is None and type(None) in kinds:
         return None
-    fitted = next((v for k in kinds if (v := _as(value, k)) is not None), None)
-    return _wrong(value, kinds[0], where, name) if fitted is None else fitted
+    fitted = next((v for k in kinds if (v := _matching(value, k)) is not None), None)
+    return _refuse(value, kinds[0], where, name) if fitted is None else fitted
 
 
-def _as(value: Any, kind: Any) -> Any:
+def _matching(value: Any, kind: Any) -> Any:
     """The value as that kind, or None where it is of another."""
     origin = get_origin(kind) or kind
     if origin is tuple:
         inner = get_args(kind)[0]
-        items = [_as(v, inner) for v in value] if isinstance(value, list | tuple) else [None]
+        items = [_matching(v, inner) for v in value] if isinstance(value, list | tuple) else [None]
         return None if None in items else tuple(items)
     if origin is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) if math.isfinite(value) else None
@@ -101,7 +101,7 @@ def _as(value: Any, kind: Any) -> Any:
     return value if fits else None
 
 
-def _meant_by(text: str, kind: Any) -> Any:
+def _parsed(text: str, kind: Any) -> Any:
     """A number or truth value given as text on the command line; the text itself where it is neither."""
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     if bool in kinds:
@@ -113,7 +113,7 @@ def _meant_by(text: str, kind: Any) -> Any:
         return text
 
 
-def _wrong(value: Any, kind: Any, where: str, name: str) -> Any:
+def _refuse(value: Any, kind: Any, where: str, name: str) -> Any:
     origin = get_origin(kind) or kind
     origin = Mapping if origin is dict else origin
     table = f": give each of its entries as {name}.NAME=value" if origin is Mapping else ""

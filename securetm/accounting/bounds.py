@@ -1,4 +1,4 @@
-"""Every accountant as two functions, epsilon of delta and delta of epsilon, over the same spends. Slack is not in them."""
+"""Every accountant as two functions, epsilon of delta and delta of epsilon. Failure probabilities are not included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other way round: the least noise that stays within a budget. It spends nothing."""
+"""Finds the least noise that stays within a budget. It spends nothing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Make = Callable[[float], Sequence[Spend]]
 
 
 def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float) -> float:
-    """The least noise between `low` and `high` whose spends stay within the budget, a thousandth too large at most."""
+    """The least noise between `low` and `high` whose spends stay within the budget, at most a thousandth too large."""
     low, high = positive("least noise", low), positive("largest noise", high)
     return _furthest(make, positive("epsilon", epsilon), probability("delta", delta), high, low)
 
 
 def _furthest(make: Make, epsilon: float, delta: float, safe: float, wanted: float) -> float:
-    """From `safe` towards `wanted` as far as the budget goes; what is returned was tried."""
+    """Goes from `safe` towards `wanted` as far as the budget allows; the result was composed and fits."""
     if not within(make(safe), epsilon, delta):
         raise OutOfReach("noise", min(safe, wanted), max(safe, wanted), epsilon, delta)
 

@@ -1,6 +1,6 @@
-"""Epsilon at a delta for everything that was spent, by every accountant that can, and how much more fits a budget.
+"""Composes spends: epsilon at a delta by every accountant that applies, and how much more fits a budget.
 
-It keeps no record and knows no party; that is the ledger. Neighbours differ by adding or removing one unit, of one kind.
+It keeps no record and knows no party. Neighbouring data sets differ by adding or removing one unit of one kind.
 """
 
 from __future__ import annotations

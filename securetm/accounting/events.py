@@ -1,4 +1,4 @@
-"""The events that can be counted, checked number by number, and each as one canonical text. It bounds nothing itself."""
+"""The events that accountants know: their parameters are checked, and each has one canonical text. It bounds nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Epsilon for several units at once, where one unit's was asked: explicit group privacy, never done on its own."""
+"""Group privacy: epsilon for several units, computed from the epsilon of one unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure epsilons, which need no delta and simply add up. An event without one has infinity here, which is true."""
+"""Pure epsilons, which hold at delta 0 and add up. An event without a pure epsilon has infinity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from securetm.accounting.spends import Leaves
 
 
 def pure_epsilon(event: DpEvent) -> float:
-    """The largest privacy loss that one answer can have at all."""
+    """The largest privacy loss of one answer."""
     if isinstance(event, LaplaceDpEvent):
         return 1 / float(event.noise_multiplier)
     if isinstance(event, DiscreteLaplaceDpEvent):

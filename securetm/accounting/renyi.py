@@ -1,4 +1,4 @@
-"""Renyi divergences of every event, order by order, and what they say of epsilon and delta. No loss distributions here."""
+"""Renyi divergences of every event by order, and the epsilon and delta that follow. It uses no loss distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shuffled batches cost at least, where each unit stands in one batch of an epoch. A lower bound, so never a promise."""
+"""A lower bound on what shuffled batches cost, where each unit is in one batch of an epoch. It is no promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was spent, as data: equal answers with their event, and many spends as few distinct events. It composes nothing."""
+"""Spends as data: equal answers with their event, and many spends as few distinct events. It composes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an epsilon means for an attacker: the most true positives at a rate of false ones. It runs no attack."""
+"""What an epsilon allows an attacker: the largest true-positive rate at a false-positive rate. It runs no attack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDEST = 60.0  # epsilons above bound nothing that is seen in a rate
 
 
 def best_true_positive_rate(spends: Sequence[Spend], false_positives: float = 0.01) -> float:
-    """The largest share of members that any attacker can name who is wrong about this share of the others."""
+    """The largest true-positive rate of any attacker at this false-positive rate."""
     wrong, failure_probability = rate("false positives", false_positives), failure_probability_of(spends)
     return min(_best(bound, failure_probability, wrong) for bound in bounds_of(leaves_of(spends)))
 

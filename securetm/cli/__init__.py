@@ -1,1 +1,1 @@
-"""The command line. Every decision it announces is taken on a floor below."""
+"""The command line. Lower layers take every decision."""

@@ -1,4 +1,4 @@
-"""Which commands there are, and what all of them share. How a failure is told is next door, in main.py."""
+"""Lists the commands and their shared options. main.py reports failures."""
 
 from __future__ import annotations
 

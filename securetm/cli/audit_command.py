@@ -95,7 +95,7 @@ def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path 
 
 
 def _check_evidence(evidence: Path | None) -> None:
-    """Results of minutes are not made for a folder that cannot keep them."""
+    """Refuses a folder that cannot be written, before any result is made."""
     from securetm.reports.writing import check_folder
 
     if evidence is not None:
@@ -103,7 +103,7 @@ def _check_evidence(evidence: Path | None) -> None:
 
 
 def _check_empty(keep: Path | None) -> None:
-    """The runs of two audits in one folder could not be told apart, nor by which version they were made."""
+    """Refuses a folder with files, because runs of two audits could not be told apart there."""
     from securetm.reports.writing import make_private
 
     if keep is None:
@@ -128,7 +128,7 @@ def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
 
 @contextmanager
 def _told_if_interrupted(evidence: Path | None, keep: Path | None) -> Iterator[None]:
-    """Says what is left of an audit that somebody ends, and how to go on."""
+    """Reports what was kept of an interrupted audit, and how to go on."""
     try:
         yield
     except KeyboardInterrupt as stop:

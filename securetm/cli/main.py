@@ -1,6 +1,6 @@
-"""The door to the command line: how it ends, and how a failure is told. Which commands there are is in commands.py.
+"""The entry point of the command line: exit codes, and how failures are reported. application.py lists the commands.
 
-Almost nothing is imported here before somebody is ready to tell a failure: also Ctrl-C while libraries load is one.
+Little is imported before failures can be reported, so that Ctrl-C while libraries load is reported too.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ def main() -> None:
     """Runs the command and ends the process: 0 fine, 1 a gap, 2 misuse, 3 failure."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
-    _writable_in_any_alphabet()
+    _escape_unwritable()
     try:
         code = _run(arguments or ["--help"], debug)
     except SecuretmError as failure:
-        code = _tell(str(failure), _advice(failure), failure.exit_code, debug)
+        code = _report(str(failure), _advice(failure), failure.exit_code, debug)
     except KeyboardInterrupt:
-        code = _told_of_the_end(debug)
+        code = _interrupted(debug)
     except BrokenPipeError:
-        code = _nobody_reads()
+        code = _reader_gone()
     except OSError as problem:
-        refused = _of_the_system(problem)
-        code = _tell(str(refused), refused.advice(), refused.exit_code, debug)
+        refused = _system_error(problem)
+        code = _report(str(refused), refused.advice(), refused.exit_code, debug)
     except Exception as fault:  # noqa: BLE001 - told in a sentence here; --debug shows all of it
-        code = _tell(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
+        code = _report(f"unexpected: {type(fault).__name__}", "repeat with --debug and report what it shows", FAILURE, debug)
     sys.exit(code)
 
 
 def _run(arguments: list[str], debug: bool) -> int:
-    """The command's own exit code; what typer calls a misuse is told here, since only here its class is known."""
+    """Runs the command and returns its exit code. Reports what typer calls a misuse."""
     import typer
 
     from securetm.cli.application import app
@@ -48,10 +48,10 @@ def _run(arguments: list[str], debug: bool) -> int:
     try:
         code = app(arguments, prog_name="securetm", standalone_mode=False)
     except misused as misuse:
-        return _tell(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
+        return _report(_sentence(misuse), _help_hint(misuse), MISUSE, debug)
     except typer.Abort:
-        return _told_of_the_end(debug)
-    return _told_of_the_end(debug) if code == _INTERRUPTED else int(code or 0)
+        return _interrupted(debug)
+    return _interrupted(debug) if code == _INTERRUPTED else int(code or 0)
 
 
 def _advice(failure: SecuretmError) -> str:
@@ -65,18 +65,18 @@ def _advice(failure: SecuretmError) -> str:
     return f"{advice}, or what you gave with {option}" if option else advice
 
 
-def _told_of_the_end(debug: bool) -> int:
-    return _tell("interrupted", "nothing that was kept is lost", FAILURE, debug)
+def _interrupted(debug: bool) -> int:
+    return _report("interrupted", "nothing that was kept is lost", FAILURE, debug)
 
 
-def _writable_in_any_alphabet() -> None:
-    """A letter that the terminal or file does not know is spelt out; words come in every alphabet."""
+def _escape_unwritable() -> None:
+    """Escapes characters that the terminal or file cannot encode."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _nobody_reads() -> int:
-    """Whoever read our output has closed it: there is nobody to tell, also not of what is still to be written."""
+def _reader_gone() -> int:
+    """The reader of our output has closed it: drops what is still to be written."""
     from securetm.reports.streams import to_nowhere
 
     for stream in (sys.stdout, sys.stderr):
@@ -84,8 +84,8 @@ def _nobody_reads() -> int:
     return FAILURE
 
 
-def _of_the_system(problem: OSError) -> SystemRefused:
-    """What the operating system refused and nobody below gave a name."""
+def _system_error(problem: OSError) -> SystemRefused:
+    """The error for an OSError that no lower layer has turned into one of ours."""
     path = os.fsdecode(problem.filename) if isinstance(problem.filename, str | bytes) else "a file"
     return SystemRefused(path, "cannot be used", problem.strerror or type(problem).__name__)
 
@@ -100,7 +100,7 @@ def _help_hint(misuse: BaseException) -> str:
     return f"{meant}see {context.command_path if context else 'securetm'} --help"
 
 
-def _tell(sentence: str, hint: str, code: int, debug: bool) -> int:
+def _report(sentence: str, hint: str, code: int, debug: bool) -> int:
     from securetm.reports.printable import printable
 
     if debug:

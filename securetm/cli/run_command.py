@@ -144,13 +144,13 @@ def _run(
 
 
 def _paid_for_less_than_a_guess(result: Mapping[str, Any]) -> bool:
-    """A budget that is spent does not come back. Without one, a model that is not trained enough yet is only a first trial."""
+    """Whether a budget was spent on a model that is worse than guessing."""
     paid = any(spent["epsilon"] is not None for spent in result["spent"])
     return paid and bool((result.get("baseline") or {}).get("worse_than_uniform"))
 
 
 def _say_what_a_word_needs(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """Before anything is spent; a selection that cannot find a word is refused."""
+    """Reports how many documents a word needs, before anything is spent."""
     from securetm.federation.word_threshold import check_words, told
 
     if (needed := check_words(agreement, corpora)) is not None:
@@ -179,7 +179,7 @@ def _agreed(plan: Path | None, overrides: dict[str, Any], out: Path | None) -> t
 
 
 def _check_plan(plan: Path | None) -> None:
-    """Documents are told from a plan by their ending."""
+    """Refuses documents in the place of a plan."""
     from securetm.corpus.readers import is_corpus
 
     if plan is not None and is_corpus(plan):
@@ -188,7 +188,7 @@ def _check_plan(plan: Path | None) -> None:
 
 
 def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
-    """Each party's own knowledge, from its own store: a document without any agreed word is in no sum."""
+    """Reports parties whose documents lack agreed words; such documents are in no sum."""
     from rich.markup import escape
 
     for name, documents in result.get("documents", {}).items():  # a run of an earlier version says nothing of them
@@ -208,7 +208,7 @@ def _say_who_took_no_part(result: Mapping[str, Any], to: Console) -> None:
 
 
 def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """Documents that have no text or no word, parties that have no document left, rows that name no party."""
+    """Reports documents without text or words, parties without documents, and rows without a party."""
     from securetm.corpus.partitions import left_out, without_any
     from securetm.reports.dropped_documents import left_out_in_words
 
@@ -218,7 +218,7 @@ def _say_what_is_left_out(agreement: Agreement, corpora: Mapping[str, Corpus], t
 
 
 def _warn_of_long_sentences(plan: Plan, corpora: Mapping[str, Corpus], to: Console) -> None:
-    """A model of sentences finds little in text without full stops, where a whole document is one sentence with one topic."""
+    """Warns of texts without full stops, where a whole document is one sentence and gets one topic."""
     from securetm.federation.sources import words_of_a_sentence
 
     if not plan.model.name.startswith("sentence-lda") or plan.model.settings.get("longest"):
@@ -241,7 +241,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _check_resume(resume: Path | None, plan: Path | None, overrides: dict[str, Any], out: Path | None, record: bool) -> None:
-    """A run goes on as it was begun; a changed plan would be another run."""
+    """Refuses settings beside --resume: a run goes on under its own plan."""
     if resume is not None and (plan is not None or overrides or out is not None or record):
         given = str(plan or out or ", ".join(overrides) or "--record")
         raise BadSetting("securetm run", "--resume", str(resume), f"goes on with its own plan, so {given} cannot be given too")

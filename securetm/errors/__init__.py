@@ -1,4 +1,4 @@
-"""The root of every way to fail, and what several layers raise. What one package alone raises lies in that package."""
+"""The roots of all errors, and errors that several layers raise. Errors of one package lie in its `*_errors.py`."""
 
 from securetm.errors.every_error import error_classes
 from securetm.errors.message_errors import (

@@ -1,6 +1,6 @@
-"""The root of every way to fail. Not a place for logic: a docstring is the sentence, `hint` the advice, fields the facts.
+"""The roots of all errors. The docstring of a class is its sentence, `hint` its advice, and its fields are the facts.
 
-A field never holds the words of a document, because an error may be shown to somebody who may not read them.
+No field holds words of a document, because an error may be shown to somebody who may not read them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Sentence(Formatter):
 
 
 _SENTENCE = _Sentence()
-_LONGEST = 400  # characters of a fact that is told whole
+_LONGEST = 400  # characters of a fact that is shown whole
 
 
 def _short(fact: Any) -> Any:

@@ -1,1 +1,1 @@
-"""What people see: tables in the terminal and pages. It computes nothing new."""
+"""Tables in the terminal, and pages. It computes nothing new."""

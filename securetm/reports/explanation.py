@@ -1,4 +1,4 @@
-"""What a profile means for each role, as plain records: who sees what, what protects it, what is spent. It decides nothing."""
+"""Explains a profile as plain records: who sees what, what protects it, what is spent. It decides nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _UNBOUNDED = (
 
 @dataclass(frozen=True)
 class View:
-    """One role, what it gets to see, and what is claimed against it."""
+    """One role, what it sees, and what is claimed against it."""
 
     role: str
     sees: tuple[str, ...]
@@ -71,7 +71,7 @@ class View:
 
 
 def explain(name: str, parties: int | None = None) -> dict[str, Any]:
-    """A profile in the words of its parts, its threat model and its audits; for five parties, or as many as it needs."""
+    """Everything that `securetm explain` says about a profile."""
     profile = read_profile(name)
     parties = count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
@@ -120,7 +120,7 @@ def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:
 
 
 def _sent(profile: Profile) -> str:
-    """What a party's messages show by themselves."""
+    """What the messages of a party show."""
     if profile.aggregation.channel == "sealed":
         return _SEALED
     if _by_word(profile):
@@ -136,7 +136,7 @@ def _by_word(profile: Profile) -> bool:
 
 
 def _unkept(profile: Profile) -> bool:
-    """Whether a budget of words is kept by nothing: then no question is answered, and nothing better is said of it."""
+    """Whether no part adds the noise that a budget of words needs; then no question is answered."""
     return profile.budget is not None and profile.budget.unit is Unit.WORD and not _by_word(profile)
 
 
@@ -200,14 +200,14 @@ def _spent(profile: Profile) -> str:
 
 
 def _of_words(profile: Profile) -> str:
-    """Where words are the parties' own: how many documents one needs."""
+    """How many documents a word needs, where the parties' own words are used."""
     thresholds = (found for part in profile.mechanisms if (found := part.naming_threshold()) is not None)
     needed = next(thresholds, None) if "joint" in profile.vocabularies else None
     return "" if needed is None else f". Without a public list, {told(needed)}; with --epsilon the run says its own figure"
 
 
 def _spent_by_word(budget: Budget) -> str:
-    """What a budget of words is for a whole document is said in the same breath, by group privacy."""
+    """The budget per word occurrence, and what it is for a whole document by group privacy."""
     from securetm.accounting.calculator.word_noise import WordNoise  # slow to import, and other profiles do without
 
     whole = listed(tuple(f"{upward(budget.epsilon * words)} for one of {words} words" for words in WordNoise.words))

@@ -31,15 +31,15 @@ _EDGE = 3  # columns between two columns
 
 
 class Screen(Console):
-    """A terminal that obeys this program and no text that it shows: words come from files, and these from anywhere."""
+    """A terminal that ignores control sequences in the text it shows, which may come from any file."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As any terminal does, without commands that stand among the words."""
+        """Renders text without control sequences."""
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=without_commands(part.text))
 
     def on_broken_pipe(self) -> None:
-        """Whoever read this has left: that is told as any other end of a command is, not as a gap."""
+        """The reader has closed the output."""
         raise BrokenPipeError
 
 
@@ -49,7 +49,7 @@ def screen() -> Console:
 
 
 def results(json: bool = False) -> Console:
-    """What a command was asked for: standard output, or beside the notes where a JSON document is to stand alone there."""
+    """The results of a command: on standard output, or on standard error where JSON stands alone on standard output."""
     return Screen(stderr=True, highlight=False) if json else Screen(file=cast(IO[str], StandardOutput()), highlight=False)
 
 

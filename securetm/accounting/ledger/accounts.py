@@ -1,4 +1,4 @@
-"""What the entries of a ledger add up to, run by run, and whether more still fits. It reads no file, and trusts the entries."""
+"""Adds up the entries of a ledger by run, and decides whether more fits the budget. It reads no file and trusts the entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _from_text = lru_cache(maxsize=256)(event_from_text)
 
 @dataclass
 class RunAccount:
-    """One run: under which profile it began, and how many answers of each kind it gave."""
+    """One run: the profile it began under, and how many answers of each kind it gave."""
 
     run: str
     profile: str
@@ -33,25 +33,25 @@ class RunAccount:
     answers: Counter[Spend] = field(default_factory=Counter)
 
     def spends(self, more: Counter[Spend] | None = None) -> list[Spend]:
-        """Everything it spent, and `more` on top."""
+        """What the run spent, and `more` in addition."""
         return [replace(kind, count=count) for kind, count in (self.answers + (more or Counter())).items()]
 
 
 class Accounts:
-    """All runs of one ledger against its budget."""
+    """The runs of one ledger and its budget."""
 
     def __init__(self) -> None:
         self.owner = self.corpus = ""
         self.budget = Budget(Unit.DOCUMENT, 0.0, 0.0)
         self.orders: Orders = ()
-        self.ended = ""  # where its documents' account goes on, once nothing more is entered here
+        self.ended = ""  # the ledger that succeeds this one
         self.runs: dict[str, RunAccount] = {}
         self._cost = nothing(())  # of all entries of all runs, for the filter
-        self._ahead: Counter[Spend] = Counter()  # answers that fit one run, all together, on top of what it gave
-        self._beyond: dict[Spend, int] = {}  # so many answers of this kind do not fit one run, even without any others
+        self._ahead: Counter[Spend] = Counter()  # answers that are known to fit one run, all together, beyond those it gave
+        self._beyond: dict[Spend, int] = {}  # so many answers of a kind do not fit one run even alone
 
     def take(self, entry: Entry) -> None:
-        """One more entry."""
+        """Adds one entry."""
         _TAKEN[entry.content["kind"]](self, entry.content)
 
     def fits(self, run: str, kind: Spend, count: int) -> bool:
@@ -85,16 +85,16 @@ class Accounts:
         return self.runs[run].spends(more) if run in self.runs else RunAccount("", "", "", "").spends(more)
 
     def _look_ahead(self, run: str, kind: Spend, count: int) -> bool:
-        """Composing takes a moment, an answer must not: what is found to fit is remembered, for several kinds together."""
+        """Composes ahead and remembers how many answers fit, because composing is slow and an answer must be quick."""
         if self._given(run, kind) + count >= self._beyond.get(kind, math.inf):
             return False
         others = Counter({held: n for held, n in self._ahead.items() if held != kind and n})
         if others and self._grant(run, others, kind, count):
             return True
-        return self._grant(run, Counter(), kind, count)  # what was held for other kinds is left to whoever asks first
+        return self._grant(run, Counter(), kind, count)  # what was reserved for other kinds is given up
 
     def _grant(self, run: str, held: Counter[Spend], kind: Spend, count: int) -> bool:
-        """Holds as many as were given already, or half of what could be left, or fewer until they fit beside the others."""
+        """Reserves as many answers as were given already, or half of what may be left, or fewer until they fit."""
         given, beyond = self._given(run, kind), self._beyond.get(kind, 0)
         asked = max(count, (beyond - given) // 2 if beyond else given)
         while not self._affordable(self._spends(run, held + Counter({kind: asked - 1})), kind, 1):
@@ -136,7 +136,7 @@ class Accounts:
         self._cost = self._cost.plus(cost_of(kind, self.orders), count)
         if self._ahead[kind] >= count:
             self._ahead[kind] -= count
-        else:  # another process gave it, and nobody looked ahead for that
+        else:  # another process gave this answer
             self._ahead.clear()
 
 

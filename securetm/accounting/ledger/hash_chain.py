@@ -1,7 +1,7 @@
-"""How a ledger's entries hang together: each head is a digest of the one before and of what was entered. It keeps no file.
+"""The hash chain of a ledger: each head is a digest of the previous head and of the new content. It keeps no file.
 
-A head commits to everything before it. Whoever knows an older head checks with nothing but digests that a newer one extends it,
-and learns no entry: every content carries 16 random bytes, so that a digest cannot be found by trying contents.
+A head commits to everything before it. Whoever knows an older head checks with digests alone that a newer head extends it, and
+learns no entry. Every content carries 16 random bytes, so that nobody finds it by hashing guesses.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from securetm.entropy import OperatingSystem
 
 BEGINNING = bytes(32)  # the head before the first entry
-_CONTENT, _HEAD = b"securetm ledger content\n", b"securetm ledger head\n"  # no digest of one kind is one of the other
+_CONTENT, _HEAD = b"securetm ledger content\n", b"securetm ledger head\n"  # separate the two kinds of digests
 
 Content = Mapping[str, Any]
 
 
 def canonical(content: Content) -> str:
-    """The one way to write a content: JSON with sorted names and no spaces; numbers that are not finite are refused."""
+    """The canonical text of a content: JSON with sorted names and no spaces. Numbers that are not finite are refused."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -41,7 +41,7 @@ def extend(head: bytes, content_digest: bytes) -> bytes:
 
 
 def follow(head: bytes, content_digests: Iterable[bytes]) -> bytes:
-    """The head that an older head leads to; a peer compares it with the head it is shown."""
+    """The head that an older head and these digests lead to. A peer compares it with the head it is shown."""
     for content_digest in content_digests:
         head = extend(head, content_digest)
     return head
@@ -49,7 +49,7 @@ def follow(head: bytes, content_digests: Iterable[bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger, whose place in the chain was checked."""
+    """One entry of the ledger, checked against the chain."""
 
     number: int  # from 1
     head: bytes

@@ -1,7 +1,8 @@
-"""A party's own record of what it spent: it can afford an answer, enters it, and only then sends it. It never leaves the party.
+"""A party's own record of what it spent. The party checks the budget, enters an answer, and only then sends it.
 
-One file per corpus, through all runs, profiles and attempts. Others see its head and countersign it, and so a ledger that was
-rolled back is found out. `filter` says what is counted how, protocols/privacy_ledger.md what the file withstands.
+There is one file for each corpus, used by all runs and profiles. It never leaves the party. Peers countersign its head, so that
+a ledger which was rolled back is detected. `privacy_filter` defines how spends add up; protocols/privacy_ledger.md says what
+the file withstands.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RunSpent:
 
 @dataclass(frozen=True)
 class SeenHead:
-    """What somebody remembers of a ledger: its head after so many entries, and which ledger it was, where that is known."""
+    """The head of a ledger that somebody saw after so many entries, and the ledger's identity where it is known."""
 
     who: str
     number: int
@@ -101,12 +102,12 @@ class Ledger:
 
     @property
     def owner(self) -> str:
-        """Whose ledger it is."""
+        """The party that owns the ledger."""
         return self._accounts.owner
 
     @property
     def corpus(self) -> str:
-        """Over which documents."""
+        """The documents that the ledger belongs to."""
         return self._accounts.corpus
 
     @property
@@ -116,36 +117,36 @@ class Ledger:
 
     @property
     def ended(self) -> str:
-        """Where its documents' account goes on; nothing while it does so here."""
+        """The ledger that succeeds this one; empty while entries are still made here."""
         self._catch_up()
         return self._accounts.ended
 
     @property
     def identity(self) -> bytes:
-        """Which ledger this is: the digest of its opening, which no other ledger has."""
+        """The digest of the opening entry, which differs for every ledger."""
         opened = self._file.head_at(1)
         assert opened is not None  # every ledger begins with its opening
         return opened
 
-    # ---- afford, record, send
+    # ---- check, enter, then send
 
     def afford(self, run: str, spend: Spend, planned: int = 1) -> None:
-        """Refuses by name, before anything happens, what would exceed the budget with all that was entered so far."""
+        """Refuses an answer that would exceed the budget. Nothing is entered."""
         self._catch_up()
         self._check_affordable(run, spend, planned)
 
     def record(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
-        """Enters what is about to be sent, whether or not it fits; on disk when it returns."""
+        """Enters an answer whether or not it fits the budget. The entry is on disk when this returns."""
         with self._file.appending():
             self._catch_up()
             self._append(run, spend, about)
         self._catch_up()
 
     def charge(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
-        """Afford and record as one: of two processes, only one gets the last that is left. On disk when it returns.
+        """Checks and enters an answer in one transaction, so that two processes cannot both spend what is left.
 
-        `about` says what is answered: profile, digest (of the profile), unit, question, serial. A crash after this and before
-        sending counts as spent.
+        `about` names the profile, its digest, the unit, the question and the serial number. An answer counts as spent even if
+        the process crashes before it is sent.
         """
         with self._file.appending():
             self._catch_up()
@@ -154,7 +155,7 @@ class Ledger:
         self._catch_up()
 
     def end(self, successor: str) -> None:
-        """Nothing more is entered here: the account of its documents goes on elsewhere, with all that was entered so far."""
+        """Ends the ledger: its successor continues the account of its documents."""
         with self._file.appending():
             self._catch_up()
             if not self.ended:
@@ -164,7 +165,7 @@ class Ledger:
     # ---- what was spent
 
     def spent(self) -> Total:
-        """Everything, by the rule for one run or for many."""
+        """What all runs spent together, by the rule for one run or for several."""
         self._catch_up()
         if self._spent is None or self._spent[0] != self._file.number:
             self._spent = self._file.number, self._accounts.spent()
@@ -176,18 +177,18 @@ class Ledger:
         return self._accounts.room(run, replace(spend, count=1), most)
 
     def spends(self, run: str) -> tuple[Spend, ...]:
-        """What that run spent so far."""
+        """What that run has spent."""
         self._catch_up()
         account = self._accounts.runs.get(run)
         return tuple(account.spends()) if account else ()
 
     def histories(self) -> tuple[RunAccount, ...]:
-        """What each run gave, in the order they began."""
+        """The answers of each run, in the order in which the runs began."""
         self._catch_up()
         return tuple(self._accounts.runs.values())
 
     def runs(self) -> list[RunSpent]:
-        """Every run in the order they began; each total is at the share of delta that a single run has."""
+        """Every run in the order in which they began. Each total uses the share of delta that a single run has."""
         self._catch_up()
         delta = ALONE * self.budget.delta
         return [
@@ -196,7 +197,7 @@ class Ledger:
         ]
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry as it was made."""
+        """All entries."""
         self._catch_up()
         return self._file.entries()
 
@@ -204,12 +205,12 @@ class Ledger:
 
     @property
     def head(self) -> tuple[int, bytes]:
-        """How many entries there are, and the digest that commits to them all."""
+        """The number of entries, and the digest that commits to all of them."""
         self._catch_up()
         return self._file.number, self._file.head
 
     def links(self, since: int, most: int = MOST) -> tuple[bytes, ...]:
-        """Digests of later contents: whoever knows the head at `since` gets to a later one by `chain.follow`."""
+        """Digests of later contents, from which `hash_chain.follow` computes a later head out of the head at `since`."""
         self._catch_up()
         return self._file.digests(since, most)
 
@@ -219,7 +220,7 @@ class Ledger:
         return self._file.head_at(number)
 
     def witness(self, number: int, head: bytes, signatures: Mapping[str, bytes]) -> None:
-        """Keeps that peers signed this head of ours; whose signature is good was checked by the caller."""
+        """Stores the signatures of peers on this head. The caller has verified them."""
         self.check_against(number, head)
         self._file.keep_witnesses(number, head, signatures)
 
@@ -234,7 +235,7 @@ class Ledger:
         return max(numbers, default=0), numbers.count(max(numbers, default=0))
 
     def check_seen(self, seen: SeenHead) -> None:
-        """Refuses a ledger that has fewer entries than somebody saw in it, or other ones."""
+        """Refuses a ledger that lacks entries which somebody saw, or has other entries in their place."""
         self._catch_up()
         if seen.ledger not in (b"", self.identity):
             raise LedgerReplaced(self.owner, seen.who)
@@ -243,13 +244,13 @@ class Ledger:
         self.check_against(seen.number, seen.head)
 
     def check_against(self, number: int, head: bytes) -> None:
-        """Refuses a ledger that lacks the entries to which peers signed this head."""
+        """Refuses a ledger that lacks the entries which this head commits to."""
         self._catch_up()
         if self._file.head_at(number) != head:
             raise LedgerRolledBack(str(self._file.path), self._file.number, number)
 
     def close(self) -> None:
-        """Closes the file; everything is in it already."""
+        """Closes the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -259,7 +260,7 @@ class Ledger:
         self.close()
 
     def _catch_up(self) -> None:
-        """Reads what was entered since, by this process or another, and nothing twice; Ctrl-C waits until all is counted."""
+        """Reads new entries of this or another process, each once. Ctrl-C waits until all are counted."""
         with undisturbed():
             for entry in self._file.news():
                 self._take(entry)
@@ -307,7 +308,7 @@ class Ledger:
         self._file.append({"kind": SPENT, "run": run, **what, "unit": unit, "about": dict(about), "time": _now()})
 
     def _check_profile(self, run: str, about: Mapping[str, str | int]) -> None:
-        """What a run spends is only fixed in advance while its profile is."""
+        """Refuses another profile than the run began with, because the profile fixes in advance what a run spends."""
         began = self._accounts.runs.get(run)
         now = str(about.get("profile", "")), str(about.get("digest", ""))
         if began and (began.profile, began.digest) != now:

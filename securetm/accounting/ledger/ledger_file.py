@@ -1,7 +1,7 @@
-"""The ledger's SQLite file: entries go in at the end and come out checked. It knows neither what is spent nor any budget.
+"""The ledger's SQLite file: entries are appended, and checked when read. It knows neither spends nor budgets.
 
-A write-ahead log that is synced at each commit: an entry survives a killed process and a loss of power once `appending` is
-left, for the price of one sync. A new file is whole before it gets its name: an empty file is damage, never a new ledger.
+Its write-ahead log is synced at each commit, so that an entry survives a killed process and a loss of power once `appending`
+is left. A new file is complete before it gets its name, so that an empty file is damage and never a new ledger.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ class LedgerFile:
         if not path.exists():
             _create(path, first)
         _check_readable(path)
-        check_database(path)  # whoever can change it can give back what was spent; a copy to look at may be anybody's
+        check_database(path)  # whoever can write it can undo spends; a copy to read may belong to anybody
         file = LedgerFile(path, _connect(path, "mode=rw"), writable=True)
         with file._closed_if_refused():
             file._begin()
             with file._named():
                 file._opened.execute("PRAGMA journal_mode=WAL")
-            with file.appending(), file._named():  # where nothing can be written, that is said now, not at the first answer
+            with file.appending(), file._named():  # a file that cannot be written is refused now, not at the first answer
                 file._opened.execute(f"PRAGMA user_version = {VERSION}")
         return file
 
     @staticmethod
     def read(path: Path) -> LedgerFile:
-        """Opens the file to look at it. Nothing is created or changed beside or in it."""
+        """Opens the file for reading. Nothing is created or changed in it or beside it."""
         _check_readable(path)
         file = _opened_to_read(path)
         with file._closed_if_refused():
@@ -77,7 +77,7 @@ class LedgerFile:
         return file
 
     def news(self) -> list[Entry]:
-        """Entries that were not read before, each checked against the chain; what was read before must still be there."""
+        """New entries, each checked against the chain. What was read before must still be there."""
         with self._named():
             rows = self._opened.execute(_ENTRIES, (self.number,)).fetchall()
         if self.number and (not rows or rows[0][0] != self.number or rows[0][3] != self.head):
@@ -90,7 +90,7 @@ class LedgerFile:
 
     @contextmanager
     def appending(self) -> Iterator[None]:
-        """Holds the file against other writers; what is appended meanwhile is on disk when this is left, or not at all."""
+        """Locks the file against other writers. What is appended is on disk when this is left, or not at all."""
         if not self.writable:
             raise LedgerUnwritten(str(self.path), "it was opened for reading only")
         try:
@@ -104,18 +104,18 @@ class LedgerFile:
                 self._opened.execute("ROLLBACK")
 
     def append(self, content: Content) -> None:
-        """One more entry at the end; only while `appending`, and after `news`. It comes back with the next `news`."""
+        """Appends an entry; only while `appending` and after `news`. The next `news` returns it."""
         with self._named():
             self._opened.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", _row(self.number, self.head, content))
 
     def digests(self, since: int, most: int) -> tuple[bytes, ...]:
-        """The digest of every content after that entry, up to so many, which lead from its head to a later one."""
+        """The digests of the contents after that entry, at most `most`, which lead from its head to a later one."""
         with self._named():
             rows = self._opened.execute(f"{_ENTRIES} LIMIT ?", (since + 1, most)).fetchall()
         return tuple(digest(bytes(row[2])) for row in rows if row[0] <= self.number)
 
     def entries(self) -> Iterator[Entry]:
-        """Everything that was checked, from the beginning."""
+        """All checked entries, from the first."""
         with self._named():
             rows = self._opened.execute(_ENTRIES, (1,)).fetchall()
         return (Entry(row[0], row[3], digest(row[2]), json.loads(row[2])) for row in rows if row[0] <= self.number)
@@ -129,18 +129,18 @@ class LedgerFile:
         return bytes(rows[0][0]) if rows else None
 
     def keep_witnesses(self, number: int, head: bytes, signatures: Mapping[str, bytes]) -> None:
-        """Keeps who signed that head; of each peer the latest."""
+        """Stores who signed that head, and of each peer the latest signature."""
         rows = [(peer, number, head, signature) for peer, signature in sorted(signatures.items())]
         with self.appending(), self._named():
             self._opened.executemany("INSERT OR REPLACE INTO witnesses VALUES (?, ?, ?, ?)", rows)
 
     def witnesses(self) -> list[tuple[str, int, bytes, bytes]]:
-        """Peer, number, head and signature of everything that was countersigned."""
+        """Peer, number, head and signature of every countersigned head."""
         with self._named():
             return self._opened.execute("SELECT peer, number, head, signature FROM witnesses ORDER BY peer").fetchall()
 
     def close(self) -> None:
-        """Closes the file; nothing waits to be written."""
+        """Closes the file."""
         self._opened.close()
 
     def _begin(self) -> None:
@@ -187,7 +187,7 @@ class LedgerFile:
         try:
             yield
         except sqlite3.Error as problem:
-            raise _letter(self.path, problem) from problem
+            raise _error_for(self.path, problem) from problem
 
 
 _ENTRIES = "SELECT number, previous, CAST(content AS BLOB), head FROM entries WHERE number >= ? ORDER BY number"
@@ -199,8 +199,8 @@ def _row(number: int, head: bytes, content: Content) -> tuple[int, bytes, str, b
 
 
 def _create(path: Path, first: Content) -> None:
-    """Writes a whole ledger beside the name and then links it there: never half of one, never over another's."""
-    if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both since
+    """Writes a complete ledger beside the path and links it there, so that no half file and no overwriting can happen."""
+    if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both since then then
         raise LedgerDamaged(str(path), f"the file is gone, and entries in {path.name}-wal are left of it")
     try:
         make_folder(path.parent)
@@ -209,13 +209,13 @@ def _create(path: Path, first: Content) -> None:
             os.link(Path(beside) / path.name, path)
         _sync(path.parent)
     except FileExistsError:
-        return  # another process was faster: its ledger is opened in a moment
+        return  # another process made it first; that ledger is opened next
     except OSError as problem:
         raise LedgerUnwritten(str(path), problem.strerror or type(problem).__name__) from problem
 
 
 def _write_new(path: Path, first: Content) -> None:
-    private_file(path)  # and what SQLite puts beside it is nobody else's either
+    private_file(path)  # so that SQLite's files beside it are private too
     opened = _connect(path, "mode=rwc")
     try:
         opened.execute("PRAGMA journal_mode=WAL")
@@ -226,7 +226,7 @@ def _write_new(path: Path, first: Content) -> None:
         opened.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", _row(0, BEGINNING, first))
         opened.execute("COMMIT")
     except sqlite3.Error as problem:
-        raise _letter(path, problem) from problem
+        raise _error_for(path, problem) from problem
     finally:
         opened.close()  # which moves the write-ahead log into the file
     _sync(path)
@@ -251,12 +251,12 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
         opened.execute("PRAGMA fullfsync=ON")  # where a sync leaves data in the disk's own memory otherwise
     except sqlite3.Error as problem:
         opened.close()
-        raise _letter(path, problem) from problem
+        raise _error_for(path, problem) from problem
     return opened
 
 
 class _Copy(LedgerFile):
-    """A ledger that came without its writer's lock file: looked at as a copy, since SQLite would write beside it."""
+    """A ledger without its writer's lock file. It is read from a copy, since SQLite would write beside it."""
 
     def __init__(self, path: Path) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -272,7 +272,7 @@ class _Copy(LedgerFile):
 
 def _opened_to_read(path: Path) -> LedgerFile:
     log = path.with_name(path.name + "-wal")
-    if path.with_name(path.name + "-shm").exists():  # somebody writes, or was killed: both leave what tells how to read
+    if path.with_name(path.name + "-shm").exists():  # a writer is active or was killed; its index tells how to read
         file = LedgerFile(path, _connect(path, "mode=ro"), writable=False)
     elif log.exists() and log.stat().st_size:
         file = _Copy(path)
@@ -292,8 +292,8 @@ def _sync(path: Path) -> None:
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 
 
-def _letter(path: Path, problem: sqlite3.Error) -> SecuretmError:
-    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # the rest says where in SQLite
+def _error_for(path: Path, problem: sqlite3.Error) -> SecuretmError:
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # the primary code
     if code == sqlite3.SQLITE_BUSY:
         return LedgerBusy(str(path), WAIT)
     if code in _UNWRITTEN:

@@ -1,6 +1,6 @@
-"""One ledger in the place of several: documents that had different ones come together, and their account goes on in one.
+"""Replaces several ledgers by one, when documents with different ledgers come together.
 
-It holds at least what each of the former ones holds, so that no document's spend is lost. It knows no document.
+The new ledger holds at least what each former ledger holds, so that no document's spend is lost. It knows no document.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from securetm.contracts import Budget
 
 
 def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
-    """Ends the sources, and begins a ledger with the most that any of them holds of each run, under the least of their budgets.
+    """Ends the sources, and opens a ledger with the most that any of them holds of each run and the least of their budgets.
 
-    A document was in one of them. So what is true of its answers by the new ledger is true by its own, which holds no more.
+    Each document was in one source, which holds no more than the new ledger. So the new ledger bounds what was spent of it.
     """
     ended = [_ended(source, path) for source in sources]
     budgets = [budget for budget, _ in ended]
@@ -38,7 +38,7 @@ def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
 def _ended(source: Path, successor: Path) -> tuple[Budget, tuple[RunAccount, ...]]:
     with Ledger.read(source) as ledger:
         owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
-    with Ledger.open(source, owner, budget, corpus) as ledger:  # whoever still spends from it is refused from here on
+    with Ledger.open(source, owner, budget, corpus) as ledger:  # from here on nobody can spend from it
         ledger.end(str(successor))
         return ledger.budget, ledger.histories()
 
