@@ -5,9 +5,8 @@ It is the baseline that every secure sum must equal and that every attack must b
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,11 +27,10 @@ from securetm.contracts import (
     Store,
     Terms,
 )
-from securetm.errors import NotInCohort, TooFewParties, UnknownRound
+from securetm.errors import NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.identities import COORDINATOR, PinnedRoster
-
-WITHOUT_END = sys.maxsize
+from securetm.sessions.session_roles import CoordinatorSession, PartySession
 
 
 @dataclass(frozen=True)
@@ -78,27 +76,17 @@ class PlainSum(Aggregation):
         return PlainCoordinatorSession(PinnedRoster(roster))
 
 
-@dataclass(frozen=True)
-class PlainPartySession:
+class PlainPartySession(PartySession):
     """Run by a party. It sends one message a round and opens nothing."""
 
-    me: str
-    prepared: int = WITHOUT_END
-
-    def prepare(self, rounds: int) -> Exchange:
-        """Nothing is prepared: there are no keys."""
-        del rounds
-        return PartyExchange()
+    def __init__(self, me: str) -> None:
+        self._me = me
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
         """Sends this party's vector in the clear."""
-        if vector is None or self.me not in cohort.members:
-            raise NotInCohort(self.me)
+        if vector is None or self._me not in cohort.members:
+            raise NotInCohort(self._me)
         return PlainPartyRound(pack_vector(vector, terms))
-
-    def answer(self, round_id: bytes) -> Answer:
-        """The coordinator opens the sum, a party does not."""
-        raise UnknownRound(round_id.hex()[:16])
 
 
 class PlainPartyRound(PartyExchange):
@@ -112,30 +100,13 @@ class PlainPartyRound(PartyExchange):
         return ((COORDINATOR, self._message),)
 
 
-@dataclass
-class PlainCoordinatorSession:
+class PlainCoordinatorSession(CoordinatorSession):
     """Run by the coordinator, which then knows each vector and the sum."""
-
-    register: PinnedRoster
-    prepared: int = WITHOUT_END
-    _rounds: dict[bytes, PlainCoordinatorRound] = field(default_factory=dict)
-
-    def prepare(self, rounds: int) -> Exchange:
-        """Nothing is prepared: there are no keys."""
-        del rounds
-        return CoordinatorExchange(self.register)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects one vector from each party of the cohort."""
         del vector
-        self._rounds = {cohort.round_id: PlainCoordinatorRound(self.register, cohort, terms)}
-        return self._rounds[cohort.round_id]
-
-    def answer(self, round_id: bytes) -> Answer:
-        """The sum in roster order, so that the same vectors always give the same bytes."""
-        if round_id not in self._rounds:
-            raise UnknownRound(round_id.hex()[:16])
-        return self._rounds[round_id].open()
+        return self.begun(cohort, PlainCoordinatorRound(self.register, cohort, terms))
 
 
 class PlainCoordinatorRound(CoordinatorExchange):
@@ -150,8 +121,8 @@ class PlainCoordinatorRound(CoordinatorExchange):
         del place
         return unpack_vector(message, self._terms, sender)
 
-    def open(self) -> Answer:
-        """The total over the parties that answered, or each vector where the question needs it."""
+    def opened(self) -> Answer:
+        """The total over the parties that answered, added in roster order; each vector where the question needs it."""
         vectors = {self._register.name(place): self.got[place] for place in sorted(self.got)}
         survivors = tuple(vectors)
         if len(survivors) < self._cohort.threshold:

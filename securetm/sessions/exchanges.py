@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from securetm.contracts import Parcel
+from securetm.contracts import Answer, Parcel
 from securetm.errors import Duplicate, Malformed, TooFewParties
 from securetm.sessions.framing import Reader
 from securetm.sessions.identities import COORDINATOR, PinnedRoster
@@ -56,6 +56,11 @@ class CoordinatorExchange:
         self._take: Take
         self._then: Then = _nothing_more
         self._need = 0
+        self._answer: Answer | None = None
+
+    def opened(self) -> Answer | None:
+        """What this exchange opened, if it is a round and has ended."""
+        return self._answer
 
     def ask(self, places: Collection[int], take: Take, then: Then = _nothing_more, need: int = 0) -> None:
         """Begins a wave. `take` checks each message, `then` follows if at least `need` messages came."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,9 +24,9 @@ from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster
 from securetm.sessions.session_memory import SessionMemory
+from securetm.sessions.session_roles import WITHOUT_END, CoordinatorSession, PartySession
 from securetm.sessions.survivors import SurvivorList
 
-WITHOUT_END = sys.maxsize
 OPENED, CLAMPED = "sum opened", "clamped"
 Fitting = Callable[[Terms, Cohort], tuple[Terms, Fit]]
 
@@ -60,7 +59,7 @@ def _check_round(reader: Reader, tag: bytes, key: bytes, sender: str) -> None:
 
 
 @dataclass
-class EncryptedPartySession:
+class EncryptedPartySession(PartySession):
     """Run by a party. It knows the secret key, its own vector, and each sum that it opens."""
 
     identity: Identity
@@ -184,18 +183,12 @@ class EncryptedPartyRound(PartyExchange):
 # ---- the coordinator -----------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class EncryptedCoordinatorSession:
+class EncryptedCoordinatorSession(CoordinatorSession):
     """Run by the coordinator. It adds what it cannot read, and learns who answered."""
 
-    register: PinnedRoster
-    store: Store
-    code: Code
-    fitting: Fitting
-    _rounds: dict[bytes, EncryptedCoordinatorRound] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.memory = SessionMemory(self.store, self.register.hash)
+    def __init__(self, register: PinnedRoster, store: Store, code: Code, fitting: Fitting) -> None:
+        super().__init__(register)
+        self.store, self.code, self.fitting, self.memory = store, code, fitting, SessionMemory(store, register.hash)
 
     @property
     def prepared(self) -> int:
@@ -216,15 +209,7 @@ class EncryptedCoordinatorSession:
         if key is None:
             raise NoSumKey(COORDINATOR)
         only, running = SurvivorList.of(self.store, cohort), RunningSum(self.code, fit)
-        opened = EncryptedCoordinatorRound(self.register, cohort, fit, terms.size, only, running, key)
-        self._rounds = {cohort.round_id: opened}
-        return opened
-
-    def answer(self, round_id: bytes) -> Answer:
-        """Who answered. There is no total here, and there must be none."""
-        if round_id not in self._rounds or not self._rounds[round_id].survivors:
-            raise UnknownRound(round_id.hex()[:16])
-        return Answer(None, {}, self._rounds[round_id].survivors)
+        return self.begun(cohort, EncryptedCoordinatorRound(self.register, cohort, fit, terms.size, only, running, key))
 
 
 class EncryptedCoordinatorRound(CoordinatorExchange):
@@ -236,7 +221,6 @@ class EncryptedCoordinatorRound(CoordinatorExchange):
         super().__init__(register)
         self._cohort, self._fit, self._size, self._only, self._running, self._key = cohort, fit, size, only, running, key
         self._tag = register.round_tag(cohort.round_id)
-        self.survivors: tuple[str, ...] = ()  # who is in the sum, once it is closed
         self._places = tuple(sorted(map(register.place, cohort.members)))
         self.ask(self._places, self._add, self._close)
 
@@ -259,7 +243,7 @@ class EncryptedCoordinatorRound(CoordinatorExchange):
         if len(survivors) < need:
             raise TooFewParties(len(survivors), len(self._places), need)
         self._only.settle(survivors)
-        self.survivors = survivors
+        self._answer = Answer(None, {}, survivors)  # there is no total here, and there must be none
         polynomials = b"".join(pack_residues(half, self._fit) for half in self._running.polynomials())
         message = head(SumKind.SUM) + self._tag + self._key + places_bytes(places) + polynomials
         return self.to(dict.fromkeys(self._places, message))

@@ -34,12 +34,14 @@ from securetm.aggregation.masked.messages import (
     read_header,
     read_place,
     read_share,
+    ring_type,
     vector_hash,
 )
 from securetm.aggregation.masked.party_round import consent_body, pair_seed, self_seed
 from securetm.aggregation.masked.shares import MASK_KEY, SEED, seed_commitment, share_hash
 from securetm.aggregation.masked.stored_setups import Policy, PublicSetup
-from securetm.contracts import Array, Parcel, Store
+from securetm.clipped_sum import blocks_of
+from securetm.contracts import Answer, Parcel, Store, Terms
 from securetm.errors import BadVector, Malformed, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import CoordinatorExchange
 from securetm.sessions.framing import Reader, head, places_bytes
@@ -72,14 +74,14 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         self,
         state: CoordinatorRoundState,
         at: Place,
-        ring: Array,
+        terms: Terms,
         ahead: Callable[[int], None],
         masked: Callable[[], None],
-        done: Callable[[Array, tuple[int, ...]], None],
     ) -> None:
         super().__init__(state.register)
-        self._state, self._at, self._sum = state, at, ring
-        self._ahead, self._all_masked, self._done = ahead, masked, done
+        self._state, self._at, self._terms = state, at, terms
+        self._sum = np.zeros(terms.size, ring_type(terms))
+        self._ahead, self._all_masked = ahead, masked
         self._neighbours = state.relayed.neighbours()
         self._masked: dict[int, Header] = {}
         self._hellos: set[int] = set()
@@ -202,7 +204,9 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         while some := list(islice(masks, STREAMS)):
             apply_masks(self._sum, some)
         self._shares = {}
-        self._done(self._sum, self._outcome.survivors)
+        whole = self._sum.view(np.dtype(f"i{self._sum.itemsize}")).astype(np.int64, copy=False)
+        names = tuple(map(self._register.name, self._outcome.survivors))
+        self._answer = Answer(blocks_of(whole, self._terms), {}, names)
         return ()
 
     def _masks(self) -> Iterator[Mask]:

@@ -1,9 +1,8 @@
-"""The two places of a masked sum that outlive rounds: a party's and the coordinator's. It holds no cryptography of its own."""
+"""The sessions of a masked sum, a party's and the coordinator's, which outlive rounds. There is no cryptography here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,25 +10,20 @@ from securetm.aggregation.masked.coordinator_round import CoordinatorRoundState,
 from securetm.aggregation.masked.coordinator_setup import MaskedCoordinatorSetup
 from securetm.aggregation.masked.graph import Risk
 from securetm.aggregation.masked.masked_errors import NotPrepared
-from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_ROUNDS, Place
+from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_ROUNDS, Place, ring_type
 from securetm.aggregation.masked.party_round import MaskedPartyRound, PartyRoundState
 from securetm.aggregation.masked.party_setup import MaskedPartySetup
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.aggregation.masked.stored_setups import Policy, PublicSetup, read_public_setup
-from securetm.clipped_sum import blocks_of
-from securetm.contracts import Answer, Array, Cohort, Entropy, Exchange, Store, Terms
-from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort, UnknownRound
+from securetm.contracts import Array, Cohort, Entropy, Exchange, Store, Terms
+from securetm.errors import BadSetting, BrokenPromise, CohortTooSmall, NotInCohort
 from securetm.sessions.identities import Identity, PinnedRoster
 from securetm.sessions.session_memory import SessionMemory
+from securetm.sessions.session_roles import CoordinatorSession, PartySession
 from securetm.sessions.survivors import SurvivorList
 
 _RELAYED, _ROUNDS = "masked relayed", "masked rounds"
 _TAG = 16
-
-
-def ring_type(terms: Terms) -> np.dtype[np.generic]:
-    """The ring in which these terms are summed."""
-    return np.dtype(np.uint32 if terms.bits == 32 else np.uint64)
 
 
 def _active(register: PinnedRoster, cohort: Cohort, places: tuple[int, ...], risk: Risk) -> tuple[tuple[int, ...], int]:
@@ -47,7 +41,7 @@ def _asked(rounds: int) -> int:
     return rounds
 
 
-class MaskedPartySession:
+class MaskedPartySession(PartySession):
     """Run by a party. It opens nothing; `clamped` counts values that it had to cut to the promised reach."""
 
     def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, store: Store) -> None:
@@ -75,10 +69,6 @@ class MaskedPartySession:
         parts = [_whole(vector[block.name], block.shape, block.name) for block in terms.layout]
         return MaskedPartyRound(state, self._identity.register.round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
 
-    def answer(self, round_id: bytes) -> Answer:
-        """The coordinator opens the sum, a party does not."""
-        raise UnknownRound(round_id.hex()[:16])
-
     def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Array:
         """A copy modulo 2^32 or 2^64; what is beyond the promised reach is cut, because a refusal would tell of it."""
         reach, flat, at = int(terms.reach), np.empty(terms.size, ring_type(terms)), 0
@@ -97,32 +87,22 @@ def _whole(part: Array, shape: tuple[int, ...], name: str) -> Array:
     return part.ravel()
 
 
-@dataclass
-class MaskedCoordinatorSession:
+class MaskedCoordinatorSession(CoordinatorSession):
     """Run by the coordinator, which learns sums. It keeps one running sum at a time."""
 
-    register: PinnedRoster
-    policy: Policy
-    store: Store
-    _relayed: PublicSetup | None = None
-    _tags: list[bytes] = field(default_factory=list)  # of the rounds so far; their places are their prekeys
-    _headers: dict[int, dict[int, bytes]] = field(default_factory=dict)  # prekey -> party -> what it signed
-    _answer: tuple[bytes, Answer] | None = None
-
-    def __post_init__(self) -> None:
-        stored = self._memory.get(_RELAYED)
-        if stored is not None:
+    def __init__(self, register: PinnedRoster, policy: Policy, store: Store) -> None:
+        super().__init__(register)
+        self.policy, self.store, self._memory = policy, store, SessionMemory(store, register.hash)
+        self._relayed: PublicSetup | None = None
+        self._tags: list[bytes] = []  # of the rounds so far; their places are their prekeys
+        self._headers: dict[int, dict[int, bytes]] = {}  # prekey -> party -> what it signed
+        if (stored := self._memory.get(_RELAYED)) is not None:
             self._relayed = read_public_setup(stored)
             memory = self._memory.of(self._relayed.epoch)
             tags = memory.get(_ROUNDS) or b""
             self._tags = [tags[at : at + _TAG] for at in range(0, len(tags), _TAG)]
             kept = {index: memory.get(_headers_key(index)) for index in range(len(self._tags))}
-            self._headers = {index: _unlisted(stored) for index, stored in kept.items() if stored}
-
-    @property
-    def _memory(self) -> SessionMemory:
-        """What it keeps of this session, and with `of(epoch)` of a set-up."""
-        return SessionMemory(self.store, self.register.hash)
+            self._headers = {index: _unlisted(listed) for index, listed in kept.items() if listed}
 
     @property
     def prepared(self) -> int:
@@ -143,24 +123,8 @@ class MaskedCoordinatorSession:
         active, need = _active(self.register, cohort, self._relayed.places, self.policy.risk)
         only = SurvivorList.of(self.store, cohort)
         state = CoordinatorRoundState(self.register, self.policy, self._relayed, self.store, self._headers, only, active, need)
-        self._answer = None
-        return MaskedCoordinatorRound(state, at, np.zeros(terms.size, ring_type(terms)), *self._ends(cohort, terms, tag))
-
-    def answer(self, round_id: bytes) -> Answer:
-        """The sum of the last round, if it was opened."""
-        if self._answer is None or self._answer[0] != round_id:
-            raise UnknownRound(round_id.hex()[:16])
-        return self._answer[1]
-
-    def _ends(
-        self, cohort: Cohort, terms: Terms, tag: bytes
-    ) -> tuple[Callable[[int], None], Callable[[], None], Callable[[Array, tuple[int, ...]], None]]:
-        def done(total: Array, survivors: tuple[int, ...]) -> None:
-            whole = total.view(np.dtype(f"i{total.itemsize}")).astype(np.int64, copy=False)
-            names = tuple(self.register.name(place) for place in survivors)
-            self._answer = cohort.round_id, Answer(blocks_of(whole, terms), {}, names)
-
-        return lambda index: self._go_to(index, tag), lambda: self._keep_headers(tag), done
+        kept = lambda: self._keep_headers(tag)  # noqa: E731
+        return self.begun(cohort, MaskedCoordinatorRound(state, at, terms, lambda index: self._go_to(index, tag), kept))
 
     # ---- what is kept ------------------------------------------------------------------------------------------------
 

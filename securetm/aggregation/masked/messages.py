@@ -9,7 +9,10 @@ import hashlib
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+
 from securetm.aggregation.masked.shamir import PRIME, SHARE
+from securetm.contracts import Terms
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import KEY, SIGNATURE
 from securetm.sessions.sealing import TAG
@@ -138,6 +141,11 @@ class Header:
     def body(self) -> bytes:
         """As it is signed."""
         return head(Kind.MASKED, self.sender) + self.at.body() + self.salt + self.vector
+
+
+def ring_type(terms: Terms) -> np.dtype[np.generic]:
+    """The ring in which these terms are summed, and in which masked vectors travel."""
+    return np.dtype(np.uint32 if terms.bits == 32 else np.uint64)
 
 
 def vector_hash(vector: bytes | memoryview) -> bytes:
