@@ -52,7 +52,7 @@ def read_threat_model(name: str | Path) -> ThreatModel:
 def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
     """A threat model from the tables of its file."""
     where = path.name
-    text = from_table(_Text, table, where)
+    text = from_table(_ThreatModelText, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
     adversaries = tuple(_adversary(part, at) for part, at in _numbered(text.adversary, where, "adversary"))
     _all_different((a.name for a in adversaries), where, "adversary")
@@ -110,7 +110,7 @@ Tables = tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class _Text:
+class _ThreatModelText:
     name: str
     title: str
     adversary: Tables

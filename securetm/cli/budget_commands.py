@@ -16,7 +16,7 @@ from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import BudgetReport
-    from securetm.accounting.calculator.composed_report import Progress
+    from securetm.accounting.calculator.composed_report import ProgressDisplay
     from securetm.accounting.calculator.distributed_noise import Shares
     from securetm.accounting.spends import Spend
 
@@ -222,13 +222,13 @@ def _spend_of(shares: Shares, honest: int) -> Spend:
     return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort))
 
 
-def _answer(report: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> None:
+def _answer(report: Callable[[ProgressDisplay], BudgetReport], html: Path | None, json: bool) -> None:
     shown = _shown(report, html, json)
     if json:
         print_json(shown.record())
 
 
-def _shown(compute: Callable[[Progress], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
+def _shown(compute: Callable[[ProgressDisplay], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
     from securetm.reports.budget_page import write_page
     from securetm.reports.budget_tables import show_report
     from securetm.reports.progress import LateBars

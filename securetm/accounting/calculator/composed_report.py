@@ -37,7 +37,7 @@ MEANS = {
 }
 
 
-class Progress(Protocol):
+class ProgressDisplay(Protocol):
     """Shows how far a computation is."""
 
     def stage(self, title: str, total: int) -> None:
@@ -74,7 +74,7 @@ def composed(title: str, promise: Promise, spends: Spends, delta: float, share: 
 
 
 def curve(
-    name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: Progress
+    name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: ProgressDisplay
 ) -> PlotLine:
     """Epsilon at each place."""
     progress.stage(f"epsilon, {name}", len(places))

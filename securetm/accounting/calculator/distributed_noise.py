@@ -19,7 +19,7 @@ from securetm.accounting.calculator.budget_report import (
     sentence_delta,
     some,
 )
-from securetm.accounting.calculator.composed_report import Progress, Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import ProgressDisplay, Spends, composed, curve, places, replacing
 from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
@@ -92,7 +92,7 @@ class Shares:
             ),
         )
 
-    def report(self, spend_of: SpendOf, progress: Progress) -> BudgetReport:
+    def report(self, spend_of: SpendOf, progress: ProgressDisplay) -> BudgetReport:
         """What the shares spend, guaranteed and in better cases."""
 
         def spends(rounds: float, honest: int) -> Spends:

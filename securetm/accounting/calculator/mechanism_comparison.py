@@ -9,7 +9,7 @@ from typing import Any
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.calculator.budget_report import BudgetReport, Plot, ReportTable, sentence_delta, some
-from securetm.accounting.calculator.composed_report import Progress, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import ProgressDisplay, composed, curve, places, replacing
 from securetm.accounting.calculator.distributed_noise import NO_LOSS_DISTRIBUTION, Shares, SpendOf, near
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
@@ -53,7 +53,7 @@ class MechanismComparison:
         group = (self.parties, threshold, colluding)
         return Shares(*group, run.noise, *vector, run.rate, run.steps, run.delta, documents=run.documents)
 
-    def report(self, spend_of: SpendOf, progress: Progress) -> BudgetReport:
+    def report(self, spend_of: SpendOf, progress: ProgressDisplay) -> BudgetReport:
         """Who sees what epsilon, and how much noise the sum carries for it."""
         training = self.training
         report = composed(
@@ -78,7 +78,7 @@ class MechanismComparison:
             found={"mechanisms": found},
         )
 
-    def _mechanisms(self, spend_of: SpendOf, progress: Progress) -> list[dict[str, Any]]:
+    def _mechanisms(self, spend_of: SpendOf, progress: ProgressDisplay) -> list[dict[str, Any]]:
         training, n = self.training, self.parties
         whole, guarded = self.shares(n, 0), self.shares(self.threshold, self.colluding)
         progress.stage("epsilon by mechanism", 6)
@@ -110,7 +110,7 @@ class MechanismComparison:
         names = ("mechanism", "noise_in_sum", "coordinator", "reader", "trusted")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _lines(self, spend_of: SpendOf, progress: Progress) -> Plot:
+    def _lines(self, spend_of: SpendOf, progress: ProgressDisplay) -> Plot:
         training, guarded = self.training, self.shares(self.threshold, self.colluding)
         each, along = spend_of(guarded, guarded.honest), places(training.epochs)
 

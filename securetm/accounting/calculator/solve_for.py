@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.budget_report import BudgetReport
-from securetm.accounting.calculator.composed_report import Progress, Spends, largest_by, surely_within
+from securetm.accounting.calculator.composed_report import ProgressDisplay, Spends, largest_by, surely_within
 from securetm.accounting.calculator.dp_sgd import SAMPLINGS, Training
 from securetm.accounting.calculator.option_checks import MOST_STEPS, RANGES, check, check_choice, refused
 from securetm.accounting.calibration import noise_for
@@ -59,7 +59,7 @@ class Target:
         batch, epochs, noise = int(given["batch"]), float(given["epochs"]), float(given["noise"])
         return Training(self.documents, batch, epochs, noise, self.delta, self.sampling, self.tokens)
 
-    def report(self, progress: Progress) -> BudgetReport:
+    def report(self, progress: ProgressDisplay) -> BudgetReport:
         """What is sought, and the report of the training with it."""
         progress.stage(f"the {self.sought} for epsilon = {self.epsilon:g}", _STEPS)
         search = _Search(self, progress)
@@ -75,7 +75,7 @@ class Target:
 class _Search:
     """Finds what is sought by trying candidates, and shows how many were tried."""
 
-    def __init__(self, target: Target, progress: Progress) -> None:
+    def __init__(self, target: Target, progress: ProgressDisplay) -> None:
         self.target, self.progress, self.tried = target, progress, 0
 
     def noise(self) -> float:

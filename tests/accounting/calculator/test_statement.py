@@ -23,7 +23,7 @@ PROMISE = Promise("document", "the coordinator", "any one document was used", ("
 
 
 class Silent:
-    """Progress that nobody watches."""
+    """ProgressDisplay that nobody watches."""
 
     def stage(self, title: str, total: int) -> None:
         pass
