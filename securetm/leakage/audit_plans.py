@@ -38,11 +38,11 @@ class Trial:
     confidence: float
     effort: dict[str, int]
     run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
-    helpers: int = 0  # parties that tell the adversary all they hold: the last ones
-    canaries: int = 0  # made documents put among each party's own, each of them with chance 1/2
-    without: int = 0  # a second run is made without so many parties: the first ones
-    liars: int = 0  # parties that send what the attack has them send, in place of their answers: the first ones
-    meddled: int = 0  # rounds of the training in which the coordinator shows what the attack has it show: the first ones
+    helpers: int = 0  # the last so many parties give the adversary all they hold
+    canaries: int = 0  # made documents drawn for each party; each is added to its own with probability 1/2
+    without: int = 0  # a second run is made without the first so many parties
+    liars: int = 0  # the first so many parties send what the attack makes instead of their answers
+    meddled: int = 0  # in the first so many rounds the coordinator sends states that the attack makes
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class AuditPlan:
     name: str
     title: str
     trials: tuple[Trial, ...]
-    not_tried: tuple[str, ...] = ()  # what its author knowingly left out
-    refusals: tuple[str, ...] = ()  # profiles of which runs below the least number of documents are begun
-    moves: tuple[str, ...] = ()  # profiles in whose runs the coordinator tries what parties must refuse
+    not_tried: tuple[str, ...] = ()  # what its author left out on purpose
+    refusals: tuple[str, ...] = ()  # profiles whose minimum of documents is tried
+    moves: tuple[str, ...] = ()  # profiles in whose runs the coordinator violates the protocol
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class _Text:
 
 
 def audit_plan_names() -> tuple[str, ...]:
-    """The audit plans on the shelf."""
+    """The names of the audit plans that come with securetm."""
     return toml_names("audits", "plans")
 
 
@@ -127,7 +127,7 @@ def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatM
 
 
 def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
-    """A trial tries what its threat model requires, or what it knowingly accepts: also that is worth showing."""
+    """A trial tries a claim that its threat model requires, or one that it accepts not to hold, to show what then leaks."""
     names = [adversary.name for adversary in threats.adversaries]
     require(trial.adversary in names, where, "adversary", trial.adversary, known=tuple(names))
     most = next(adversary for adversary in threats.adversaries if adversary.name == trial.adversary).colludes_with_parties

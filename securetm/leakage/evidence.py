@@ -143,7 +143,7 @@ def read_evidence(path: Path) -> Evidence:
         evidence = decoded({**table, "findings": ()}, Evidence, "the file")
     except (ValueError, TypeError) as problem:
         raise DamagedEvidence(path.name, str(problem)[:200]) from problem
-    _require(evidence.name == path.name, path.name, f"it speaks of {evidence.profile} with {evidence.model}")
+    _require(evidence.name == path.name, path.name, f"it holds results of {evidence.profile} with {evidence.model}")
     for number, finding in enumerate(findings, start=1):
         _check(finding, evidence, f"finding {number}", path.name)
     return replace(evidence, findings=findings)
@@ -178,7 +178,7 @@ def read_refusals(path: Path) -> KeptRefusals:
     except ValueError as problem:
         raise DamagedEvidence(where, str(problem)[:200]) from problem
     own = kept.name == path.name and all(one.profile == kept.profile for one in kept.refusals)
-    _require(own, where, f"it speaks of {kept.profile}, or of several profiles")
+    _require(own, where, f"it holds refusals of {kept.profile}, or of several profiles")
     named = all(one.by and one.reason for one in kept.refusals if one.refused)
     _require(named, where, "a refusal has no reason, or nobody who refused")
     return kept

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from securetm.leakage.attacks import ATTACKS
@@ -76,7 +77,7 @@ def trial_hash(trial: Trial) -> str:
 
 @cache
 def attack_hash(name: str, malicious: tuple[str, ...] = ()) -> str:
-    """The attack's own file, the malicious role of the run, and all modules of `leakage` that these are made of."""
+    """The attack's own file, the malicious role of the run, and all modules of `leakage` that these import."""
     return _of_source((ATTACKS.find(name).module, *malicious), ("leakage.",))
 
 
@@ -94,13 +95,13 @@ def _judging_hash() -> str:
 
 @cache
 def _trying_hash() -> str:
-    """What begins runs below a minimum and tells lies, with all modules of `leakage` that it is made of."""
+    """What tries runs below a minimum and protocol violations, with all modules of `leakage` that it imports."""
     return _of_source(_TRYING, ("leakage.",))
 
 
 @cache
 def _federation_hash() -> str:
-    """What a party checks and a coordinator sends, and all of `federation` that these are made of."""
+    """The code of party and coordinator, with all modules of `federation` that they import."""
     return _of_source(_ROLES, ("federation.",))
 
 
@@ -127,7 +128,7 @@ def _file(folder: str, name: str, below: str = "") -> str:
 
 def _of_source(modules: tuple[str, ...], within: tuple[str, ...]) -> str:
     """The hash of what modules do and all that they import, directly or not, inside these folders of securetm."""
-    return _hashed(f"{name}\n".encode() + code_of(_path(name)).digest for name in closure(modules, within))
+    return _hashed(f"{name}\n".encode() + code_of(_source(name)).digest for name in closure(modules, within))
 
 
 def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,7 +139,7 @@ def closure(modules: Iterable[str], within: tuple[str, ...]) -> tuple[str, ...]:
         if name in found:
             continue
         found.add(name)
-        waiting += [other for other in _named_in(_path(name)) if other.startswith(within)]
+        waiting += [other for other in _named_in(_source(name)) if other.startswith(within)]
     return tuple(sorted(found))
 
 
@@ -157,6 +158,13 @@ def _module(mention: str) -> str:
 def _path(module: str) -> Path:
     path = _HOUSE.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _source(module: str) -> Path:
+    """The file of a module below `securetm`, or of one that another package brings as a part."""
+    own = _path(module)
+    found = None if own.is_file() else find_spec(module)
+    return Path(found.origin) if found is not None and found.origin else own
 
 
 def _hashed(pieces: Iterable[bytes]) -> str:

@@ -1,7 +1,7 @@
-"""What messages mean to somebody who knows the format: questions, and vectors of parties or of all. It opens nothing sealed.
+"""Reads recorded messages: the question of each round, the vector of each party, and the opened sums. It opens nothing sealed.
 
-Formats are public, so an attacker reads them with the parties' own code. Of a masked vector it reads what is there: numbers
-that look random. Noised vectors are read like any others; a ciphertext is refused by name.
+Formats are public, so an attacker reads them with the parties' own code. A masked vector is read as the random-looking numbers
+that it holds. Noised vectors are read like any others; a ciphertext is refused by name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RoundQuestion:
 
 @dataclass(frozen=True)
 class ReadVector:
-    """One vector as numbers: a party's, or the sum of all (party "")."""
+    """One vector as numbers, of one party or of all (party "")."""
 
     round: RoundQuestion
     party: str
@@ -53,14 +53,14 @@ class ReadVector:
 
 
 def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
-    """Every question that the view holds, by the number of its round."""
+    """The questions in the view, by the number of their round."""
     final = Questions(view.public.agreement)
     final.adopt(view.vocabulary())
     candidates = Questions(view.public.agreement, view.vocabulary())
     found: dict[int, RoundQuestion] = {}
     for message in view.messages(REQUEST):
         _, body = wire.unpack_request(message.content)
-        if isinstance(body, wire.Adopt):  # the list that the next question about frequencies goes through is longer
+        if isinstance(body, wire.Adopt):  # the next question about frequencies uses a longer list
             candidates.adopt(tuple(body.words.decode().split("\n")))
         if isinstance(body, wire.Ask) and message.serial not in found:
             questions = candidates if body.question == FREQUENCIES else final
@@ -69,7 +69,7 @@ def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
 
 
 def _understood(serial: int, ask: wire.Ask, questions: Questions, view: AdversaryView) -> RoundQuestion:
-    """A question with its terms. Where the parties learn by themselves none comes with a state, but all have its form."""
+    """A question with its terms. A question without a state has terms of the same form as a fresh state gives."""
     public, state = view.public, ask.state
     if not state and ask.question in (TRAIN, HELD_OUT):
         fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
@@ -79,17 +79,17 @@ def _understood(serial: int, ask: wire.Ask, questions: Questions, view: Adversar
 
 
 def question_in(request: bytes) -> wire.Ask | None:
-    """The question in a request, if it is one."""
+    """The question in a request; None if it holds another message."""
     body = wire.unpack_request(request)[1]
     return body if isinstance(body, wire.Ask) else None
 
 
 def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
-    """Each party's vector of each round: what it sent in the clear, or what its sealed message shows."""
+    """Each party's vector of each round, sent in the clear or masked."""
     known = questions_in(view)
     for message in view.seen.get(ANSWER, ()):
         parcel = first_part(message) if message.serial in known else b""
-        if parcel and vector_at(parcel, known[message.serial].terms) is not None:  # other messages speak of ledgers
+        if parcel and vector_at(parcel, known[message.serial].terms) is not None:  # other messages are about ledgers
             terms = known[message.serial].terms
             blocks = unpack_vector(parcel, terms, message.sender)
             yield ReadVector(known[message.serial], message.sender, {name: _off_grid(b, terms) for name, b in blocks.items()})
@@ -97,7 +97,7 @@ def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
 
 
 def _sealed(messages: list[Message], known: Mapping[int, RoundQuestion], view: AdversaryView) -> Iterator[ReadVector]:
-    """Messages as long as a masked vector; the others of a round carry shares and consents."""
+    """The masked vectors among sealed messages: those of a vector's length. The others carry shares and consents."""
     if messages and _encrypted(view):
         raise ClosedCiphertext(messages[0].sender)
     found = [(message, first_part(message)) for message in messages]
@@ -123,23 +123,23 @@ def totals(view: AdversaryView) -> Iterator[ReadVector]:
 
 
 def _encrypted(view: AdversaryView) -> bool:
-    """Whether sums are opened by the parties alone, with a key of their own."""
+    """Whether only the parties can open a sum, with a key that the coordinator lacks."""
     return view.public.profile.aggregation.opened_by == "parties"
 
 
 def _off_grid(numbers: Array, terms: Terms) -> Array:
-    """Whole numbers that stand for real ones, as these."""
+    """Numbers on the grid as the real numbers that they encode."""
     return numbers * terms.grid if terms.grid else numbers
 
 
 def first_part(message: Message) -> bytes:
-    """What a party says first in a round: its vector; in further messages of a round it may say nothing."""
+    """The first part of a party's message, which is its vector; empty if the message has no parts."""
     outcome = wire.unpack_reply(message.content, message.sender)[1]
     return outcome.parcels[0] if isinstance(outcome, wire.Accepted) and outcome.parcels else b""
 
 
 def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
-    """How an opened sum was written down: as long as its numbers are wide."""
+    """The type of the numbers in an opened sum, which follows from the length of the message."""
     width, rest = divmod(len(message.content), terms.size)
     if rest or width not in (4, 8):
         raise UnreadableMessage(message.sender)
@@ -148,7 +148,7 @@ def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
 
 
 def vector_at(parcel: bytes, terms: Terms) -> int | None:
-    """Where the vector begins in a party's message, plain or masked; None in one of the messages that follow."""
+    """Where the vector begins in the first part of a message, plain or masked; None if that part holds no vector."""
     width = wire_type(terms).itemsize
     size = terms.size * width
     if terms.ragged:  # rows of one length, at most as many as the terms say

@@ -44,6 +44,16 @@ def test_a_folder_s_own_file_hides_nothing_behind_it() -> None:
     assert {"accounting.ledger.ledger", "accounting.ledger.accounts"} <= set(closure(("accounting.ledger",), ("accounting.",)))
 
 
+def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "somebodys_attack.py").write_text("from securetm.leakage.intervals import of_each\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert closure(("somebodys_attack",), ("leakage.",)) == ("leakage.intervals", "somebodys_attack")
+    with pytest.raises((FileNotFoundError, ModuleNotFoundError)):
+        closure(("nobodys_attack",), ("leakage.",))
+
+
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The whole source once more, to be changed; hashes are made of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from io import StringIO
 
 import pytest
@@ -12,7 +13,8 @@ from securetm.leakage.audit_record import Audit
 from securetm.leakage.illustrations import Example
 from securetm.reports.audit_page import audit_page
 from securetm.reports.audit_screen import show_audit
-from securetm.reports.audit_summary import summary
+from securetm.reports.audit_summary import _plain, summary
+from securetm.reports.audit_tables import findings_table
 
 from .audits import AUDIT, FULL, finding, large
 
@@ -81,3 +83,19 @@ def test_examples_say_what_is_exact_and_where_there_was_nothing_to_find() -> Non
 
 def test_the_curve_says_why_it_shows_more_than_the_result() -> None:
     assert "its threshold is set so that surely no more of all others lie above it" in audit_page(FULL, 2)
+
+
+def test_terminal_page_and_summary_have_the_same_columns_and_lines() -> None:
+    """One definition drives all three: a line of a finding that one of them shows is in the others."""
+    screen, page, text = flat(shown(FULL, 300)), audit_page(FULL, 2), summary(FULL, 2)
+    table = findings_table(enumerate(FULL.findings, start=1))
+    for name in table.columns:
+        assert name in screen
+        assert f'scope="col">{name}</th>' in page
+        assert name in text
+    lines = [line for row in table.rows for cell in row[1:] for line in cell]
+    assert len(lines) > 60
+    for line in lines:
+        assert flat(line).replace(" %", "%") in screen.replace(" %", "%")
+        assert escape(line) in page
+        assert _plain(line) in text
