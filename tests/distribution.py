@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-APART = ("tests/leakage/test_baselines.py", "tests/test_readme.py")
+APART = ("tests/leakage/test_baselines.py", "tests/docs/test_blocks.py")
 LONG = (
     *APART,
     "tests/federation/test_private_runs.py",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
+from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -50,6 +51,7 @@ def _read(page: Path) -> _Page:
 
 def faults(site: Path) -> list[str]:
     """Every fault of the site, as `page: what is wrong`."""
+    site = site.resolve()
     _read.cache_clear()
     pages = [page for page in sorted(site.rglob("*.html")) if page.name != "404.html"]
     return [f"{page.relative_to(site)}: {fault}" for page in pages for fault in _faults_of(page, site)]
@@ -73,8 +75,8 @@ def _outside(link: str) -> str:
 
 def _inside(link: str, page: Path, site: Path) -> str:
     parts = urlsplit(link)
-    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-    if not target.is_relative_to(site.resolve()) or not target.is_file():
+    target = Path(normpath(page.parent / unquote(parts.path))) if parts.path else page
+    if not target.is_relative_to(site) or not target.is_file():
         return f"{link} leads to no file of the site"
     known = target.suffix != ".html" or not parts.fragment or unquote(parts.fragment) in _read(target).anchors
     return "" if known else f"{link} leads to no anchor of its page"
