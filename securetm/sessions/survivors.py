@@ -1,8 +1,8 @@
-"""A question is opened over one list of survivors, in whatever session it is asked again. It knows no answer, only lists.
+"""A question is opened over one list of survivors, in whatever session it is asked again. It keeps lists, and no answers.
 
-Two sums of the same vectors over lists that one party tells apart show that party's vector; a coordinator needs no ill will for
-it: it is enough that it starts again, and that somebody is gone by then. So an honest one keeps to the list that it named
-first, and a party opens over no other.
+Two sums of the same vectors over lists that differ in one party show that party's vector. This happens without malice if a
+coordinator restarts and a party is gone by then. So an honest coordinator keeps to the list that it named first, and a party
+opens over no other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from securetm.sessions.session_errors import SurvivorsChanged, SurvivorsMissing
 
 @dataclass(frozen=True)
 class SurvivorList:
-    """What a role holds a question to. A cohort that names no question is held to nothing."""
+    """The one list of survivors of a question. A cohort without a question has none."""
 
     store: Store
     question: bytes
@@ -28,7 +28,7 @@ class SurvivorList:
         return cls(store, cohort.question)
 
     def hold(self, survivors: Collection[str]) -> None:
-        """Durable before anything leaves by which these survivors' sum could be opened; another list is refused for ever."""
+        """Keeps the list on disk before anything is sent that opens its sum. Any other list is refused from then on."""
         if not self.question:
             return
         before = self._before()
@@ -38,7 +38,7 @@ class SurvivorList:
             raise SurvivorsChanged()
 
     def counts(self, party: str) -> bool:
-        """Run by the coordinator: whether this party's answer goes into the sum. One that is back again has to wait."""
+        """Run by the coordinator: whether this party's answer goes into the sum. The first list decides."""
         before = self._before()
         return before is None or party in before
 

@@ -67,7 +67,7 @@ class EncryptedPartySession(PartySession):
     store: Store
     code: Code
     fitting: Fitting
-    unopened: tuple[bytes, Exception] | None = None  # the last sum that would not open, and why: said to its own party only
+    unopened: tuple[bytes, Exception] | None = None  # the last sum that would not open, and why: reported to its own party only
 
     def __post_init__(self) -> None:
         self.me, self.register = self.identity.me, self.identity.register
@@ -89,7 +89,7 @@ class EncryptedPartySession(PartySession):
             raise NotInCohort(self.me)
         terms, fit = self.fitting(terms, cohort)
         numbers, clamped = whole_numbers(vector, terms, fit.reach)
-        if clamped:  # the party's own log: a refusal that depended on the data would be an answer
+        if clamped:  # the party's own log: a refusal that depended on the data would tell something about it
             before = int.from_bytes(self.store.get(CLAMPED) or b"")
             self.store.put(CLAMPED, (before + clamped).to_bytes(8))
         return EncryptedPartyRound(self, cohort, terms, fit, numbers)
@@ -184,7 +184,7 @@ class EncryptedPartyRound(PartyExchange):
 
 
 class EncryptedCoordinatorSession(CoordinatorSession):
-    """Run by the coordinator. It adds what it cannot read, and learns who answered."""
+    """Run by the coordinator. It adds ciphertexts, and learns who answered."""
 
     def __init__(self, register: PinnedRoster, store: Store, code: Code, fitting: Fitting) -> None:
         super().__init__(register)

@@ -88,13 +88,13 @@ class KeyPartySetup(PartyExchange):
         return ephemeral
 
     def _settle(self, packed: bytes) -> None:
-        """Keeps the key, and forgets what would open its box again."""
+        """Keeps the key, and erases the private key that opens its box."""
         self._memory.put(SECRET_KEY, packed)
         self._memory.put(EPHEMERAL, b"")
 
 
 class KeyCoordinatorSetup(CoordinatorExchange):
-    """Run by the coordinator, which then knows the name of the key: sixteen bytes that say nothing of it."""
+    """Run by the coordinator, which then knows the name of the key: sixteen bytes that reveal nothing about it."""
 
     def __init__(self, register: PinnedRoster, code: str, memory: SessionMemory) -> None:
         super().__init__(register)

@@ -102,7 +102,7 @@ def largest_reach(modulus: Modulus, parties: int) -> int:
 def whole_numbers(vector: Mapping[str, Array], terms: Terms, reach: int) -> tuple[Array, int]:
     """Run by a party: its vector as whole numbers within the reach, and how many values were beyond it or no numbers.
 
-    What is no finite number counts as nothing: a refusal that depended on the data would be an answer.
+    What is no finite number counts as nothing: a refusal that depended on the data would tell something about it.
     """
     for block in terms.layout:
         if vector[block.name].shape != block.shape:

@@ -30,7 +30,7 @@ _BLAKE2XB = 1  # how SEAL draws a polynomial from a seed
 
 
 def seal() -> Any:
-    """The library, or a letter that says how to get it."""
+    """The library, or an error that says how to install it."""
     try:
         return import_module("tenseal.sealapi")
     except ImportError as problem:

@@ -21,7 +21,7 @@ from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
 
 @dataclass(frozen=True)
 class SharedKeySum(Aggregation):
-    """Parties encrypt and open, the coordinator adds what it cannot read."""
+    """The parties encrypt and open; the coordinator adds ciphertexts."""
 
     opened_by: ClassVar[str] = "parties"
     code: ClassVar[Code]
@@ -40,7 +40,7 @@ class SharedKeySum(Aggregation):
         return self.fit(terms, cohort)[0]
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
-        """As many as a party insists on before it opens a total."""
+        """The number of parties in a sum that a party requires before it opens it."""
         del joined
         return max(LEAST, cohort.threshold)
 
@@ -58,5 +58,5 @@ class SharedKeySum(Aggregation):
         return EncryptedPartySession(identity_of(me, roster, store), entropy, store, self.code, self.fit)
 
     def coordinator(self, roster: Roster, store: Store) -> EncryptedCoordinatorSession:
-        """The coordinator's session: it adds what it cannot read."""
+        """The coordinator's session: it adds ciphertexts."""
         return EncryptedCoordinatorSession(PinnedRoster(roster), store, self.code, self.fit)

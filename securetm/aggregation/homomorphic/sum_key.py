@@ -51,5 +51,5 @@ def unpack_secret(packed: bytes, sender: str) -> Array:
 
 
 def key_id(packed: bytes) -> bytes:
-    """Names a key without saying anything about it: all parties must encrypt under the same one."""
+    """A name that reveals nothing about the key. All parties must encrypt under the same one."""
     return derive(packed, b"", Label.SUM_KEY_NAME)[:KEY_ID]

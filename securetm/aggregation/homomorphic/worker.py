@@ -15,7 +15,7 @@ CODES: dict[str, Code] = {"bfv": BfvCode(), "ckks": CkksCode()}
 
 
 def main() -> None:
-    """Answers until the parent is gone. Whatever libraries print goes to standard error."""
+    """Answers until the parent ends. Whatever libraries print goes to standard error."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while (asked := take_work(sys.stdin.buffer)) is not None:

@@ -122,7 +122,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
             self._state.headers.setdefault(header.at.index, {})[place] = signed
 
     def _in_step(self, place: int, sender: str, header: Header, signed: bytes) -> bool:
-        """Whether the party is at this round's prekey. One that fell behind is left out once and told where the others are."""
+        """Whether the party is at this round's prekey. A party that fell behind is left out once and told the others' index."""
         if self._state.headers.get(header.at.index, {}).get(place, signed) != signed:
             self._behind.add(place)
             raise PrekeyReused(sender, header.at.index)
@@ -156,14 +156,14 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         return [*behind, *(self._ask_for_consent() if self._state.policy.consistency else self._ask_to_unmask({}))]
 
     def _advance(self, place: int, index: int) -> Parcel:
-        """Where the others are, and the last that this party signed: if it does not remember that, its memory is old."""
+        """Tells a party the others' index and shows the last header it signed. If it does not know that, its memory is old."""
         at, headers = Place(self._at.epoch, self._at.tag, index), self._state.headers
         latest = max((known for known, signed in headers.items() if place in signed), default=None)
         proof = b"" if latest is None else headers[latest][place]
         return self._register.name(place), head(Kind.ADVANCE) + at.body() + proof
 
     def _catch_up(self) -> None:
-        """If enough parties are further, this role's own memory is old: it goes to where they are."""
+        """If enough parties are at a later index, this role's own memory is old, and it takes their index."""
         for index in set(self._further.values()):
             if sum(one == index for one in self._further.values()) >= self._state.need:
                 self._ahead(index)
@@ -210,7 +210,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         return ()
 
     def _masks(self) -> Iterator[Mask]:
-        """What still lies over the sum: every survivor's own mask, and the masks it shared with who dropped out."""
+        """The masks left in the sum: each survivor's own, and those between survivors and dropped parties."""
         secrets = {place: self._secret(place) for place in self._state.active}
         for place, header in self._masked.items():
             yield self_seed(secrets[place], self._at, place, header.salt), False
@@ -240,7 +240,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         return relayed.mask_keys[owner][index] == public_key(secret)
 
     def _blame(self, owner: int, holders: Sequence[int]) -> FalseShare | FalseSecret:
-        """Whose share is not the one that was dealt; if all are, their dealer lied."""
+        """Names the holder of the first share that differs from what was dealt. If none differs, the dealer lied."""
         relayed, number = self._state.relayed, 2 * self._at.index + (SEED if owner in self._masked else MASK_KEY)
         dealt = hashes_of(self._state.store, relayed, owner)
         for holder in holders:

@@ -1,4 +1,4 @@
-"""Masks: AES-256-CTR keystreams added to a vector modulo 2^32 or 2^64, block by block. It derives no key from a person.
+"""Masks: AES-256-CTR keystreams added to a vector modulo 2^32 or 2^64, block by block. It derives no keys.
 
 A block of the vector stays in the processor's cache while every stream passes over it.
 """
@@ -42,7 +42,7 @@ def apply_masks(vector: Array, masks: Iterable[Mask]) -> None:
 
 @lru_cache(maxsize=1)
 def _threads(cores: int) -> ThreadPoolExecutor:
-    """Kept for the next vector: starting threads takes as long as masking a short one."""
+    """Keeps the threads for the next vector: starting them takes as long as masking a short one."""
     return ThreadPoolExecutor(cores, thread_name_prefix="masks")
 
 

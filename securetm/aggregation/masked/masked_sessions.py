@@ -42,7 +42,7 @@ def _asked(rounds: int) -> int:
 
 
 class MaskedPartySession(PartySession):
-    """Run by a party. It opens nothing; `clamped` counts values that it had to cut to the promised reach."""
+    """Run by a party. It opens nothing; `clamped` counts values that it clipped to the promised reach."""
 
     def __init__(self, identity: Identity, policy: Policy, entropy: Entropy, store: Store) -> None:
         self._identity, self._policy, self._entropy = identity, policy, entropy
@@ -70,7 +70,7 @@ class MaskedPartySession(PartySession):
         return MaskedPartyRound(state, self._identity.register.round_tag(cohort.round_id), lambda: self._in_ring(parts, terms))
 
     def _in_ring(self, parts: Sequence[Array], terms: Terms) -> Array:
-        """A copy modulo 2^32 or 2^64; what is beyond the promised reach is cut, because a refusal would tell of it."""
+        """A copy modulo 2^32 or 2^64. Values beyond the promised reach are clipped, because a refusal would reveal them."""
         reach, flat, at = int(terms.reach), np.empty(terms.size, ring_type(terms)), 0
         for part in parts:
             if part.size and (part.max() > reach or part.min() < -reach):
@@ -129,7 +129,7 @@ class MaskedCoordinatorSession(CoordinatorSession):
     # ---- what is kept ------------------------------------------------------------------------------------------------
 
     def _index(self, tag: bytes) -> int:
-        """Which prekey this round uses, durable before anybody is asked."""
+        """The prekey that this round uses. It is on disk before any party is asked."""
         assert self._relayed is not None
         if tag[:_TAG] in self._tags:
             return self._tags.index(tag[:_TAG])
@@ -139,7 +139,7 @@ class MaskedCoordinatorSession(CoordinatorSession):
         return len(self._tags) - 1
 
     def _go_to(self, index: int, tag: bytes) -> None:
-        """That round has that prekey; those before it that this role does not know are left."""
+        """Gives the round that prekey and skips earlier ones that this role does not know."""
         assert self._relayed is not None
         self._tags = [bytes(_TAG) if known == tag[:_TAG] else known for known in self._tags]
         self._tags += [bytes(_TAG)] * (index - len(self._tags)) + [tag[:_TAG]]

@@ -31,7 +31,7 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class MaskedSum(Aggregation):
-    """Sums of whole numbers that nobody can look into. `threshold` and `colluding` are the profile's."""
+    """Sums of whole numbers whose parts nobody sees. `threshold` and `colluding` are the profile's."""
 
     consistency: bool = False  # a third message a round, in which parties sign who survived: for an active coordinator
     rounds: int = 64  # that one set-up prepares
@@ -60,7 +60,7 @@ class MaskedSum(Aggregation):
                 raise BadSetting("MaskedSum", name, str(getattr(self, name)), _LIMITS[name])
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """What holds against the coordinator, and with how many parties helping it at most."""
+        """What holds against the coordinator, and the largest number of colluding parties."""
         bound = self._bound(cohort)
         if bound < 0:
             return frozenset()
@@ -83,7 +83,7 @@ class MaskedSum(Aggregation):
         return 0.0
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
-        """As many as a party insists on before it gives away a share."""
+        """The number of survivors that a party requires before it reveals a share."""
         return max(cohort.threshold, self._threshold(joined))
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:

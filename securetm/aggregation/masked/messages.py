@@ -49,7 +49,7 @@ COMMIT_SIZE = 4 + HASH + SIGNATURE
 
 @dataclass(frozen=True)
 class Reveal:
-    """What a party shows of itself once everybody has committed to a number."""
+    """What a party reveals after all have committed to a number: the number and its public keys."""
 
     place: int
     nonce: bytes
@@ -58,7 +58,7 @@ class Reveal:
     seeds_hash: bytes  # of the commitments to its self-mask seeds, which only the coordinator needs
 
     def body(self) -> bytes:
-        """As it is signed."""
+        """The bytes that are signed."""
         rounds = len(self.mask_keys).to_bytes(2, "big")
         return (
             head(Kind.REVEAL, self.place) + self.nonce + self.sealing_key + rounds + b"".join(self.mask_keys) + self.seeds_hash
@@ -109,7 +109,7 @@ class Place:
     index: int
 
     def body(self) -> bytes:
-        """As it travels."""
+        """The bytes on the wire."""
         return self.epoch + self.tag + self.index.to_bytes(4, "big")
 
 
@@ -139,7 +139,7 @@ class Header:
     vector: bytes = b""  # the hash of the masked vector that follows, once there is one: no other fits under the signature
 
     def body(self) -> bytes:
-        """As it is signed."""
+        """The bytes that are signed."""
         return head(Kind.MASKED, self.sender) + self.at.body() + self.salt + self.vector
 
 
@@ -168,7 +168,7 @@ class Outcome:
     dropped: tuple[int, ...]
 
     def body(self, kind: Kind) -> bytes:
-        """As it travels."""
+        """The bytes on the wire."""
         return head(kind) + self.at.body() + places_bytes(self.survivors) + places_bytes(self.dropped)
 
     def agreed(self) -> bytes:

@@ -1,6 +1,6 @@
-"""A party's half of one masked round: it masks its vector, and later answers once for one list of survivors.
+"""A party's half of one masked round: it masks its vector, and answers once for one list of survivors.
 
-It assumes that the coordinator lies. It never says anything from which more than the sum over enough parties can be opened.
+It assumes that the coordinator lies. It sends nothing that opens more than the sum over enough parties.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class MaskedPartyRound(PartyExchange):
         return ((COORDINATOR, self._first),)
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Answers a request of the coordinator, or refuses it by name; nothing once a newer seat or set-up is there."""
+        """Answers a request of the coordinator, or refuses it. After a newer session object or set-up it refuses all."""
         self._state.prekeys.check_current(self._tag, self._prepared)
         if self._first is None:
             raise UnexpectedMessage(sender)
@@ -119,7 +119,7 @@ class MaskedPartyRound(PartyExchange):
     # ---- masking -----------------------------------------------------------------------------------------------------
 
     def _again(self) -> bytes | None:
-        """What was sent in this round before a restart: the same bytes, whatever the vector is now."""
+        """What was sent in this round before a restart. The bytes stay the same, also if the vector changed."""
         self._index = self._state.prekeys.index_of(self._tag)
         return self._state.prekeys.sent(self._tag)
 
@@ -156,7 +156,7 @@ class MaskedPartyRound(PartyExchange):
         return self._state.identity.sign(Label.QUESTION, body)
 
     def _advance(self, message: bytes) -> bytes:
-        """Goes forward to where the others are. A header of its own that it does not remember means an old memory."""
+        """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
         reader = Reader(message, COORDINATOR, Kind.ADVANCE)
         at, proof = read_place(reader), bytes(reader.rest())
         self._check_round(at)
@@ -200,17 +200,17 @@ class MaskedPartyRound(PartyExchange):
         return outcome
 
     def _agree(self, message: bytes) -> bytes:
-        """Signs one list of survivors a round, whatever the coordinator says later."""
+        """Signs one list of survivors in a round and no other."""
         reader = Reader(message, COORDINATOR, Kind.SURVIVORS)
         outcome = self._read(reader)
         reader.end()
         signed, prekeys = hashed(Label.SURVIVORS, outcome.agreed()), self._state.prekeys
-        before = prekeys.said("agreed", outcome.at.index)
+        before = prekeys.recorded("agreed", outcome.at.index)
         if before is not None and before != signed:
             raise OtherSurvivors()
         self._hold(outcome)
         if before is None:
-            prekeys.say("agreed", outcome.at.index, signed)
+            prekeys.record("agreed", outcome.at.index, signed)
         return self._state.identity.sign(Label.CONSENT, consent_body(self._state.identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
@@ -220,12 +220,12 @@ class MaskedPartyRound(PartyExchange):
         asked, prekeys = hashed(Label.UNMASK, outcome.agreed()), self._state.prekeys
         self._check_signatures(outcome, reader)
         reader.end()
-        before = prekeys.said("revealed", outcome.at.index)
+        before = prekeys.recorded("revealed", outcome.at.index)
         if before is not None and before != asked:
             raise AlreadyUnmasked(self._tag.hex()[:16])
         self._hold(outcome)
         if before is None:
-            prekeys.say("revealed", outcome.at.index, asked)
+            prekeys.record("revealed", outcome.at.index, asked)
         return self._revealed(outcome)
 
     def _hold(self, outcome: Outcome) -> None:
@@ -237,7 +237,7 @@ class MaskedPartyRound(PartyExchange):
         signatures = reader.entries(signers, SIGNATURE)
         if not self._state.policy.consistency:
             return
-        if self._state.prekeys.said("agreed", outcome.at.index) != hashed(Label.SURVIVORS, outcome.agreed()):
+        if self._state.prekeys.recorded("agreed", outcome.at.index) != hashed(Label.SURVIVORS, outcome.agreed()):
             raise OtherSurvivors()
         for place, signature in signatures.items():
             if place not in outcome.survivors:

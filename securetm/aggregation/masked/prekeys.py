@@ -1,7 +1,7 @@
-"""Which of a party's prekeys are used, on disk before the first byte leaves. It computes no mask.
+"""Which of a party's prekeys are used. That is on disk before the first byte is sent. It computes no mask.
 
 A prekey is used once, even across crashes: a round that was begun is answered with the same bytes again, or abandoned.
-Of several seats over one memory only the newest uses prekeys, since each knows what was used when it was made.
+Of several session objects over one store only the newest uses prekeys: each reads what was used only when it is made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VOID = 2**32 - 1
 
 
 class Prekeys:
-    """A party's place in its set-up. Every change is in the store before it counts."""
+    """A party's position in its set-up. Every change is in the store before it takes effect."""
 
     def __init__(self, register: PinnedRoster, store: Store) -> None:
         self._store, self._memory = store, SessionMemory(store, register.hash)
@@ -30,7 +30,7 @@ class Prekeys:
         self._next, self.restarted, self._void = 0, False, False
         self._used: dict[bytes, int] = {}  # round -> prekey, of this set-up
         self._sizes: dict[int, int] = {}  # of the messages that are still kept
-        self._seat = int.from_bytes(store.get(_SEATS) or b"") + 1  # how many seats there were over this memory
+        self._seat = int.from_bytes(store.get(_SEATS) or b"") + 1  # how many session objects there were over this store
         store.put(_SEATS, self._seat.to_bytes(8))
         self._load()
 
@@ -53,14 +53,14 @@ class Prekeys:
         return self._prepared
 
     def check_current(self, name: bytes, under: Prepared | None = None) -> None:
-        """Refuses what an older seat over this memory began, or what was begun under a set-up that is gone."""
+        """Refuses what an older session object over this store began, and what belongs to a replaced set-up."""
         if int.from_bytes(self._store.get(_SEATS) or b"") != self._seat:
             raise UnknownRound(name.hex()[:16])
         if under is not None and under is not self._prepared:
             raise WrongSetup()
 
     def adopt(self, prepared: Prepared) -> None:
-        """A new set-up; the old one's secrets are gone. Rounds begun under it stay begun."""
+        """Takes a new set-up and erases the old one's secrets. Rounds that began under the old one are not begun again."""
         self.check_current(prepared.epoch)
         past = self._past() | {tag[:_SHORT] for tag in self._used}
         self._memory.put(_PAST, b"".join(sorted(past)))
@@ -71,7 +71,7 @@ class Prekeys:
     # ---- using a prekey ----------------------------------------------------------------------------------------------
 
     def sent(self, tag: bytes) -> bytes | None:
-        """What was sent in this round before, if anything; a refusal if it is known to be gone."""
+        """The message sent in this round before, if there is one. Refuses if it was sent and its bytes are gone."""
         if tag in self._used:
             stored = self._sent(self._used[tag])
             if len(stored) > HEADER_SIZE:
@@ -86,7 +86,7 @@ class Prekeys:
         return self._sent(index)[:HEADER_SIZE]
 
     def use(self, index: int, tag: bytes, message: bytes) -> None:
-        """The prekey counts as used, and the message can be sent again, once this returns. What lies on disk decides."""
+        """Marks the prekey as used and keeps the message for a restart. Both are on disk before this returns."""
         self.check_current(tag)
         if index != self._next or self._sent(index):
             raise RestoredState()
@@ -107,7 +107,7 @@ class Prekeys:
         return stored if ours and read_header(stored, "").at.epoch == self._prepared.epoch else b""
 
     def skip_to(self, index: int) -> None:
-        """Leaves prekeys unused: others have used theirs. It never goes back."""
+        """Skips prekeys, because the other parties have used theirs. It never goes back."""
         if index > self._next:
             self._of_setup.put(_FLOOR, index.to_bytes(4, "big"))
             self._next = index
@@ -123,12 +123,12 @@ class Prekeys:
 
     # ---- what was said about a round ----------------------------------------------------------------------------------
 
-    def said(self, what: str, index: int) -> bytes | None:
-        """What this party put its name under before (`agreed`), or revealed (`revealed`)."""
+    def recorded(self, what: str, index: int) -> bytes | None:
+        """What this party signed (`agreed`) or revealed (`revealed`) under this prekey."""
         return self._of_setup.get(f"masked {what} {index}")
 
-    def say(self, what: str, index: int, value: bytes) -> None:
-        """Durable before it leaves."""
+    def record(self, what: str, index: int, value: bytes) -> None:
+        """Keeps it on disk before it is sent."""
         self._of_setup.put(f"masked {what} {index}", value)
 
     @property
