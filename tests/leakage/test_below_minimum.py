@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from securetm.federation import party
+from securetm.federation import party_state
 from securetm.federation.folder import Unwatched
 from securetm.leakage.below_minimum import tried_below_minimum
 
@@ -41,7 +41,7 @@ def test_both_runs_are_refused_by_name(settings: dict[str, Any], tmp_path: Path)
 
 def test_a_run_that_goes_on_is_said_to_go_on(settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With parties that do not look how many documents they have."""
-    monkeypatch.setattr(party, "check_share", lambda *_: None)
+    monkeypatch.setattr(party_state, "check_share", lambda *_: None)
     batches, documents = tried_below_minimum("masked", settings, tmp_path, Unwatched())
     assert batches.refused
     assert (documents.refused, documents.by, documents.reason) == (False, "", "")
