@@ -27,7 +27,8 @@ from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import begun
 from securetm.experiments.newsgroups import public_words
 from securetm.federation.folder import Unwatched
-from securetm.federation.simulation import spent_by, train
+from securetm.federation.run_result import spent_by
+from securetm.federation.simulation import train
 from securetm.models.quality import diversity, document_npmi, top_words
 from securetm.profiles import cohort_of, read_profile
 from securetm.resources import named_toml

@@ -18,7 +18,7 @@ from securetm.contracts import State, TopicModel
 from securetm.federation import comparison_sample
 from securetm.federation.comparison_sample import Sampled, judged_each, sample_of
 from securetm.federation.coordinator import Trained
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder, Stages
 from securetm.federation.local_training import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.party import Party
@@ -57,7 +57,7 @@ class _PartySample:
     sample: Sampled
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> PartyDocuments:
         return self.sample.documents
 
 

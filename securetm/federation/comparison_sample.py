@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 
 MOST_TRAINED = 10_000  # documents from which a party learns alone
 MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each model is judged
@@ -20,12 +20,12 @@ MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each
 class Sampled:
     """One party's documents, as far as the comparison looks at them."""
 
-    documents: Documents
+    documents: PartyDocuments
     judged: float  # how many held-out documents each that was drawn stands for
     drawn: bool  # whether anything was left out
 
 
-def sample_of(documents: Documents, parties: int, seed: int) -> Sampled:
+def sample_of(documents: PartyDocuments, parties: int, seed: int) -> Sampled:
     """Run by a party for itself: the same documents at every call, chosen by the plan's public seed."""
     assert documents.train is not None
     assert documents.held_out is not None

@@ -19,7 +19,7 @@ from securetm.federation.store import PartyStore
 
 
 @dataclass
-class Documents:
+class PartyDocuments:
     """A party's documents, as each question may see them once a vocabulary is agreed on."""
 
     own: Corpus
@@ -48,13 +48,13 @@ class Documents:
         return documents
 
 
-def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_log: FailureLog) -> Documents:
+def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
     """The documents in these words; none of them, and a note at home, where they cannot be read."""
     with failure_log.logged():
-        read = Documents(own)
+        read = PartyDocuments(own)
         read.adopt(words, agreement)
         return read
-    nothing = Documents(own.select(np.zeros(0, dtype=np.int64)))
+    nothing = PartyDocuments(own.select(np.zeros(0, dtype=np.int64)))
     nothing.adopt(words, agreement)
     return replace(nothing, own=own)
 

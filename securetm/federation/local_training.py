@@ -14,7 +14,7 @@ from securetm.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Cohort, RoundContext, State, Terms, TopicModel
 from securetm.entropy import OperatingSystem
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
 from securetm.federation.store import PartyStore
 from securetm.mechanisms.sampling import ShuffledBatches
@@ -39,7 +39,7 @@ def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, st
     return state
 
 
-def judge(model: TopicModel, state: State, documents: Documents, seed: int) -> dict[str, float]:
+def judge(model: TopicModel, state: State, documents: PartyDocuments, seed: int) -> dict[str, float]:
     """Run by a party for itself: a model's quality on this party's own documents."""
     assert documents.agreed is not None
     topics = model.topics(state)
@@ -50,14 +50,14 @@ def judge(model: TopicModel, state: State, documents: Documents, seed: int) -> d
     }
 
 
-def held_out_likelihood(model: TopicModel, state: State, documents: Documents, seed: int) -> tuple[Array, Array]:
+def held_out_likelihood(model: TopicModel, state: State, documents: PartyDocuments, seed: int) -> tuple[Array, Array]:
     """Run by a party for itself: log-likelihoods of the unseen halves of its held-out documents, and their words."""
     assert documents.held_out is not None
     seen, unseen = documents.held_out.halves(seed)
     return np.asarray(model.log_likelihood(state, seen, unseen)), np.asarray(unseen.counts.sum(axis=1)).ravel()
 
 
-def prevalence(model: TopicModel, state: State, documents: Documents) -> Array:
+def prevalence(model: TopicModel, state: State, documents: PartyDocuments) -> Array:
     """Run by a party for itself: how much of its documents each topic takes."""
     assert documents.agreed is not None
     shares: Array = model.infer(state, documents.agreed).sum(axis=0) / max(len(documents.agreed), 1)

@@ -15,7 +15,7 @@ from typing import Any
 from securetm.errors import Refused, WrongSession
 from securetm.federation import wire
 from securetm.federation.answering import answer
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.failure_log import LONGEST_REASON
 from securetm.federation.party_session import PartySession
 from securetm.federation.party_state import PartyState
@@ -88,7 +88,7 @@ class Party(PartyState):
         self.memory.resume(invite.resume_from)
         self.session = PartySession.begin(self, identity)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
-        self.documents = Documents(self.corpus)
+        self.documents = PartyDocuments(self.corpus)
         return ()
 
     def _refused(self, refusal: Refused) -> wire.Refusal:

@@ -14,7 +14,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import Array, Entropy, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import check_delta, check_kind, check_share
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.failure_log import FailureLog
 from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.learner import Learner
@@ -70,7 +70,7 @@ class PartyState:
         check_kind(self.corpus, self.agreement)
         if profile.budget is not None and (self.ledger is None or self.others is None):
             raise NoLedger(self.name, profile.name)
-        self.documents, self.failure_log = Documents(self.corpus), FailureLog(self.store)
+        self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store)
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
         self.limits = RequestLimits(self.agreement, self.members, self.questions)
         self.drawn = KeptNoise(self.others, self.ledger) if self.ledger is not None and self.others is not None else None

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from securetm.contracts import Sampling
 from securetm.corpus.corpus import Corpus
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.store import PartyStore
@@ -85,8 +85,8 @@ def _secrets(folder: RunFolder, name: str) -> Mapping[str, bytes]:
     return found
 
 
-def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> Documents:
-    documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
+def _adopted(folder: RunFolder, name: str, vocabulary: tuple[str, ...]) -> PartyDocuments:
+    documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz"))
     documents.adopt(vocabulary, folder.agreement)
     return documents
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import Array, RoundContext, State
 from securetm.entropy import OperatingSystem
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
 from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.party import Party
@@ -32,7 +32,7 @@ def replayed_tables(
     """The table that this party counted in this round, and the table of the words before noise."""
     model, state = cast(Matched, folder.agreement.model), states[serial, name]
     with _opened(folder, name) as party:
-        known = Documents(party.corpus)
+        known = PartyDocuments(party.corpus)
         known.adopt(vocabulary, folder.agreement)
         documents = known.for_question(TRAIN)
         noised = _behind_noise(party, documents, model.query(state))

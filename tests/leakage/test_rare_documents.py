@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.documents import Documents
+from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder, Unwatched, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
@@ -101,7 +101,7 @@ def codes_by_sentence(folder: RunFolder, words: np.ndarray) -> list[tuple[int, .
     vocabulary = tuple((folder.coordinator / "vocabulary.txt").read_text("utf-8").split("\n"))
     found = []
     for name in PARTIES:
-        documents = Documents(Corpus.load(folder.party(name) / "corpus.npz"))
+        documents = PartyDocuments(Corpus.load(folder.party(name) / "corpus.npz"))
         documents.adopt(vocabulary, folder.agreement)
         held = documents.for_question(TRAIN)
         assert held.tokens is not None

@@ -1,0 +1,115 @@
+"""What the user of a simulation gets: how a run ended, read out of the stores of all its roles. It runs nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from securetm.accounting.composition import total
+from securetm.accounting.ledger import Ledger
+from securetm.accounting.ledger.privacy_filter import ALONE
+from securetm.accounting.pure import basic_epsilon
+from securetm.accounting.spends import leaves_of
+from securetm.contracts import Unit
+from securetm.corpus.dropped import NOT_AGREED
+from securetm.federation.comparison import Comparison, PartyFigures
+from securetm.federation.coordinator import Trained
+from securetm.federation.failure_log import lost_in
+from securetm.federation.folder import RUN, RunFolder
+from securetm.federation.local_training import kept_figures
+from securetm.federation.store import (
+    PartyStore,
+    read_json,
+)
+from securetm.federation.work_time import WorkTimer
+from securetm.models.quality import named_topics
+
+
+def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: WorkTimer) -> dict[str, Any]:
+    """The result of a finished run, as `securetm run --json` prints it."""
+    model, own, everywhere = folder.agreement.model, compared.own, compared.everywhere
+    up, down = timer.transcript.traffic()
+    return {
+        "run": folder.path.resolve().name,
+        "directory": str(folder.path),
+        "model": folder.plan.model.name,
+        "profile": folder.plan.profile,
+        "parties": list(folder.members),
+        "rounds": trained.rounds,
+        "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],
+        **compared.useful,
+        **model.findings(trained.state),
+        "quality": {**everywhere, **_known(trained.quality)},
+        "quality_by_simulation": sorted(set(everywhere) - set(_known(trained.quality))),  # nobody in a federation could say
+        "stopped": trained.stopped,
+        "alone": {name: dict(own[name].alone) for name in folder.members if own[name].alone},
+        "shared_at_party": {name: dict(own[name].shared) for name in folder.members},
+        "topics_alone": {n: named_topics(one.topics, trained.vocabulary) for n, one in own.items() if one.topics is not None},
+        "comparison": dict(compared.facts),
+        "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
+        "documents": {name: dict(own[name].documents) for name in folder.members},
+        **_left_out(folder, own),
+        "not_finite": {name: lost_in(folder.party(name)) for name in folder.members},  # rows and coordinates, by their notes
+        "spent": [spent_by(folder, name) for name in folder.members],
+        "seconds": round(timer.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
+        "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
+        "bytes_down": down,
+    }
+
+
+def _left_out(folder: RunFolder, own: Mapping[str, PartyFigures]) -> dict[str, Any]:
+    """Which documents were left out when they were read, and at each party for want of a word that was agreed on."""
+    facts = read_json(folder.path / RUN)
+    dropped = {name: list(facts.get("dropped", {}).get(name, ())) for name in folder.members}
+    for name, each in dropped.items():
+        without = own[name].documents["all"] - own[name].documents["with_agreed_words"]
+        each += [{"reason": NOT_AGREED, "documents": without}] if without else []
+    return {"source": facts.get("source"), "dropped": dropped}
+
+
+def _known(quality: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in quality.items() if value == value}
+
+
+def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
+    """What the run spent of one party's documents, read out of that party's ledger."""
+    budget = folder.agreement.budget
+    if budget is None:
+        return {"party": name, "unit": "document", "epsilon": None, "delta": None}
+    ledger = Ledger.read(folder.ledger(name))
+    mine = total(ledger.spends(folder.name), ALONE * budget.delta)  # its own delta, not the ledger's
+    whole = ledger.spent()
+    number, head = ledger.head
+    extra: dict[str, Any] = {
+        "trial": folder.is_trial,
+        "entries": number,
+        "head": head.hex(),
+        "countersigned": ledger.witnessed(),
+    }
+    extra |= {"per_document": _per_document(folder, name, ledger)} if budget.unit is Unit.WORD else {}
+    ledger.close()
+    return {
+        "party": name,
+        "unit": budget.unit.value,
+        "epsilon": mine.epsilon,
+        "delta": budget.delta,
+        "accountant": mine.accountant if mine.epsilon else "",
+        "budget": budget.epsilon,
+        "all_runs": whole.epsilon,
+        "ledger": str(folder.ledger(name)),
+        **extra,
+    }
+
+
+def _per_document(folder: RunFolder, name: str, ledger: Ledger) -> dict[str, Any] | None:
+    """The party's own figures: what all its runs mean for a whole document of its own lengths, by group privacy at delta 0."""
+    store = PartyStore(folder.party(name))
+    lengths = kept_figures(store, "document")
+    store.close()
+    if not lengths:
+        return None
+    each = basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in ledger.spends(run.run)]))
+    words = {which: int(lengths[f"{which}_words"]) for which in ("median", "p95")}
+    epsilons = {f"{which}_epsilon": each * count if each < math.inf else None for which, count in words.items()}
+    return {**{f"{which}_words": count for which, count in words.items()}, **epsilons}
