@@ -117,11 +117,9 @@ def _page(kind: type[SecuretmError]) -> str:
 
 
 def _when(kind: type[SecuretmError]) -> str:
-    if kind in _BASES:
-        return "It is never raised by itself. Catch it to catch every error of its kind."
     told = f"A party refuses with it: {_refusals()[kind.__name__][0]}." if kind.__name__ in _refusals() else ""
     places = list(dict.fromkeys(_places().get(kind.__name__, ())))
-    return page(told, _told_places(places)).strip() or "No module raises it directly."
+    return page(told, _told_places(places)).strip() or "It is never raised by itself. Catch it to catch every error of its kind."
 
 
 def _told_places(places: list[Raised]) -> str:
