@@ -119,7 +119,8 @@ def _page(kind: type[SecuretmError]) -> str:
 def _when(kind: type[SecuretmError]) -> str:
     told = f"A party refuses with it: {_refusals()[kind.__name__][0]}." if kind.__name__ in _refusals() else ""
     places = list(dict.fromkeys(_places().get(kind.__name__, ())))
-    return page(told, _told_places(places)).strip() or "It is never raised by itself. Catch it to catch every error of its kind."
+    never = "It is never raised by itself. Catch it to catch every error of its kind."
+    return page(told, _told_places(places)).strip() or never
 
 
 def _told_places(places: list[Raised]) -> str:
