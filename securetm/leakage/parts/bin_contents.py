@@ -1,7 +1,7 @@
-"""One or two documents out of the sum of what a network was given of them: whole counts, checked by their lengths.
+"""One or two documents from the sum of their inputs in one bin: whole counts, checked by the inputs' lengths.
 
-Each input is log1p of counts at length one, so every word that stands once in a document has the same number. Two numbers that
-explain all words are two documents. That two come apart this way is our own; it knows no gradient and no trap.
+Each input is the log1p of counts at length one, so all words that occur once in a document have the same number. Two numbers
+that explain all words are two documents. This separation is our own. It knows no gradient and no imprint.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.leakage.parts.word_bags import readings
 
-_LENGTH = 0.01  # how far from one, in parts of it, lengths may come out
-_LEVELS = np.log1p(np.arange(13))  # counts that are tried where two documents are taken apart
+_LENGTH = 0.01  # the largest error of a length
+_LEVELS = np.log1p(np.arange(13))  # counts that are tried when two documents are separated
 _MOST_WORDS = 200  # of two documents together
-_MOST_VALUES = 24  # different numbers that may stand for a word that occurs once
-_LEAST = 0.2  # what the smaller of two documents has of both together
+_MOST_VALUES = 24  # different numbers that may belong to a word that occurs once
+_LEAST = 0.2  # the share of the smaller of two documents
 
 
 def one_document(inputs: Array, error: float) -> list[Array]:
-    """The counts of the single document that these inputs are, as one row, if they are one's: then their length is one."""
+    """The counts of a single document with these inputs, as one row, if their length is one."""
     if abs(float(np.linalg.norm(inputs)) - 1.0) > _LENGTH or inputs.min(initial=0.0) < -6 * error:
         return []
     return [counts[None, :] for counts in readings(np.where(inputs > 4 * error, inputs, 0.0))[:1]]
 
 
 def two_documents(inputs: Array, error: float) -> list[Array]:
-    """Every pair of documents whose inputs, in whatever parts, add up to these: two rows of counts each, the best pair first.
+    """Every pair of documents with a weighted sum of inputs equal to these: two rows of counts each, the best pair first.
 
-    The parts add up to one; `error` is how far each number may be off.
+    The weights add up to one. `error` is the largest error of each number.
     """
     there = np.flatnonzero(inputs > 4 * error)
     if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
@@ -54,8 +54,8 @@ def _values(said: Array, error: float) -> list[float]:
 
 
 def _explained(said: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
-    """How badly two scales explain all numbers, and the counts; nothing where they do not, or the lengths do not fit."""
-    if abs(one - two) * _LEVELS[1] <= 2 * error:  # nothing would say which word is whose
+    """The misfit of two scales, and the counts; nothing if the scales do not explain all numbers, or the lengths do not fit."""
+    if abs(one - two) * _LEVELS[1] <= 2 * error:  # the words of the two could not be separated
         return None
     sums = (one * _LEVELS[:, None] + two * _LEVELS[None, :]).ravel()
     misses = np.abs(said[:, None] - sums)

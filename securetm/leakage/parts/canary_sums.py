@@ -1,7 +1,7 @@
-"""One noised sum, made many times by the parts of a profile itself, with and without one canary in it. It attacks nothing.
+"""Makes one noised sum many times with a profile's own mechanisms, with and without one canary. It attacks nothing.
 
-Every mechanism is the profile's own, in the order of a real round, and draws from the operating system; only the sum is short,
-and nobody else is in it. So what is seen is all that noise leaves of one document to somebody who knows all the others.
+Every step of the route is the profile's own and draws from the operating system. The sum is only shorter, and nobody else is in
+it. So it shows all that noise leaves of one document to an attacker who knows all others.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from securetm.profiles import cohort_of
 from securetm.route import Route, Step, compile_route
 
 NAME = "canary"
-NUMBERS = 40  # of a sum at most: more than a bounded row of counts may touch, so that this bound is tried, too
-TOO_LONG = 10.0  # times what a clip lets through: the canary tries that bound as well
-DELTA = 1e-5  # at which an epsilon is stated where nothing is claimed
-_AT_ONCE = 1 << 15  # sums laid end to end
-_SLOTS = 1 << 14  # behind one secret
-_WORDS = 16  # of the list that a slot's noise is drawn over
+NUMBERS = 40  # in a sum at most: more than a bounded row of counts may have, so this bound is tested as well
+TOO_LONG = 10.0  # times the clip's bound, so the clip is tested as well
+DELTA = 1e-5  # of the epsilon that is stated where nothing is claimed
+_AT_ONCE = 1 << 15  # sums in one vector
+_SLOTS = 1 << 14  # with the noise of one secret
+_WORDS = 16  # words that a slot's noise is drawn over
 
 
 @dataclass(frozen=True)
 class CanarySums:
-    """Opened sums, one a row; in half of those with a label the canary was, in the others its chance was a fair coin's.
+    """Opened sums, one a row: labelled ones with and without the canary, and unknown ones, for which a fair coin decided.
 
-    What has a label the attacker could have made himself: he knows the profile, the canary, and all other documents.
+    An attacker could make the labelled sums, since it knows the profile, the canary, and all other documents.
     """
 
     present: Array
@@ -70,16 +70,16 @@ class CanarySums:
 
 @dataclass(frozen=True)
 class SumClaim:
-    """What one such sum claims of a unit that is in it for certain: epsilon at this delta, or None where nothing is claimed."""
+    """The epsilon at this delta that one sum claims for a unit that is certainly in it; None where nothing is claimed."""
 
     epsilon: float | None
     delta: float
-    pure: bool = False  # whether that epsilon needs no delta, as of Laplace noise
+    pure: bool = False  # whether the epsilon holds at delta 0, as for Laplace noise
 
 
 @dataclass(frozen=True)
 class CanarySumSource:
-    """A question of few numbers under a profile, and the parties that answer it."""
+    """Makes sums of few numbers under a profile."""
 
     public: PublicFacts
     asked: Terms
@@ -87,7 +87,7 @@ class CanarySumSource:
 
     @classmethod
     def of(cls, public: PublicFacts, words: tuple[str, ...]) -> Self:
-        """The training's own question, shortened, and put to all documents: then no coin leaves the canary out."""
+        """For the training's question, shortened, and without sampling, so no coin leaves the canary out."""
         questions = Questions(public.agreement)
         questions.adopt(words)
         state = public.model.for_party(public.model.start(words, np.random.default_rng(0)), public.members[0])
@@ -98,7 +98,7 @@ class CanarySumSource:
 
     @property
     def terms(self) -> Terms:
-        """What is promised of the answer."""
+        """The terms of the answer."""
         return self.route.terms
 
     @cached_property
@@ -108,12 +108,12 @@ class CanarySumSource:
 
     @property
     def width(self) -> int:
-        """Numbers of one opening."""
+        """How many numbers an opened sum has."""
         return _WORDS if self.terms.unit is Unit.WORD else self.terms.size
 
     @property
     def claimed(self) -> SumClaim:
-        """What the accountant says of this one sum by the event of the mechanism itself, without sampling."""
+        """The accountant's epsilon of this one sum, by the mechanism's own event, without sampling."""
         budget = self.public.profile.budget
         spend = spend_of(self.route)
         if budget is None or spend is None:
@@ -123,7 +123,7 @@ class CanarySumSource:
         return SumClaim(epsilon if epsilon < INF else None, budget.delta, pure)
 
     def opened(self, n: int, *, present: bool) -> Array:
-        """So many independent openings, one a row."""
+        """So many independent opened sums, one a row."""
         if n == 0:
             return np.zeros((0, self.width), dtype=np.float32)
         if self.terms.unit is Unit.WORD:
@@ -138,7 +138,7 @@ class CanarySumSource:
             yield self._opened_at_once(1 if mixing else min(_AT_ONCE, n - start), present)
 
     def _opened_at_once(self, times: int, present: bool) -> Array:
-        """Through every step, `times` equal sums laid end to end: each number gets noise of its own."""
+        """Sends `times` equal sums through every step as one vector. Each number gets noise of its own."""
         terms = self.terms
         shape = (terms.size,) if times == 1 else (times, terms.size)
         added = sum(self._vector(present and first, shape) for first in (True, *(False,) * (self._shares - 1)))
@@ -148,7 +148,7 @@ class CanarySumSource:
         return np.asarray(opened[NAME], dtype=np.float32).reshape(times, terms.size)
 
     def _vector(self, present: bool, shape: tuple[int, ...]) -> Array:
-        """Run by one party, with the canary or with nothing: what it sends, if nobody hid it."""
+        """The vector of one party, with the canary or without any document, before it is sealed."""
         repeating = Step(_RepeatedVector(shape[0] if len(shape) > 1 else 1), self.asked, self.asked, self.cohort)
         terms = replace(self.terms, layout=(Block(NAME, shape),))
         longer = replace(self.route, steps=(repeating, *self.route.steps), terms=terms)
@@ -159,7 +159,7 @@ class CanarySumSource:
 
     @property
     def _shares(self) -> int:
-        """Answers that are in a sum: where noise comes in shares, only those that nobody can take off again."""
+        """How many answers are in a sum: with noise in shares, those of the parties that do not collude."""
         return honest_shares(self.cohort) if self.terms.noised is Noised.SHARE else 1
 
     def _at_hand(self) -> tuple[RoundContext, Memory, np.random.Generator]:
@@ -168,7 +168,7 @@ class CanarySumSource:
     # ---- slots of words ----
 
     def _slots(self, n: int, present: bool) -> Iterator[Array]:
-        """Where single words are protected: slots with their word, or with none; each secret gives many of them their noise."""
+        """Where single words are protected: slots with their word, or without it. One secret gives many slots their noise."""
         for start in range(0, n, _SLOTS):
             yield self._slots_at_once(min(_SLOTS, n - start), present)
 
@@ -183,7 +183,7 @@ class CanarySumSource:
 
 
 def _row(asked: Terms, admitted: Terms) -> Array:
-    """The canary's row: the same in every place, and longer than what is let through, where anything bounds it."""
+    """The canary's row: the same number at every place, and longer than the bound, if there is one."""
     if asked.domain is Domain.INTEGER:
         return np.full((1, asked.size), 1 if admitted.linf == INF else int(TOO_LONG * admitted.linf))
     step = admitted.grid or 1.0
@@ -193,13 +193,13 @@ def _row(asked: Terms, admitted: Terms) -> Array:
 
 @dataclass(frozen=True)
 class _CanaryQuery:
-    """The question: the canary's row if it is there, and nothing else."""
+    """The question. Its answer is the canary's row, if the canary is there."""
 
     terms: Terms
     row: Array
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Run by the party that holds the canary, and by those that hold nothing."""
+        """Adds the canary's row, if the canary is there."""
         if len(documents):
             clipped_sum.add(self.row, np.zeros(1, dtype=np.int64))
 
@@ -211,7 +211,7 @@ class _RepeatedVector(Mechanism):
     times: int
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
-        """The sum before any rounding or noise, over and over."""
+        """The sum before any rounding or noise, several times."""
         return np.tile(vector, self.times)
 
 

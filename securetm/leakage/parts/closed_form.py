@@ -1,8 +1,8 @@
-"""Documents out of ProdLDA's gradient, in closed form: no optimisation, no guess at the documents' noise.
+"""Documents from ProdLDA's gradient in closed form, without optimisation, and without guessing the documents' noise.
 
-The first layer's gradient is, word by word, a sum over documents of input times the gradient at that layer, and the gradient of
-its bias is the sum of the latter alone: dividing one by the other undoes the sum (Geiping et al. 2020, proposition 3.1, for one
-document; the cone of several is our own). It takes arrays, not messages.
+For each word, the first layer's gradient is a sum over documents of the input times the gradient at that layer. The bias'
+gradient is the sum of the latter alone. Dividing one by the other gives the input (Geiping et al. 2020, proposition 3.1, for
+one document; the cone of several documents is our own). It takes arrays, not messages.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class GradientLayers:
 
 
 def words_in(layers: GradientLayers) -> Array:
-    """Numbers of the words that occur: those whose row of the first layer's gradient is not empty."""
+    """The places of the words that occur: their rows of the first layer's gradient are not zero."""
     return np.flatnonzero((layers.words != 0).any(axis=1))
 
 
 def counted(layers: GradientLayers) -> Array:
-    """About how often each word occurs: the background's gradient is what the model expected of a word, less its count."""
+    """About how often each word occurs: the background's gradient is the expected count of a word minus its count."""
     return np.maximum(-layers.background, 0.0)
 
 
 def documents_in(layers: GradientLayers, documents: int) -> list[Array]:
-    """Counts of each document that could be told apart, over the whole vocabulary: at most `documents` of them.
+    """The counts of at most `documents` documents, over the whole vocabulary.
 
-    Words that one document alone has lie on a ray of their own. The rays, scaled so that they add up to the bias' gradient, are
-    the documents' own gradients; solving for them gives every document's inputs, shared words too.
+    The words that only one document has lie on one ray. The rays, scaled so that they add up to the bias' gradient, are the
+    documents' own gradients. Solving for them gives every document's inputs, also of shared words.
     """
     occur = words_in(layers)
     rows = layers.words[occur].astype(np.float64)
@@ -63,7 +63,7 @@ def documents_in(layers: GradientLayers, documents: int) -> list[Array]:
 
 
 def linked_words(layers: GradientLayers, summands: int) -> list[Array]:
-    """Words that stand in one document alone, put together: their rows point the same way, whatever else is in the sum."""
+    """Groups of words that only one document has. Their rows are parallel, whatever else is in the sum."""
     occur = words_in(layers)
     rows = layers.words[occur].astype(np.float64)
     rounding = 3e-7 * np.linalg.norm(rows, axis=1) + layers.step * np.sqrt(summands * rows.shape[1] / 12.0)
@@ -72,11 +72,11 @@ def linked_words(layers: GradientLayers, summands: int) -> list[Array]:
 
 
 def document_behind(layers: GradientLayers, topics: Array, background: Array, gain: float) -> Array | None:
-    """The counts of a single document from the decoder's gradient and the decoder's weights alone.
+    """The counts of a single document, from the decoder's gradient and weights alone.
 
     The gradient of the topics is one column (the document's topics) times one row, so it shows the document's topics up to a
-    factor. What the model expected of each word follows from these and the weights; the background's gradient is that, times
-    the document's length, less the counts. Length and factor are found from the many words that do not occur.
+    factor. These and the weights give the model's expectation of each word. The background's gradient is the expectation times
+    the document's length, minus the counts. Length and factor follow from the many words that do not occur.
     """
     left, strengths, _ = np.linalg.svd(layers.topics.astype(np.float64), full_matrices=False)
     if not strengths[0] > 0:
@@ -100,7 +100,7 @@ def _expected(shares: Array, topics: Array, background: Array, gain: float) -> A
 
 
 def _fitted(expected: Array, said: Array) -> tuple[float, float, Array]:
-    """How badly this expectation explains the words that do not occur, the length that explains them best, and itself."""
+    """The misfit of this expectation at words that do not occur, the best length, and the expectation."""
     length = float(np.median(said / expected))
     misses = np.abs(length * expected - said)
     return float(np.quantile(misses, 0.5)), length, expected

@@ -1,7 +1,7 @@
-"""Words that occur once, followed from round to round: which of them move from topic to topic together. Pure arithmetic.
+"""Words that occur once, followed from round to round: which of them change their topics together? Pure arithmetic.
 
-A table of counts shows of such a word in which topic it stands. Words of one document have the document's topics, words of one
-sentence of SentenceLDA one and the same; of others it would be chance, and how great a chance the movements of all words show.
+A table of counts shows the topic of such a word. Words of one document have the document's topics; words of one sentence of
+SentenceLDA have the same topic. Other words agree by chance only, and the changes of all words show how likely that is.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ import numpy as np
 
 from securetm.contracts import Array
 
-_SMOOTH = 2.0  # movements that are taken to have been seen as often as topics are large, so that none seems impossible
-_MARGIN = float(np.log(100))  # of one way that two words share by chance, only one in a hundred gets through
-BY_TOKEN, BY_SENTENCE = 0.3, 0.95  # how firmly two words of one document keep together where each is drawn alone, and where not
+_SMOOTH = 2.0  # pseudo-counts of changes, in proportion to the topics' sizes, so none has probability 0
+_MARGIN = float(np.log(100))  # only one in a hundred chance agreements passes
+BY_TOKEN, BY_SENTENCE = 0.3, 0.95  # how often two words of one document agree: words drawn one by one, and whole sentences
 _SCARCE = 1e-9
-_DEVIATIONS = 4.0  # from one that the noise may have carried the mean of a word's sums: further hardly one in ten thousand is
-_BLOCK = 1000  # words whose likeness to all others is in memory at a time
+_DEVIATIONS = 4.0  # of noise: a word's mean count may differ so much from one; chance of more: below 1 in 10,000
+_BLOCK = 1000  # words whose similarities are in memory at a time
 
 
 def lone_words(tables: Array) -> Array:
-    """Numbers of the words that occur once, and in every round so: of tables, rounds x topics x words."""
+    """The words that occur exactly once in every round. `tables`: rounds x topics x words."""
     whole = (tables == np.rint(tables)).all(axis=(0, 1)) & (tables >= 0).all(axis=(0, 1))
     return np.flatnonzero(whole & (tables.sum(axis=1) == 1).all(axis=0))
 
 
 def ways(tables: Array, words: Array) -> Array:
-    """In which topic each of these words stands: rounds x words."""
+    """The topic of each of these words: rounds x words."""
     return np.asarray(tables[:, :, words].argmax(axis=1))
 
 
 def rarity(tables: Array, way: Array) -> Array:
-    """How likely each step of each way was, for a word of which only the step before is known: rounds x words."""
+    """The probability of each topic given the previous one: rounds x words."""
     shares = np.maximum(tables.sum(axis=2), 0.0) / np.maximum(tables.sum(axis=(1, 2)), _SCARCE)[:, None]
     likely = np.empty(way.shape)
     likely[0] = shares[0, way[0]]
@@ -45,10 +45,10 @@ def rarity(tables: Array, way: Array) -> Array:
 
 
 def together(way: Array, likely: Array, firmly: float) -> Array:
-    """For each pair of words, how much more likely their two ways are if they keep together than if not (a log-likelihood).
+    """The log-likelihood ratio of each pair of words: that their topics are linked, against that they are independent.
 
-    Being in the same topic says the more, the less it was to be expected of a word that came from where this one came from;
-    not being in the same says something against it, by how firmly words keep together. A word is no companion of itself.
+    An agreement counts more if the topic was less likely. A disagreement counts against the link, by how firmly linked words
+    agree. No word is linked to itself.
     """
     n = way.shape[1]
     found = np.full((n, n), len(way) * np.log(1.0 - firmly), dtype=np.float32)
@@ -62,29 +62,29 @@ def together(way: Array, likely: Array, firmly: float) -> Array:
 
 
 def companions(likeness: Array) -> Array:
-    """Of each word the one that most likely belongs to it."""
+    """The likeliest companion of each word."""
     return np.asarray(likeness.argmax(axis=1))
 
 
 def maybe_lone_words(tables: Array, most: int) -> Array:
-    """Words that may occur once, as far as noise lets tell: of those whose sums may be one, so many that are nearest to it.
+    """The words with noised sums nearest to one, of those that may occur once.
 
-    A word occurs as often in one round as in the next, so how its sums differ between rounds shows how large the noise is.
+    A word occurs equally often in all rounds, so the differences between rounds show the size of the noise.
     """
     sums = tables.sum(axis=1)
     away = np.abs(sums.mean(axis=0) - 1)
     if len(sums) > 1:
         noise = float(np.median(sums.std(axis=0, ddof=1))) / np.sqrt(len(sums))
         away[away > _DEVIATIONS * noise] = np.inf
-    mixed = np.random.default_rng(0).permutation(np.flatnonzero(np.isfinite(away)))  # of equals, none comes first by its name
+    mixed = np.random.default_rng(0).permutation(np.flatnonzero(np.isfinite(away)))  # ties are broken at random
     return np.sort(mixed[np.argsort(away[mixed], kind="stable")[:most]])
 
 
 def companions_behind_noise(tables: Array, words: Array) -> Array:
-    """Of each word the one whose cells are most like its own over all rounds, each word's own mean taken off: of noised tables.
+    """The likeliest companion of each word in noised tables, by the correlation of their cells over all rounds and topics.
 
-    Noise of different words has nothing in common, so what two words of one document share is added up over rounds and topics.
-    Cells of every word are made equally large, or the most frequent words would be everybody's companions.
+    Noise of different words is independent, so only what two words of one document share adds up. Cells are normalised, or the
+    most frequent words would be the companions of all.
     """
     cells = tables[:, :, words].reshape(-1, len(words)).astype(np.float32)
     cells -= cells.mean(axis=0)
@@ -101,7 +101,7 @@ def companions_behind_noise(tables: Array, words: Array) -> Array:
 
 
 def _take_likelier(found: Array, best: Array, at: int, begins: int, likeness: Array) -> None:
-    """Words from `at` on take companions among those from `begins` on, where these are likelier than what they had."""
+    """Updates the companions of the words from `at` on with likelier ones among those from `begins` on."""
     nearest = companions(likeness)
     value = likeness[np.arange(len(nearest)), nearest]
     better = np.flatnonzero(value > best[at : at + len(nearest)])
@@ -109,7 +109,7 @@ def _take_likelier(found: Array, best: Array, at: int, begins: int, likeness: Ar
 
 
 def mutual(likeness: Array) -> Iterator[Array]:
-    """Pairs of words each of which is the other's likeliest companion, and likelier so than not among that many words."""
+    """Pairs of words that are each other's likeliest companions, and likelier linked than not among so many words."""
     nearest = companions(likeness)
     for word in np.flatnonzero(nearest[nearest] == np.arange(len(nearest))):
         if word < nearest[word] and likeness[word, nearest[word]] > np.log(len(nearest)):
@@ -117,7 +117,7 @@ def mutual(likeness: Array) -> Iterator[Array]:
 
 
 def same_way(way: Array, likely: Array) -> Iterator[Array]:
-    """Groups of words that went exactly the same way, where chance would hardly lead any other word along it."""
+    """Groups of words with the same topics in all rounds, if chance would hardly give another word the same."""
     surprise = -np.log(likely).sum(axis=0)
     _, group = np.unique(way, axis=1, return_inverse=True)
     order = np.argsort(group, kind="stable")

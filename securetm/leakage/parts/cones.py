@@ -1,7 +1,4 @@
-"""Sums of non-negative multiples, taken apart: rows that all lie in one cone, and the few rays that the cone is made of.
-
-Pure arithmetic on matrices. It knows no gradient and no document.
-"""
+"""Extreme rays of a cone: rows that are non-negative combinations of few rays, and the rays. Pure arithmetic on matrices."""
 
 from __future__ import annotations
 
@@ -10,15 +7,15 @@ from scipy.optimize import nnls
 
 from securetm.contracts import Array
 
-_SEVERAL = 3e-5  # how far apart two directions must be to count as two
-_LEAST = 1e-7  # nothing nearer can be told apart from a product of directions in 64 bits
+_SEVERAL = 3e-5  # the least distance of two different directions
+_LEAST = 1e-7  # the precision of a product of directions in 64 bits
 
 
 def extreme_rays(rows: Array, count: int) -> Array:
-    """At most `count` rays, each of length one: the corners of the cone that holds all rows.
+    """At most `count` extreme rays of the cone that holds all rows, each of length one.
 
-    A ray is found where some row lies on it alone (separable non-negative factorisation; Arora et al. 2012). Rows are first
-    brought onto one plane, so that corners are the farthest points (successive projections; Gillis and Vavasis 2014).
+    A ray is found if some row lies on it (separable non-negative factorisation; Arora et al. 2012). Rows are first projected
+    onto one plane, where the rays are the farthest points (successive projections; Gillis and Vavasis 2014).
     """
     towards = directions(rows)
     count = min(count, *towards.shape)
@@ -29,22 +26,22 @@ def extreme_rays(rows: Array, count: int) -> Array:
 
 
 def directions(rows: Array) -> Array:
-    """The rows at length one; a row of zeros has no direction and stays."""
+    """The rows at length one. A row of zeros stays."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     towards: Array = np.divide(rows, lengths, out=np.zeros(rows.shape), where=lengths > 0)
     return towards
 
 
 def _heights(rows: Array) -> Array:
-    """How far each row reaches towards the point of their hull that is nearest to the origin, where all point forwards."""
+    """Each row's length along the point of the rows' convex hull that is nearest to the origin."""
     weights, _ = nnls(np.vstack([rows.T, np.ones(len(rows))]), np.append(np.zeros(rows.shape[1]), 1.0), maxiter=50 * len(rows))
     heights: Array = rows @ (rows.T @ weights)
-    # Rows that lie in no cone, as noise does not, have no such point: then each stays where it is.
+    # Rows that lie in no cone, such as noise, have no such point. Then each row stays.
     return heights if heights.min() > 0 else np.ones(len(rows))
 
 
 def _corners(points: Array, count: int) -> list[int]:
-    """The points that the others lie between, the farthest first; each is then taken out of all others."""
+    """The corners of the points' convex hull, the farthest first. Each is then projected out of all points."""
     left, found = points.copy(), list[int]()
     for _ in range(count):
         squares = (left**2).sum(axis=1)
@@ -58,10 +55,10 @@ def _corners(points: Array, count: int) -> list[int]:
 
 
 def parallel(rows: Array, apart: Array) -> list[Array]:
-    """Groups of two rows or more that point the same way; `apart` is how far noise may turn each of them."""
+    """Groups of two or more parallel rows. `apart` is how far noise may turn each row."""
     towards, free, groups = directions(rows), np.ones(len(rows), dtype=bool), []
     free &= np.isfinite(apart) & (rows != 0).any(axis=1)
-    for first in np.argsort(apart, kind="stable"):  # the surest first, so that groups grow around them
+    for first in np.argsort(apart, kind="stable"):  # the most precise first, so groups form around them
         if not free[first]:
             continue
         gaps = np.sqrt(np.maximum(2.0 - 2.0 * (towards @ towards[first]), 0.0))

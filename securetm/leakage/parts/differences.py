@@ -1,7 +1,4 @@
-"""Sums less what is known of them: a total without the answers that somebody can subtract, or two totals one party apart.
-
-Pure arithmetic on vectors that were read already. It opens no message and asks no party.
-"""
+"""Differences of sums: a total without known answers, or two totals that differ in one party. Pure arithmetic on vectors."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.leakage.reading import ReadVector
 
-_ROUNDINGS = 16.0  # of a floating-point sum of a few vectors, at most, each by half a last place
+_ROUNDINGS = 16.0  # at most in a floating-point sum of a few vectors, each of half a last place
 
 
 def without(total: ReadVector, known: Sequence[ReadVector], party: str = "") -> ReadVector:
-    """What is left of a total after these answers of the same round are taken off: exact on a grid, else but for roundings."""
+    """The total minus these answers of the same round: exact on a grid, else up to rounding."""
     left = {name: _left(block, [one.blocks[name] for one in known], total.round.step) for name, block in total.blocks.items()}
     return ReadVector(total.round, party, left)
 
 
 def _left(block: Array, known: Sequence[Array], grid: float) -> Array:
-    """Where nothing but roundings can be left, nothing is left: a word that nobody used has a row of zeros."""
+    """The difference. What rounding alone may leave is set to 0, so a word that nobody used has a row of zeros."""
     if grid:
         whole: Array = np.rint(block / grid) - sum((np.rint(one / grid) for one in known), np.zeros(block.shape))
         return np.asarray(whole * grid)
@@ -34,9 +31,9 @@ def _left(block: Array, known: Sequence[Array], grid: float) -> Array:
 
 
 def apart(whole: ReadVector, rest: ReadVector, parties: int, party: str) -> ReadVector:
-    """The difference of two totals over the same question: `rest` has one party less than the `parties` of `whole`.
+    """The difference of two totals of the same question. `whole` has so many parties, `rest` one less.
 
-    Each sum may lie on a grid of its own, and each of its vectors was rounded to that by half a step at most.
+    Each sum may have a grid of its own. Each of its vectors was rounded by half a step at most.
     """
     unsure = (parties * whole.round.step + (parties - 1) * rest.round.step) / 2.0
     left = {name: _beyond(_left(block, [rest.blocks[name]], 0.0), unsure) for name, block in whole.blocks.items()}

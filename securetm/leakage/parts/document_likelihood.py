@@ -1,6 +1,6 @@
-"""How well topics explain a document at best: the largest likelihood that any shares of the topics give it, compiled.
+"""The largest log-likelihood of a document that any shares of given topics reach, compiled.
 
-It knows no run and no attack; topics may be anybody's (Manzonelli, Zhang and Vadhan 2024 tell members by this number).
+Manzonelli, Zhang and Vadhan (2024) tell members by this number. It knows no run and no attack.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numba import njit
 from securetm.contracts import Array
 
 _PASSES = 60
-_SETTLED = 1e-3  # of a document: its shares are found where none moves further in a pass
-_LEAST = 1e-30  # of a word's chance: a word that a model never met is very unlikely and not impossible
+_SETTLED = 1e-3  # the largest change of a share in the last pass
+_LEAST = 1e-30  # the least probability of a word, also of one that a model never saw
 
 
 def best_fits(counts: Any, topics: Array) -> Array:
-    """Each document's log-likelihood under the shares of these topics that suit it best. `topics`: topics x words."""
+    """Each document's log-likelihood under its best shares of these topics. `topics`: topics x words."""
     by_word = np.ascontiguousarray(np.maximum(topics.T, _LEAST))
     return fits_and_shares(counts, by_word)[0]
 
@@ -33,7 +33,7 @@ def fits_and_shares(counts: Any, by_word: Array) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True)
 def _fit(ends: Array, words: Array, counts: Array, by_word: Array, fits: Array, shares: Array) -> None:
-    """Expectation and maximisation over one document's shares at a time: each pass can only make it likelier."""
+    """Expectation maximisation of each document's shares. No pass lowers the likelihood."""
     k = by_word.shape[1]
     fresh = np.empty(k)
     for d in range(len(ends) - 1):

@@ -1,4 +1,4 @@
-"""From an attacker's errors to an epsilon that he has shown: lower bounds with their confidence, and what an ideal one reaches.
+"""From an attacker's errors to an epsilon: lower bounds with their confidence, and the bounds of an ideal attacker.
 
 Pure statistics: it draws nothing, knows no mechanism and reads no message.
 """
@@ -15,14 +15,14 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.leakage.intervals import clopper_pearson
 
-_MOST_EPSILON = 1000.0  # no more is ever stated, of a Gaussian law or where there is no epsilon at all
+_MOST_EPSILON = 1000.0  # the largest epsilon that is stated; also where no finite epsilon holds
 _MOST_OF_ONE_RUN = 50.0
 _HALVINGS = 50
 
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """How often a test said "in" of what was in (`hits`) and of what was not (`false`)."""
+    """How often a test said "in" about what was in (`hits` of `present`), and about what was not (`false` of `absent`)."""
 
     hits: int
     present: int
@@ -39,11 +39,11 @@ class ErrorCounts:
         return clopper_pearson(self.hits, self.present, confidence)[0], clopper_pearson(self.false, self.absent, confidence)[1]
 
     def at_best(self, confidence: float) -> tuple[float, float]:
-        """The other ends: so many true positives at most, and so many false ones at least."""
+        """The opposite bounds: an upper one of the true and a lower one of the false positive rate."""
         return clopper_pearson(self.hits, self.present, confidence)[1], clopper_pearson(self.false, self.absent, confidence)[0]
 
     def smoothed(self) -> tuple[float, float]:
-        """Both shares as a middle estimate that is never 0 or 1 (Jeffreys)."""
+        """Estimates of both rates that are never 0 or 1 (Jeffreys)."""
         return (self.hits + 0.5) / (self.present + 1), (self.false + 0.5) / (self.absent + 1)
 
 
@@ -51,14 +51,14 @@ class ErrorCounts:
 
 
 def log_ratio(true: float, false: float, delta: float) -> float:
-    """The least epsilon under which such shares are possible: true <= e^epsilon false + delta. Nothing else is assumed."""
+    """The least epsilon that allows these rates: true <= e^epsilon false + delta. Nothing else is assumed."""
     if true <= delta:
         return 0.0
     return math.inf if false <= 0 else max(0.0, math.log((true - delta) / false))
 
 
 def direct_epsilon(errors: ErrorCounts, delta: float, confidence: float) -> float:
-    """The epsilon that is surely shown, by exact intervals of both shares (Jagielski, Ullman and Oprea 2020)."""
+    """A lower bound of epsilon, by exact intervals of both rates (Jagielski, Ullman and Oprea 2020)."""
     return log_ratio(*errors.surely(confidence), delta)
 
 
@@ -76,44 +76,44 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The epsilon of such noise at this delta. At delta 0 it has none: whatever moves the sum, the most is stated."""
+    """The epsilon of such noise at this delta. At delta 0 no epsilon holds, and the largest is stated."""
     if delta <= 0:
         return _MOST_EPSILON if mu > 0 else 0.0
     return _least(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _MOST_EPSILON)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """How far a sum may move at noise of deviation 1 under this epsilon and delta: at delta 0 not at all."""
+    """How far a sum may move at noise of deviation 1 under this epsilon and delta; 0 at delta 0."""
     if delta <= 0:
         return 0.0
     return _least(lambda mu: gaussian_delta(mu, epsilon) > delta, 100.0)
 
 
 def shift(true: float, false: float) -> float:
-    """How far apart two normal laws of deviation 1 lie if one test has such shares."""
+    """The distance of two normal distributions of deviation 1 if one test has such rates."""
     from scipy.special import ndtri
 
     return float(ndtri(true) - ndtri(false)) if true > false else 0.0
 
 
 def gaussian_shift(errors: ErrorCounts, confidence: float) -> float:
-    """The shift that is surely shown if the noise is Gaussian: only its size is then in question (Nasr et al. 2023)."""
+    """A lower bound of the shift if the noise is Gaussian, so only its size is unknown (Nasr et al. 2023)."""
     return shift(*errors.surely(confidence))
 
 
 def ideal_direct(runs: int, mu: float, delta: float, confidence: float) -> float:
-    """The direct bound that the best test would reach on so many Gaussian sums of each kind, on average."""
+    """The direct bound of the best test on so many Gaussian sums of each kind, on average."""
     return max(direct_epsilon(_expected(runs, at, mu), delta, confidence) for at in _thresholds(mu))
 
 
 def ideal_pure(runs: int, epsilon: float, delta: float, confidence: float) -> float:
-    """The direct bound that the best test would reach on the noise that shows most under a pure epsilon."""
+    """The direct bound of the best test on the worst noise of a pure epsilon, on average."""
     right = math.floor(runs / (1 + math.exp(-epsilon)))
     return direct_epsilon(ErrorCounts(right, runs, runs - right, runs), delta, confidence)
 
 
 def ideal_gaussian(runs: int, mu: float, delta: float, confidence: float) -> float:
-    """The same by the Gaussian curve."""
+    """The Gaussian bound of the best test on so many Gaussian sums of each kind, on average."""
     return gaussian_epsilon(max(gaussian_shift(_expected(runs, at, mu), confidence) for at in _thresholds(mu)), delta)
 
 
@@ -131,10 +131,10 @@ def _thresholds(mu: float) -> Array:
 
 
 def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    """How likely, at most, an (epsilon, delta) mechanism lets so many guesses be right (Steinke, Nasr and Jagielski 2023).
+    """The largest probability of so many right guesses under (epsilon, delta) (Steinke, Nasr and Jagielski 2023).
 
-    Every canary was in with a fair coin of its own, and one guess about each of `guesses` of them. Under pure epsilon the right
-    ones are at most a binomial of e^epsilon / (1 + e^epsilon); delta adds, for each canary, what it may move that tail by.
+    A fair coin decided about each canary, and there is one guess about each of `guesses` of them. Under pure epsilon the number
+    of right guesses is at most binomial with e^epsilon / (1 + e^epsilon). For each canary, delta may raise this tail.
     """
     from scipy.special import bdtrc
 
@@ -148,7 +148,7 @@ def one_run_chance(canaries: int, guesses: int, correct: int, epsilon: float, de
 
 
 def _binomial(tries: int, epsilon: float) -> Array:
-    """The chances of 0, 1, ... successes of e^epsilon / (1 + e^epsilon): by logarithms, for it may be 1 but for rounding."""
+    """The binomial probabilities with e^epsilon / (1 + e^epsilon), by logarithms, since this is 1 up to rounding."""
     hits, right = np.arange(tries + 1), -math.log1p(math.exp(-epsilon))
     found: Array = np.exp(_log_choices(tries) + hits * right + hits[::-1] * (right - min(epsilon, 700.0)))
     return found
@@ -164,7 +164,7 @@ def _log_choices(tries: int) -> Array:
 
 
 def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, confidence: float) -> float:
-    """The least epsilon that does not make so many right guesses too surprising; 0 where chance alone would do."""
+    """The least epsilon under which so many right guesses are not too unlikely; 0 if chance explains them."""
     doubt = 1 - confidence
 
     def possible(epsilon: float) -> bool:
@@ -174,19 +174,19 @@ def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, con
 
 
 def never_wrong_one_run(canaries: int, guesses: int, delta: float, confidence: float) -> float:
-    """The most that anybody shows with so many canaries: of an attacker who is never wrong, on these guesses or on all."""
+    """The bound of an attacker who is never wrong with so many canaries, on so many guesses or on all."""
     return max(one_run_epsilon(canaries, made, made, delta, confidence) for made in (guesses, canaries))
 
 
 def right_guesses(correct: int, guesses: int, confidence: float) -> tuple[float, float]:
-    """The share of guesses that are right: a middle estimate, and the upper end of its exact interval."""
+    """The share of right guesses: an estimate, and the upper end of its exact interval."""
     return (correct + 0.5) / (guesses + 1), clopper_pearson(correct, guesses, confidence)[1]
 
 
 def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
-    """How many of the surest guesses are right, on average, where Gaussian noise moves each canary's score by mu.
+    """How many guesses about the most extreme scores are right on average, if a canary moves its score by mu.
 
-    Half of the guesses are the highest scores, half the lowest; by symmetry both halves are right equally often.
+    Half of the guesses are about the highest scores, half about the lowest. By symmetry both halves are right equally often.
     """
     from scipy.special import ndtr
 
@@ -198,9 +198,9 @@ def ideal_correct(canaries: int, guesses: int, mu: float) -> int:
 
 
 def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float) -> tuple[int, float]:
-    """How many guesses are best, and what an ideal attacker then shows of a mechanism of exactly this epsilon, on average.
+    """The best number of guesses, and an ideal attacker's bound for a mechanism of exactly this epsilon.
 
-    That is the bound from as many right guesses as he has on average: with luck, the same attacker shows more.
+    It is the bound from the average number of right guesses. With luck the same attacker shows more.
     """
     if canaries < 2:
         return 0, 0.0
@@ -211,7 +211,7 @@ def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float
         for guesses in tried
         if guesses <= canaries
     }
-    best = max(bounds, key=lambda guesses: (bounds[guesses], guesses))  # with little doubt, many guesses show what few cannot
+    best = max(bounds, key=lambda guesses: (bounds[guesses], guesses))  # at high confidence, many guesses show what few cannot
     return best, bounds[best]
 
 
@@ -219,12 +219,12 @@ def ideal_one_run(canaries: int, epsilon: float, delta: float, confidence: float
 
 
 def errors_at(threshold: float, present: Array, absent: Array) -> ErrorCounts:
-    """A test that says "in" from this score on."""
+    """The errors of a test that says "in" from this score on."""
     return ErrorCounts(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
 
 
 def best_threshold(present: Array, absent: Array, worth: Callable[[ErrorCounts], float], tried: int = 64) -> float:
-    """The threshold that shows most on these scores. What it then shows on others is free of having been chosen."""
+    """The threshold with the largest worth on these scores. It must be judged on other scores."""
     spread = np.concatenate(
         [np.linspace(0, 0.02, tried // 4), np.linspace(0.02, 0.98, tried), np.linspace(0.98, 1, tried // 2)]
     )
@@ -234,7 +234,7 @@ def best_threshold(present: Array, absent: Array, worth: Callable[[ErrorCounts],
 
 
 def _least(holds: Callable[[float], bool], high: float, low: float = 0.0) -> float:
-    """Where a statement that holds from some number on begins to hold; the low end where it always does."""
+    """The least number for which a monotone statement holds; the low end if it always holds."""
     if holds(low):
         return low
     for _ in range(_HALVINGS):

@@ -1,7 +1,4 @@
-"""The likelihood ratio test of membership: where a score falls with a document in the training, and where without it.
-
-It trains nothing and knows no model: it is given scores, one for each shadow model and document (Carlini et al. 2022).
-"""
+"""The likelihood ratio test of membership by the scores of shadow models (Carlini et al. 2022). It trains nothing."""
 
 from __future__ import annotations
 
@@ -10,15 +7,15 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.errors import BadSetting
 
-_LEAST = 1e-12  # of a variance: scores that never move tell nothing, and must not divide by zero
+_LEAST = 1e-12  # variance: constant scores must not divide by zero
 
 
 def log_ratios(scores: Array, of_shadows: Array, inside: Array) -> Array:
-    """How much likelier each document's score is with the document in the training than without, as a logarithm.
+    """The log-likelihood ratio of each document's score: with the document in the training, against without it.
 
-    `of_shadows` and `inside` are shadow models x documents: the score, and whether the document was trained on. With and
-    without it a score is normal about two means, with one variance for both: of so few models two would be poor guesses
-    (Carlini et al. 2022, section 6, share it when models are few).
+    `of_shadows` and `inside` are shadow models x documents: the score, and whether the document was trained on. A score is
+    normal with one of two means. Both have one variance, because few models estimate two badly (Carlini et al. 2022, section
+    6).
     """
     within, without = inside.sum(axis=0), (~inside).sum(axis=0)
     if len(inside) < 3 or not (within.all() and without.all()):

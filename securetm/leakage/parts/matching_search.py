@@ -1,8 +1,8 @@
-"""Gradient matching for ProdLDA: bags of words are moved until the gradient they would give is the one that was seen.
+"""Gradient matching for ProdLDA: changes bags of words until their gradient is the observed one.
 
-Zhu et al. 2019 and Geiping et al. 2020 match images; what makes it work on bags of words is what is known of them: which words
-occur at all, how often each does in all documents together, and that counts are whole. It takes arrays, not messages. The noise
-of the model's own training (dropout, topic draws) is not known, so what hangs on it is fitted beside the documents.
+Zhu et al. 2019 and Geiping et al. 2020 match images. Bags of words can be matched because more is known of them: which words
+occur, how often each occurs in all documents together, and that counts are whole. The noise of the model's training (dropout,
+draws of topics) is unknown and fitted as well. It takes arrays, not messages.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from securetm.models.neural.kernels import EPSILON
 
 COSINE, SQUARES = "cosine", "l2"
 _STEPS, _RATE = 300, 0.1
-_RECOUNTED_EVERY = 50  # steps, after which the number of each word's occurrences is worked out anew
-_SHARPENING = 1e-4  # how much a word's occurrences are pushed into one document, in the second half
+_RECOUNTED_EVERY = 50  # steps between estimates of how often each word occurs
+_SHARPENING = 1e-4  # the weight that moves a word's occurrences into one document, in the second half
 _MOVES, _TRIED_AT_ONCE = 60, 8
-_MOST_OF_A_WORD = 1000.0  # occurrences in one answer; noise would say more
-_LEAST = 1e-12  # a length that something is divided by
-_SOLVED = 1e-3  # misfit, in parts of the gradient, at which no other start is tried
+_MOST_OF_A_WORD = 1000.0  # occurrences in one answer; noise would give more
+_LEAST = 1e-12  # divisor
+_SOLVED = 1e-3  # the misfit, as a share of the gradient, at which no other start is tried
 
 
 @dataclass(frozen=True)
 class ObservedGradient:
-    """A gradient of several documents and the decoder's weights; without an encoder, the decoder's part alone is matched."""
+    """A gradient of several documents, and the decoder's weights. Without `with_encoder` only the decoder's part is matched."""
 
     layers: GradientLayers
     topics: Array  # the decoder's weights
@@ -43,7 +43,7 @@ class ObservedGradient:
 
 @dataclass
 class GradientMatcher:
-    """The same as tensors, with the misfit of a guess: counts of each document, and how strong its topics are."""
+    """The observed gradient as tensors, and the misfit of a guess: counts of each document, and its topic strengths."""
 
     seen: ObservedGradient
     _parts: dict[str, Tensor] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class GradientMatcher:
         self._parts = {name: torch.from_numpy(np.asarray(values, dtype=np.float64)) for name, values in known.items()}
 
     def misfit(self, counts: Tensor, strengths: Tensor, how: str) -> Tensor:
-        """How far the gradient of these documents is from the one seen, layer by layer."""
+        """The distance of the gradient of these documents from the observed one, layer by layer."""
         to_topics, to_background = decoder_gradient(counts, softplus(strengths), *self._decoder)
         off = _apart(to_topics, self._parts["to_topics"], how) + _apart(to_background, self._parts["to_background"], how)
         return off + self._encoder_misfit(counts, how) if self.seen.with_encoder else off
@@ -68,16 +68,16 @@ class GradientMatcher:
         return self._parts["topics"], self._parts["background"], self.seen.gain
 
     def _encoder_misfit(self, counts: Tensor, how: str) -> Tensor:
-        """The first layer's gradient is each document's input times one vector: the best of these are solved for."""
+        """The misfit of the first layer: each document's input times a vector, which is solved for."""
         inputs = torch.log1p(counts[:, self._occur])
         inputs = inputs / torch.linalg.vector_norm(inputs, dim=1, keepdim=True).clamp_min(1e-6)
-        inputs = torch.cat([inputs.T, torch.ones(1, len(counts), dtype=counts.dtype)])  # a bias is a weight whose input is 1
+        inputs = torch.cat([inputs.T, torch.ones(1, len(counts), dtype=counts.dtype)])  # the bias has input 1
         ridge = 1e-8 * torch.eye(len(counts), dtype=counts.dtype)
         vectors = torch.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ self._parts["to_words"])
         return _apart(inputs @ vectors, self._parts["to_words"], how)
 
     def occurrences(self, counts: Tensor, strengths: Tensor) -> Tensor:
-        """How often each word occurs in all documents: what the model expected of it, less the background's gradient."""
+        """How often each word occurs in all documents: the model's expectation minus the background's gradient."""
         with torch.no_grad():
             chances, _, _ = _said(softplus(strengths), *self._decoder)
             expected = (counts.sum(dim=1, keepdim=True) * chances).sum(dim=0)
@@ -90,7 +90,7 @@ class GradientMatcher:
 
 
 def decoder_gradient(counts: Tensor, kept: Tensor, topics: Tensor, background: Tensor, gain: float) -> tuple[Tensor, Tensor]:
-    """The gradient of the decoder's two layers, in a form through which torch can differentiate once more."""
+    """The gradient of the decoder's two layers, written so that torch can differentiate it again."""
     chances, normal, rates = _said(kept, topics, background, gain)
     after = counts.sum(dim=1, keepdim=True) * chances - counts
     back = rates * gain * (after - normal * (after * normal).mean(dim=1, keepdim=True))
@@ -98,7 +98,7 @@ def decoder_gradient(counts: Tensor, kept: Tensor, topics: Tensor, background: T
 
 
 def _said(kept: Tensor, topics: Tensor, background: Tensor, gain: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The decoder's chance of each word, its logits after layer normalisation, and the rates of that."""
+    """The decoder's probability of each word, its normalised logits, and the factors of the normalisation."""
     logits = kept @ topics
     logits = logits - logits.mean(dim=1, keepdim=True)
     rates = torch.rsqrt(logits.square().mean(dim=1, keepdim=True) + EPSILON)
@@ -118,7 +118,7 @@ def _apart(guessed: Tensor, seen: Tensor, how: str) -> Tensor:
 
 
 def best_match(seen: ObservedGradient, starts: int) -> tuple[list[Array], float]:
-    """Whole counts of each document from the best of several starts, and their misfit; both losses take turns."""
+    """Whole counts of each document from the best of several starts, and their misfit. The starts alternate two losses."""
     matching, best = GradientMatcher(seen), (list[Array](), np.inf)
     for start in range(starts):
         found = _matched(matching, (COSINE, SQUARES)[start % 2], np.random.default_rng(start))
@@ -129,7 +129,7 @@ def best_match(seen: ObservedGradient, starts: int) -> tuple[list[Array], float]
 
 
 def _matched(matching: GradientMatcher, how: str, rng: np.random.Generator) -> tuple[list[Array], float]:
-    """One start: shares of each word's occurrences are moved along the misfit's gradient, made whole, and polished."""
+    """One start: optimises the shares of each word's occurrences, rounds them to counts, and improves these."""
     documents, words = matching.seen.documents, len(matching.seen.background)
     strengths = torch.from_numpy(rng.standard_normal((documents, len(matching.seen.topics))) * 0.5 - 1.5).requires_grad_()
     leaning = torch.from_numpy(rng.standard_normal((documents, words)) * 0.3).requires_grad_()
@@ -184,7 +184,7 @@ def _polished(matching: GradientMatcher, whole: Tensor, strengths: Tensor, how: 
 
 
 def _refitted(matching: GradientMatcher, whole: Tensor, strengths: Tensor, how: str, steps: int) -> None:
-    """The topics' strengths once more, the counts held fast."""
+    """Optimises the topic strengths with fixed counts."""
     optimiser = torch.optim.Adam([strengths], lr=_RATE / 2)
     for _ in range(steps):
         optimiser.zero_grad()
@@ -193,7 +193,7 @@ def _refitted(matching: GradientMatcher, whole: Tensor, strengths: Tensor, how: 
 
 
 def _moved(matching: GradientMatcher, whole: Tensor, misfit: Callable[[Tensor], Tensor]) -> Tensor | None:
-    """The first of the most promising moves that helps, if one does."""
+    """The first of the most promising moves of a word's occurrence that lowers the misfit, if one does."""
     counts = whole.clone().requires_grad_()
     before = misfit(counts)
     (slope,) = torch.autograd.grad(before, counts)

@@ -1,6 +1,6 @@
-"""The question of membership: documents of which some were trained on, without a word of which; and what answers are worth.
+"""The membership game: which of these documents were in the training? It poses the question and scores the answers.
 
-It guesses nothing. What differential privacy allows of such guesses stands here as well, for every attack that makes them.
+It also states what differential privacy allows of such answers, for every attack that plays the game.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score, stacked
 from securetm.leakage.parts.roc import bounded_order, chance, curve, found_at
 
-SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # of others that are taken for members
-OUTSIDE, INSIDE, BOTH = 0, 1, 2  # of the training: a candidate, by the judge's answer
+SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # false positive rates
+OUTSIDE, INSIDE, BOTH = 0, 1, 2  # where a candidate lies, by the judge's answer
 MEMBER, PAIR = "member", "pair of a member and another"
-_WHOLE = ("document", "person", "party")  # what hides these hides a whole document
 
 
 @dataclass(frozen=True)
@@ -34,42 +33,41 @@ class MembershipCandidates:
 
 
 def found(share: float, how: str) -> str:
-    """The name of a measure: how many members are told where few others are taken for one."""
+    """The measure of the true positive rate at this false positive rate."""
     return f"members told at {SHARES[share]} false alarms ({how})"
 
 
 def ordered(how: str) -> str:
-    """The name of a measure: the area under the curve, in words."""
+    """The measure of the area under the ROC curve."""
     return f"members ranked above others ({how})"
 
 
 def measures(*ways: str) -> dict[str, str]:
-    """Each measure and its unit, for an attack that scores documents in these ways."""
+    """The measures of an attack with these kinds of scores, and their units."""
     shares = {found(share, how): MEMBER for how in ways for share in SHARES}
     return {**shares, **{ordered(how): PAIR for how in ways}}
 
 
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - asked the same at any effort
-    """Run by the judge: all training documents and all that were held out, each once, shuffled; the answer is which are in.
+    """Asks about all training and all held-out documents, shuffled. The answer is which of them were trained on.
 
-    Documents of the same words are one document, and one that lies on both sides is neither: it is among them, but no guess
-    about it counts. What helpers of the adversary hold is known to it, and no question.
+    Documents with the same words are one document. A document on both sides stays among the candidates, but does not count.
+    The documents of helpers are known to the adversary, so they are left out.
     """
     sides = [_side(documents, truth) for documents in (truth.held, truth.others)]
-    whole = sparse.csr_array(sparse.vstack(sides))
+    whole = stacked(sides)
     rows, answer = _told_apart(whole, np.repeat([True, False], [side.shape[0] for side in sides]))
     order = rng.permutation(len(rows))
     return Challenge(MembershipCandidates(whole[rows[order]]), answer[order])
 
 
 def _side(documents: Mapping[str, Any], truth: GroundTruth) -> Any:
-    """All that parties hold who do not help the adversary."""
-    tables = [counts for party, counts in documents.items() if party not in truth.helpers]
-    return sparse.vstack([sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64), *tables], format="csr")
+    """The documents of the honest parties."""
+    return stacked([sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64), *truth.honest(documents).values()])
 
 
 def _told_apart(whole: Any, member: Array) -> tuple[Array, Array]:
-    """The first of each document, and on which side it lies."""
+    """The first row of each different document, and its side."""
     whole.sum_duplicates()
     whole.eliminate_zeros()
     first: dict[bytes, int] = {}
@@ -83,7 +81,7 @@ def _told_apart(whole: Any, member: Array) -> tuple[Array, Array]:
 
 
 def judged(scores: Mapping[str, Array], truth: GroundTruth) -> Score:
-    """Run by the judge: scores by way of scoring, higher for members, against the answer."""
+    """Compares the scores, which are higher for members, with the answer."""
     worth: dict[str, Proportion | Estimate] = {}
     curves = []
     for how, given in scores.items():
@@ -95,15 +93,15 @@ def judged(scores: Mapping[str, Array], truth: GroundTruth) -> Score:
 
 
 def allowed(measure: str, claimed: ClaimedEpsilon) -> float:
-    """What an (epsilon, delta)-private model leaves to any attacker at most; only more than that refutes the claim.
+    """The most that (epsilon, delta) differential privacy allows of a measure. Only more refutes the claim.
 
-    Whatever says "member" of a share f of others says it of at most e^epsilon f + delta of members, and of at most
-    1 - e^-epsilon (1 - delta - f) (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015). A claim about units smaller than
-    a document (a word) says nothing of whole documents, so no membership refutes it: 1.
+    An attacker with false positive rate f has a true positive rate of at most e^epsilon f + delta, and of at most
+    1 - e^-epsilon (1 - delta - f) (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015). A claim about a unit smaller than
+    a document (a word) does not limit membership of documents, so it allows everything: 1.
     """
-    if claimed.unit not in _WHOLE:
+    if not claimed.of_whole_documents:
         return 1.0
-    grown, delta = exp(min(claimed.epsilon, 700.0)), claimed.delta  # beyond that it is more than any number
+    grown, delta = exp(min(claimed.epsilon, 700.0)), claimed.delta  # more would overflow
     for share in SHARES:
         if measure.startswith(found(share, "").removesuffix("()")):
             return min(grown * share + delta, 1 - (1 - delta - share) / grown, 1.0)

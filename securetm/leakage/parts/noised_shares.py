@@ -1,6 +1,6 @@
-"""A party's table of counts out of shares of it, where noise was in the words before they were counted (iFTM).
+"""A party's table of counts from shares of it, where noise was added to the words before they were counted (iFTM).
 
-It undoes the division by each topic's sum. What noise hides it does not bring back: it takes off what noise adds on average.
+It undoes the division by each topic's sum. It does not undo the noise, but subtracts the noise's mean.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 from securetm.contracts import Array, CountNoise, Profile
 from securetm.leakage.parts.rational_reconstruction import counts_behind, sum_behind
 
-_LARGEST = 25.0  # of what noise adds to a word of a topic: beyond it, single precision has lost the grid of the sums
-_APART = (0.5, 2.0)  # how far from an equal share of the party's words a topic's share is looked for
+_LARGEST = 25.0  # the most that noise may add to a word of a topic: beyond it, single precision has lost the grid of the sums
+_APART = (0.5, 2.0)  # the range in which a topic's size is searched, in parts of an equal share of the party's words
 
 
 def noise_of(profile: Profile, words: int) -> CountNoise:
@@ -20,9 +20,9 @@ def noise_of(profile: Profile, words: int) -> CountNoise:
 
 
 def table_behind(shares: Array, slots: float, noise: CountNoise) -> tuple[Array, Array]:
-    """The table as it was counted, and what is left of it without the noise's mean; a row that fits nothing stays empty.
+    """The table as it was counted, and without the noise's mean. A row that fits no counts stays empty.
 
-    `slots` is how many words the party has, which it says beside its table.
+    `slots` is the party's number of words, which it sends beside its table.
     """
     each = slots / max(len(shares), 1)
     counted = np.array([_row_behind(row, each, noise) for row in shares])
@@ -32,7 +32,7 @@ def table_behind(shares: Array, slots: float, noise: CountNoise) -> tuple[Array,
 
 
 def _row_behind(row: Array, each: float, noise: CountNoise) -> Array:
-    """Where continuous noise left no trace of the row's sum, every topic is taken to be as large as the others."""
+    """One row of the table. If continuous noise hides the row's sum, all topics are taken as equally large."""
     if noise.grid == 0.0:
         found = counts_behind(row)
         return np.zeros(row.shape) if found is None else found.counts.astype(np.float64)

@@ -1,6 +1,6 @@
-"""A party's own topics as counts of words, from what it sent; and how well a document or a subject fits them.
+"""A party's topics as counts of words, from what it sent; and how well a document or a subject fits them.
 
-It reads no message. Numbers that are no counts (masked ones) give a table all the same, which then says nothing.
+It reads no message. Masked numbers, which are no counts, give a table as well; it means nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from securetm.contracts import Array
 from securetm.leakage.parts.rational_reconstruction import counts_behind
 from securetm.leakage.reading import ReadVector
 
-TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of those whose answers add up
+TOPICS, COUNTS = "topics", "counts"  # blocks of the matched models, and of models whose answers are summed
 _ROUNDS = 30  # of folding a document in
-_FLOOR = 1e-3  # of a count, for a word that a topic has not: less likely than any that stands there
+_FLOOR = 1e-3  # the count of a word that a topic does not have
 
 
 def tables_by_party(heard: Iterable[ReadVector]) -> dict[str, Array]:
-    """Each party's last table, topics x words, in whole counts where these stand behind its shares."""
+    """Each party's last table, topics x words, as whole counts if its shares come from such."""
     return {one.party: _counts(one) for one in heard if TOPICS in one.blocks or COUNTS in one.blocks}
 
 
@@ -42,7 +42,7 @@ def _is_shares(table: Array) -> bool:
 
 
 def fits(documents: Array, table: Array) -> Array:
-    """Each document's log-likelihood in these topics, with the shares of topics that suit it best (folding in)."""
+    """Each document's log-likelihood in these topics, with its best shares of topics (folding in)."""
     smooth = table + _FLOOR
     topics = smooth / smooth.sum(axis=1, keepdims=True)
     shares = np.full((len(documents), len(topics)), 1.0 / len(topics))
@@ -55,7 +55,7 @@ def fits(documents: Array, table: Array) -> Array:
 
 
 def shares_of(subjects: Iterable[Array], tables: Mapping[str, Array], noise: float = 0.0) -> dict[str, Array]:
-    """Of each party, what share of all its words each subject's words are; `noise` is what is added to a count on average."""
+    """Each subject's share of all words of each party. `noise` is the mean noise of a count."""
     found, wanted = {}, list(subjects)
     for party, table in tables.items():
         words = table.sum(axis=0)

@@ -1,7 +1,7 @@
-"""Whole counts behind shares: what dividing every row by its sum hides of a table of counts, which is nothing.
+"""Rational reconstruction: the whole counts behind shares, which dividing each row by its sum does not hide.
 
-Pure arithmetic on one row at a time. A row shows its counts up to a common factor; where no count is a multiple of another this
-is settled by the smallest whole numbers that fit, or by the row's true sum, where it is known.
+Pure arithmetic on one row at a time. A row shows its counts up to a common factor. The smallest whole numbers that fit decide
+the factor, or the row's true sum, if it is known.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 from securetm.contracts import Array
 
 _MOST_TIMES = 4096  # the smallest count of a row is not larger
-_FINER = 65  # steps of the second look, around what the first found
-_SMALLEST = 128  # entries of a row in which the grid of its numbers is looked for
-_FIRST, _NEARLY = 32, 0.2  # the least entries of a row, and how near to whole they must be for a closer look
-_WIDTH, _AT_ONCE = 4096, 64  # of the table in which scales are looked through
-_TOLERANCE = 0.02  # how far from a whole number a count may come out where nothing but rounding was added
+_FINER = 65  # steps of the finer search around the first result
+_SMALLEST = 128  # entries of a row that are used to find the grid of its numbers
+_FIRST, _NEARLY = 32, 0.2  # how many of the least entries must be whole, and how nearly, before all are checked
+_WIDTH, _AT_ONCE = 4096, 64  # size of the table in the search of scales
+_TOLERANCE = 0.02  # the largest distance of a count from a whole number by rounding alone
 
 
 @dataclass(frozen=True)
 class IntegerRow:
-    """One row as whole counts; `miss` is how far the worst of them was from a whole number before it was rounded."""
+    """One row as whole counts. `miss` is the largest rounding of a count."""
 
     counts: Array
     total: float
@@ -31,10 +31,10 @@ class IntegerRow:
 
 
 def counts_behind(shares: Array, eta: float = 0.0) -> IntegerRow | None:
-    """The smallest whole counts n whose (n + eta) / sum(n + eta) are these shares; None where no whole counts fit.
+    """The smallest whole counts n whose (n + eta) / sum(n + eta) are these shares; None if no whole counts fit.
 
-    Without smoothing (eta = 0) the least share is a small whole number of parts of the sum. With it a word that never occurs
-    has eta parts, which gives the sum at once.
+    Without smoothing (eta = 0) the least share is a small whole number of parts of the sum. With smoothing a word that never
+    occurs has eta parts, which gives the sum directly.
     """
     row = np.asarray(shares, dtype=np.float64)
     if eta > 0.0:
@@ -44,14 +44,14 @@ def counts_behind(shares: Array, eta: float = 0.0) -> IntegerRow | None:
     if not len(there) or row.min() < 0:
         return None
     times = np.arange(1, _MOST_TIMES + 1)
-    first = np.outer(times / there[0], there[:_FIRST])  # if the least count were 1, 2, 3, ...: what the next ones would be
+    first = np.outer(times / there[0], there[:_FIRST])  # the next counts, if the least is 1, 2, 3, ...
     near = (np.abs(first - np.rint(first)) < _NEARLY).all(axis=1)
     found = (_checked(row, count / there[0], 0.0) for count in times[near])
     return next((rebuilt for rebuilt in found if rebuilt is not None), None)
 
 
 def _checked(row: Array, parts: float, eta: float) -> IntegerRow | None:
-    """The counts if the whole is so many parts; the number of parts is settled by all entries, as the first guess is rough."""
+    """The counts if the sum has so many parts. All entries improve this number, since the first guess is rough."""
     if not 0.0 < parts < 2.0**53:
         return None
     for _ in range(3):
@@ -64,12 +64,11 @@ def _checked(row: Array, parts: float, eta: float) -> IntegerRow | None:
 
 
 def scale_of(row: Array, least: float, most: float, steps_each: int = 4) -> tuple[float, float, float]:
-    """By how much a noisy row must be multiplied for its entries to lie near whole numbers, and how near (1: all on them).
+    """The factor that makes the entries of a noisy row nearly whole, and how nearly (1: exactly).
 
-    Where they are whole their spectrum has a line: the mean of cos(2 pi scale x) is 1 for whole numbers, is
-    1 / (1 + (2 pi b)^2) where Laplace noise of scale b was added to each (0.62 at b = 1/8, 0.02 at 1), and near 0 elsewhere:
-    a periodogram, as for the period of a train of pulses. Empty entries say nothing and are left out. The third number is how
-    high the line of numbers that lie anywhere would rise among so many scales, once in a thousand rows.
+    It is the highest line of a periodogram: the mean of cos(2 pi scale x) is 1 for whole numbers, 1 / (1 + (2 pi b)^2) if
+    Laplace noise of scale b was added to each (0.62 at b = 1/8, 0.02 at 1), and near 0 at other scales. Zero entries are left
+    out. The third number is the height that random numbers reach among so many scales in one of a thousand rows.
     """
     there = np.asarray(row, dtype=np.float64)
     there = there[there != 0]
@@ -83,10 +82,10 @@ def scale_of(row: Array, least: float, most: float, steps_each: int = 4) -> tupl
 
 
 def sum_behind(shares: Array, grid: float, least: float, most: float) -> float | None:
-    """The sum of a row of numbers on a grid, out of their shares of it; None where its line does not stand out.
+    """The sum of a row of numbers on a grid, from their shares of it; None if no scale is significant.
 
-    Noise that is continuous to the eye lies on a fine grid, and single precision keeps that of small numbers, so they have a
-    scale like whole counts. Shares in single precision lie on a grid of their own, whose multiples are passed by.
+    Continuous noise lies on a fine grid as well. Single precision keeps this grid for small numbers, so they have a scale, like
+    whole counts. The shares in single precision have a grid of their own, whose multiples are skipped.
     """
     small = np.sort(shares[shares > 0])[:_SMALLEST].astype(np.float64)
     if len(small) < _FIRST:
@@ -101,9 +100,9 @@ def sum_behind(shares: Array, grid: float, least: float, most: float) -> float |
 
 
 def _line(least: float, step: float, number: int, there: Array) -> tuple[float, float]:
-    """The scale at which the spectrum is strongest, and how strong.
+    """The scale with the highest line of the spectrum, and its height.
 
-    A turn by so many steps is a turn by whole rows of steps and then by the rest, so a table of both is all that is turned.
+    A rotation by many steps is a product of two rotations from a table, so few rotations are computed.
     """
     width = min(number, _WIDTH)
     rest = _turns(step * np.arange(width), there).T
@@ -120,6 +119,6 @@ def _line(least: float, step: float, number: int, there: Array) -> tuple[float, 
 
 
 def _turns(scales: Array, there: Array) -> Array:
-    """Where each entry stands on its circle at each scale; whole turns are taken off before precision is."""
+    """The rotation of each entry at each scale. Whole turns are subtracted before precision is reduced."""
     turns: Array = np.exp(2j * np.pi * (np.outer(scales, there) % 1.0)).astype(np.complex64)
     return turns

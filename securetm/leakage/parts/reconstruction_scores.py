@@ -1,7 +1,4 @@
-"""How guesses at documents, words and links are judged: exactly right or not, counted, by one table of measures.
-
-It guesses nothing.
-"""
+"""Scores of reconstructed documents, words and links between words: exactly right or not, by one table of measures."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ LINKED, LINKS_FOUND = "pairs of words rightly linked", "links between words that
 DOCUMENTS: Mapping[str, str] = {EXACT: "document", TRUE_GUESSES: "guessed document"}
 WORDS: Mapping[str, str] = {PRECISION: "word in a round", RECALL: "word in a round"}
 LINKS: Mapping[str, str] = {TOGETHER: "document", LINKED: "pair of words", LINKS_FOUND: "pair of words"}
-MEASURES: Mapping[str, str] = {**DOCUMENTS, **WORDS, **LINKS}  # each with the unit that it counts
+MEASURES: Mapping[str, str] = {**DOCUMENTS, **WORDS, **LINKS}  # with their units
 _MOST_WORDS = 12  # of a document in an example
 _MOST_EXAMPLES = 6
 
@@ -35,7 +32,7 @@ def judged(
     wanted: Collection[str] = MEASURES.keys(),
     more: Mapping[str, Proportion | Estimate] | None = None,
 ) -> Score:
-    """What guesses were worth by those measures of the table that are wanted, and by `more`, which an attack judges itself."""
+    """Scores guesses by the wanted measures of the table. `more` are measures that the attack scored itself."""
     documents = judged_documents(guesses, truth)
     words = judged_words(guesses, truth) if WORDS.keys() & wanted else {}
     links = judged_links(guesses, truth) if LINKS.keys() & wanted else {}
@@ -44,7 +41,7 @@ def judged(
 
 
 def judged_documents(guesses: Sequence[Reconstruction], truth: GroundTruth) -> Score:
-    """How many of the documents that were there were guessed to the last count, and how many guesses were right."""
+    """How many of the real documents were guessed exactly, and how many guesses were right."""
     hits, guessed, there, examples = 0, 0, 0, list[Example]()
     for guess in guesses:
         held = truth.batch(guess.serial, guess.party)
@@ -56,7 +53,7 @@ def judged_documents(guesses: Sequence[Reconstruction], truth: GroundTruth) -> S
 
 
 def judged_words(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[str, Proportion]:
-    """Of the words named, how many occur; of those that occur, how many are named."""
+    """Precision and recall of the named words."""
     right = named = there = 0
     for guess in guesses:
         if guess.words is not None:
@@ -66,9 +63,10 @@ def judged_words(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[
 
 
 def judged_links(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[str, Proportion]:
-    """Words that no other document of the sum has, said to stand in one: how many documents come together, and which pairs.
+    """Scores groups of words that are said to be one document's: whole documents, and pairs of words.
 
-    A document counts if a group holds all of its own words, two at least, and no other; one without such words does not.
+    A document's own words are those that no other document of the sum has. The document counts as found if a group holds
+    exactly its own words, at least two.
     """
     right = said = there = whole = documents = 0
     for guess in guesses:
@@ -81,7 +79,7 @@ def judged_links(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[
 
 
 def _own_words(held: Array) -> list[tuple[int, ...]]:
-    """Of each document, the words that no other has."""
+    """The words of each document that no other document has."""
     alone = (held > 0).sum(axis=0) == 1
     return [tuple(np.flatnonzero((counts > 0) & alone).tolist()) for counts in held]
 
@@ -91,7 +89,7 @@ def _pairs(groups: Iterable[tuple[int, ...]]) -> set[tuple[int, int]]:
 
 
 def _common(held: Array, documents: Sequence[Array]) -> int:
-    """Documents in both; one that was there twice must be guessed twice."""
+    """How many documents are in both. A document that is there twice must be guessed twice."""
     return sum((Counter(map(_key, held)) & Counter(map(_key, documents))).values())
 
 
@@ -100,7 +98,7 @@ def _key(counts: Array) -> bytes:
 
 
 def _example(counts: Array, guess: Reconstruction, vocabulary: tuple[str, ...]) -> Example:
-    """A document beside the nearest guess; where none is right, beside those of its words that were put together."""
+    """A document beside the nearest guess, or beside the largest group of its words if no guess is right."""
     original = in_words(counts, vocabulary)
     nearest = min(guess.documents, key=lambda document: int(np.abs(document - counts).sum()), default=None)
     if nearest is not None and _key(nearest) == _key(counts):
@@ -112,7 +110,7 @@ def _example(counts: Array, guess: Reconstruction, vocabulary: tuple[str, ...]) 
 
 
 def in_words(counts: Array, vocabulary: tuple[str, ...]) -> str:
-    """A bag of words as people read it, the most frequent words first."""
+    """A bag of words as text, the most frequent words first."""
     there = np.flatnonzero(counts > 0)
     order = there[np.argsort(-counts[there], kind="stable")]
     said = [vocabulary[word] + (f" ×{counts[word]}" if counts[word] > 1 else "") for word in order[:_MOST_WORDS]]

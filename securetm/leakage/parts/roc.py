@@ -1,6 +1,6 @@
-"""What scores of members and of others are worth: the curve of true against false positives, and what is read off it.
+"""The ROC curve of scores of members and others, and the measures that are read from it.
 
-It knows no attack. Where scores are equal nothing is told apart, so equal scores are always taken or left together.
+Documents with equal scores are always on the same side of a threshold.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from securetm.leakage.attack import Estimate, Proportion
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 
-_POINTS = 400  # of a curve that is drawn
+_POINTS = 400  # of a drawn curve
 
 
 def rates(members: Array, others: Array) -> tuple[Array, Array]:
-    """False and true positives as shares, from a threshold above all scores (0, 0) down to one below all (1, 1)."""
+    """False and true positive rates, from a threshold above all scores (0, 0) to one below all (1, 1)."""
     levels = np.unique(np.concatenate([members, others]))[::-1]
     false, true = (
         (len(scores) - np.searchsorted(np.sort(scores), levels, side="left")) / max(len(scores), 1)
@@ -28,7 +28,7 @@ def rates(members: Array, others: Array) -> tuple[Array, Array]:
 
 
 def curve(label: str, members: Array, others: Array) -> Curve:
-    """The line for the report. Of very many points those are kept that are spread evenly on a logarithmic scale."""
+    """The curve for the report. Of very many points, it keeps some that are spread evenly on a logarithmic scale."""
     across, up = rates(members, others)
     if len(across) > _POINTS:
         aims = np.concatenate([[0.0], np.geomspace(1 / max(len(others), 2), 1.0, _POINTS - 1)])
@@ -38,22 +38,22 @@ def curve(label: str, members: Array, others: Array) -> Curve:
 
 
 def chance() -> Curve:
-    """What somebody who knows nothing reaches."""
+    """The curve of random guesses."""
     aims = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 50)])
     return Curve("roc", "chance", tuple(map(float, aims)), tuple(map(float, aims)))
 
 
 def in_order(members: Array, others: Array) -> float:
-    """The share of pairs in which the member scores above the other (the area under the curve); equal scores count half."""
+    """The area under the curve: the share of pairs with the member above the other. Equal scores count half."""
     if not len(members) or not len(others):
-        return 0.5  # nobody to tell apart
+        return 0.5  # there are no pairs
     ranked = np.sort(others)
     below, upto = (np.searchsorted(ranked, members, side=side) for side in ("left", "right"))
     return float((below + upto).mean() / (2 * len(others)))
 
 
 def bounded_order(members: Array, others: Array, confidence: float) -> Estimate:
-    """The same with an interval that holds for scores of any law (Hoeffding 1963, section 5: two-sample statistics)."""
+    """The area under the curve, with an interval for any distribution (Hoeffding 1963, section 5: two-sample statistics)."""
     fewest = min(len(members), len(others))
     if not fewest:
         return Estimate(0.5, 0.0, 1.0, 0.0)
@@ -62,10 +62,10 @@ def bounded_order(members: Array, others: Array, confidence: float) -> Estimate:
 
 
 def let_through(others: int, share: float, confidence: float) -> int:
-    """How many of so many others may lie above a threshold for at most that share of all others to lie above it, surely.
+    """How many of so many others may lie above a threshold, if its false positive rate is at most `share` at this confidence.
 
-    The share that truly lies above the (k + 1)-th highest of n scores has a beta law with k + 1 and n - k, so the threshold is
-    no luckier than it seems but with probability 1 - confidence. Below 0: there are too few others to say so of any threshold.
+    The true rate above the (k + 1)-th highest of n scores has a beta distribution with k + 1 and n - k. A result below 0 means
+    that there are too few others for any threshold.
     """
     from scipy.stats import binom
 
@@ -73,9 +73,9 @@ def let_through(others: int, share: float, confidence: float) -> int:
 
 
 def found_at(members: Array, others: Array, share: float, confidence: float) -> Proportion:
-    """Members above a threshold that surely lets at most that share of others through; nothing, where others are too few.
+    """The members above a threshold with at most this false positive rate; nothing if there are too few others.
 
-    The threshold spends one half of the doubt, and leaves the other to the interval of what lies above it.
+    The threshold takes one half of the doubt, and the interval of the members above it the other half.
     """
     allowed = let_through(len(others), share, of_each(confidence))
     if allowed < 0:

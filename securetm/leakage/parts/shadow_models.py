@@ -1,6 +1,7 @@
-"""Shadow models: whoever has candidates trains models of its own on parts of them, by the public plan, and knows who was in.
+"""Shadow models: the attacker trains models of its own on parts of the candidates, by the public plan.
 
-They learn as the federation does: through the profile's own mechanisms, noise and all, in this process. No run is read here.
+They are trained like the federation's model: through the steps of the profile's route, with its noise, in this process. No
+recorded run is read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from securetm.models.estimator import BagOfWords
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 
-# a round's number, its total as whoever opens it sees it, and the state that follows
+# a round's number, its sum as the opening role sees it, and the next state
 ShadowRound = tuple[int, Mapping[str, Array], State]
 Statistic = Callable[[MembershipCandidates, Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
 _SEED = 19_84
@@ -29,7 +30,7 @@ _SEED = 19_84
 
 @dataclass(frozen=True)
 class ShadowScores:
-    """What shadow models said of each candidate, and which candidates each of them was trained on."""
+    """The score of each candidate by each shadow model, and which candidates the model was trained on."""
 
     scores: Array  # shadow models x candidates
     inside: Array
@@ -41,7 +42,7 @@ class ShadowScores:
 def shadows_of(
     candidates: MembershipCandidates, words: tuple[str, ...], public: PublicFacts, number: int, statistic: Statistic
 ) -> ShadowScores:
-    """So many models, each on as large a part of the candidates as the plan trains on, and what each says of all of them."""
+    """Trains so many models, each on the share of candidates that the plan trains on, and scores all candidates with each."""
     _check(public)
     rng = np.random.default_rng(_SEED)
     inside = parts(number, len(candidates), 1 - public.plan.training.held_out, rng)
@@ -52,7 +53,7 @@ def shadows_of(
 
 
 def parts(number: int, documents: int, share: float, rng: np.random.Generator) -> Array:
-    """Which shadow models train on which documents: each document is in as many of them, chosen at random, and out of some."""
+    """Which shadow models train on which documents. Each document is in the same number of models, chosen at random."""
     taken = min(max(round(number * share), 1), number - 1)
     inside: Array = rng.random((number, documents)).argsort(axis=0) < taken
     return inside
@@ -61,9 +62,9 @@ def parts(number: int, documents: int, share: float, rng: np.random.Generator) -
 def training(
     candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
 ) -> Iterator[ShadowRound]:
-    """One training on these candidates by the public plan, dealt out among as many parties, round by round.
+    """One training on these candidates by the public plan, divided among as many parties, round by round.
 
-    The public seed is the run's own, so that topics begin where the run's began.
+    The seed is the run's public seed, so topics begin as the run's did.
     """
     questions = Questions(public.agreement)
     questions.adopt(words)
@@ -88,7 +89,7 @@ def training(
 
 
 def rounds_read(public: PublicFacts, rounds: int) -> tuple[int, ...]:
-    """Which rounds of a training are looked at: so many, spread evenly from the first to the last."""
+    """The rounds that are looked at: so many, spread evenly from the first to the last."""
     last = public.plan.training.rounds - 1
     return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
 
@@ -96,9 +97,9 @@ def rounds_read(public: PublicFacts, rounds: int) -> tuple[int, ...]:
 def _documents(
     candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
 ) -> BagOfWords:
-    """One party's share, under keys of its own.
+    """One party's candidates, with keys of its own.
 
-    Nobody knows whose a candidate is, so where persons are protected each is a person's only one.
+    The person of a candidate is unknown, so where persons are protected each candidate has a person of its own.
     """
     persons = np.arange(len(rows)) if public.agreement.unit is Unit.PERSON else None
     keys = rng.integers(0, 2**64, len(rows), dtype=np.uint64)
@@ -106,6 +107,6 @@ def _documents(
 
 
 def _check(public: PublicFacts) -> None:
-    """Noise in documents that is drawn once and kept needs the order of their words, which candidates do not have."""
+    """Refuses noise that is drawn once and kept: it needs the order of words, which candidates do not have."""
     if any(mechanism.once for mechanism in public.profile.mechanisms):
         raise NotSimulated(public.profile.name)

@@ -1,7 +1,7 @@
-"""The gradient behind one step of shared weights, as anybody who sees them before and after can work it out: pure arithmetic.
+"""The gradient behind one step of shared weights, from the weights before and after it. Pure arithmetic.
 
-Plain steps give it back up to rounding. Adam's first step divides each number by its own size and adds a tiny constant to that
-size; what the constant leaves of the size is read here. Later steps of Adam mix what came before, and are not undone.
+A plain step gives the gradient up to rounding. Adam's first step divides each number by its own size plus a tiny constant; the
+constant keeps a little of the size, which is read here. Later steps of Adam mix several gradients and are not inverted.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from scipy.optimize import nnls
 from securetm.contracts import Array
 from securetm.models.neural.optimisers import ADAM, TINY
 
-_ARITHMETIC = 3e-7  # how much the optimiser's own rounding may change a step, in parts of it
-_NEAR = 0.98  # the cosine from which two rays are taken for one
-_OUTSIDE = 10.0  # how far outside of the others' cone a ray lies, in squares of its error
-_SAME_SIGNS = 0.4  # by how much signs agree more than they differ, before two rows are compared at all
-_NEIGHBOURS = 200  # rays that are nearest to one are those that a mixture like it is made of
+_ARITHMETIC = 3e-7  # the rounding of the optimiser, as a share of a step
+_NEAR = 0.98  # the cosine from which on two rays count as one
+_OUTSIDE = 10.0  # how far outside the others' cone a ray must lie, in squares of its error
+_SAME_SIGNS = 0.4  # the least correlation of signs before two rows are compared
+_NEIGHBOURS = 200  # the nearest rays, which a mixture may consist of
 MOST_ROWS = 2000  # words whose rows are compared with each other; beyond it words are only named
-_LEAST_SHARE = 0.04  # of a document's length: a smaller input is taken for an error
+_LEAST_SHARE = 0.04  # of a document's length; a smaller input counts as an error
 
 
 @dataclass(frozen=True)
 class RecoveredGradient:
-    """A mean gradient, and how far each number of it may be off."""
+    """A mean gradient, and the possible error of each number."""
 
     values: Array
     errors: Array
 
     @property
     def blur(self) -> float:
-        """The error of a typical number, in parts of it."""
+        """The relative error of a typical number."""
         there = self.values != 0
         return float(np.median(self.errors[there] / np.abs(self.values[there]))) if there.any() else 0.0
 
 
 def gradient_behind(before: Array, after: Array, optimiser: str, rate: float) -> RecoveredGradient:
-    """The mean gradient of a plain step, or of Adam's first one."""
+    """The mean gradient of a plain step, or of Adam's first step."""
     moved = before.astype(np.float64) - after.astype(np.float64)
     rounding = np.maximum(np.spacing(np.abs(before)), np.spacing(np.abs(after))).astype(np.float64) / 2
     if optimiser != ADAM:
@@ -51,11 +51,11 @@ def gradient_behind(before: Array, after: Array, optimiser: str, rate: float) ->
 
 
 def groups_alike(rows: RecoveredGradient) -> list[Array]:
-    """Rows that are multiples of each other within their errors, the largest group first; a row may be alone in its group."""
+    """Groups of rows that are multiples of each other within their errors, the largest first. A group may have one row."""
     sure = ((rows.values / rows.errors) ** 2).sum(axis=1)
     free, groups = np.ones(len(sure), dtype=bool), list[Array]()
     signs = np.sign(rows.values).astype(np.float32)
-    for first in np.argsort(-sure, kind="stable"):  # the surest first, so that groups grow around them
+    for first in np.argsort(-sure, kind="stable"):  # the most precise first, so groups form around them
         if free[first]:
             near = np.flatnonzero(free & (signs @ signs[first] > _SAME_SIGNS * signs.shape[1]))
             times, off = _compared(
@@ -68,7 +68,7 @@ def groups_alike(rows: RecoveredGradient) -> list[Array]:
 
 
 def _compared(rows: RecoveredGradient, ray: Array, errors: Array) -> tuple[Array, Array]:
-    """How many times the ray each row is, and the mean square of what is left, in parts of both errors."""
+    """The multiple of the ray that fits each row, and the mean squared residual, relative to both errors."""
     weights = rows.errors**-2.0
     times = (weights * rows.values * ray).sum(axis=1) / (weights * ray * ray).sum(axis=1)
     spread = rows.errors**2 + np.square(times[:, None] * errors)
@@ -76,7 +76,7 @@ def _compared(rows: RecoveredGradient, ray: Array, errors: Array) -> tuple[Array
 
 
 def edges(rows: RecoveredGradient, groups: list[Array], most: int) -> list[tuple[Array, Array]]:
-    """Which groups are edges of the cone that all rows span, each with its ray: what no mixture of the others explains."""
+    """The groups that are extreme rays of the cone of all rows, each with its ray: no mixture of the others explains it."""
     parts = [RecoveredGradient(rows.values[group], rows.errors[group]) for group in groups]
     rays, found = np.array([_ray(part) for part in parts]), list[int]()
     for i, part in enumerate(parts):
@@ -93,7 +93,7 @@ def edges(rows: RecoveredGradient, groups: list[Array], most: int) -> list[tuple
 
 
 def _ray(rows: RecoveredGradient) -> Array:
-    """The common direction of rows that are multiples of one, each number as sure as its error allows."""
+    """The common direction of parallel rows, weighted by their errors."""
     weights = rows.errors**-2.0
     ray = rows.values[int((weights * rows.values**2).sum(axis=1).argmax())]
     for _ in range(8):
@@ -107,7 +107,7 @@ def _left(rays: Array, row: Array, sure: Array) -> float:
 
 
 def inputs_along(rays: Array, rows: RecoveredGradient) -> Array:
-    """How much of each ray is in each row: rays x rows, what is too small to be a word's input left out."""
+    """How much of each ray is in each row: rays x rows. Values that are too small for a word's input are 0."""
     sure = 1.0 / rows.errors
     solved = [nnls((rays * s).T, row * s, maxiter=100 * len(rays))[0] for row, s in zip(rows.values, sure, strict=True)]
     inputs = np.array(solved).T

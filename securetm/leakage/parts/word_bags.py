@@ -1,6 +1,6 @@
-"""Whole counts from what a network was given of them: log1p of each, the whole at length one. Pure arithmetic.
+"""Whole counts from a network's input: the log1p of each count, normalised to length one. Pure arithmetic.
 
-The way back is exact where one count fixes the scale; a document all of whose counts are equal looks the same at any count.
+The inverse is exact if one count fixes the scale. A document whose counts are all equal looks the same for any count.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 
 from securetm.contracts import Array
 
-_LEAST_COUNTS = range(1, 9)  # what the rarest word of a document may occur
-_WHOLE = 0.1  # how far from a whole number a count may come out
-_PRESENT = 0.003  # of a document's length; a word that occurs once among 100,000 others has as much
-_MOST = 10_000  # no word stands in a document as often
+_LEAST_COUNTS = range(1, 9)  # how often the rarest word of a document may occur
+_WHOLE = 0.1  # the largest distance of a count from a whole number
+_PRESENT = 0.003  # of a document's length: the input of a word that occurs once among 100,000 others
+_MOST = 10_000  # no word occurs so often in a document
 _LONGEST = float(np.log1p(_MOST))
 
 
 def readings(inputs: Array) -> list[Array]:
-    """Every list of whole counts that these inputs may stand for, the smallest first; none if they can be no document's."""
+    """Every list of whole counts with these inputs, the smallest first; none if no document has them."""
     length = float(np.linalg.norm(inputs))
     if not np.isfinite(length) or length == 0.0:
         return []
@@ -36,10 +36,10 @@ def readings(inputs: Array) -> list[Array]:
 
 
 def settled(possible: Sequence[Sequence[Array]], said: Array) -> list[Array]:
-    """One reading of each document. Where several fit, the one that its own words speak for.
+    """One list of counts for each document: the one that fits the document's own words best.
 
-    `said` is about how often each word occurs in all documents together, as the decoder's gradient tells (see
-    `gradients.counted`); it is only heeded for words that no other document has.
+    `said` estimates how often each word occurs in all documents together, from the decoder's gradient (`closed_form.counted`).
+    It is used only for words that no other document has.
     """
     firsts = [readings_of[0] for readings_of in possible]
     documents_with = np.sum([first > 0 for first in firsts], axis=0) if firsts else np.zeros(len(said))

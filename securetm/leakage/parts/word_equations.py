@@ -1,7 +1,7 @@
-"""Who is in a sum of word counts: one equation for each word, one unknown for each candidate document.
+"""Which candidates are in a sum of word counts: one linear equation for each word, one unknown for each candidate.
 
-A table of topics says how often each word stood in all documents together, and that is a sum over those that were there. It
-knows no run; noise makes the equations vague, and how much of it there is comes with them.
+A table of topics shows how often each word occurs in all documents together, which is a sum over the documents that are in it.
+Noise makes the equations inexact; its deviation is given.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from scipy.sparse.linalg import lsqr
 from securetm.contracts import Array
 
 _STEPS = 100
-_VAGUE = 0.1  # of a word's own spread: what equations leave out, such as documents that are no candidates
-_GUESSED = 0.5  # how far whether a document is there may be from one half
+_VAGUE = 0.1  # of a word's variance, for what the equations leave out, such as documents that are no candidates
+_GUESSED = 0.5  # the prior deviation of a document's presence from one half
 
 
 def presence(
     counts: Any, totals: Array, share: float, deviation: float = 0.0, most: float = np.inf, each: float = np.inf
 ) -> Array:
-    """How likely each document is part of the total, as a number that ranks documents (least squares with a prior, damped).
+    """A score that ranks documents by how likely they are in the total (damped least squares with a prior).
 
-    `totals` says of each word how often it stands in all documents that are there, about `share` of them; `deviation` is that
-    of the noise in it. A document counted with at most `each` of a word and `most` in all where a profile bounds them; which of
-    its words these are, nobody but its party knows, and so a long document's words are each there or not, as if by chance.
+    `totals` is each word's count in all documents that are in, about `share` of the candidates; `deviation` is that of its
+    noise. Where a profile bounds rows, a document counts with at most `each` of a word and `most` words in all. Only its party
+    knows which words these are, so each word of a long document is in with some probability.
     """
     rows, kept = _bounded(counts, most, each)
     spread = np.asarray(rows.multiply(rows).sum(axis=0)).ravel() / 4
@@ -38,7 +38,7 @@ def presence(
 
 
 def _bounded(counts: Any, most: float, each: float) -> tuple[Any, Array]:
-    """What a document is counted with on average, and what share of its words that is."""
+    """The mean counted row of each document, and the share of its words that are counted."""
     rows = sparse.csr_array(counts, dtype=np.float64, copy=True)
     rows.data = np.minimum(rows.data, each)
     kept = np.minimum(1.0, most / np.maximum(np.asarray(rows.sum(axis=1)).ravel(), 1.0))
