@@ -118,11 +118,11 @@ def _how_many_kept(found: Audit, plan: str, evidence: Path) -> str:
     from securetm.wording import counted
 
     before = sum(bool(finding.run.kept) for finding in found.findings)
-    told = len(found.refusals) - sum(bool(one.kept) for one in found.refusals)
-    if before == len(found.findings) and not told:
+    tried_now = len(found.refusals) - sum(bool(one.kept) for one in found.refusals)
+    if before == len(found.findings) and not tried_now:
         return f"Nothing of {plan} is missing or stale in {evidence}: all that follows was kept there."
     now = counted(len(found.findings) - before, "result was", "results were")
-    tried = f"; {counted(told, 'refusal was', 'refusals were')} tried now" if told else ""
+    tried = f"; {counted(tried_now, 'refusal was', 'refusals were')} tried now" if tried_now else ""
     return f"{now} made now, and {counted(before, 'result')} of the same plan kept in {evidence} before{tried}."
 
 
