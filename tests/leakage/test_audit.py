@@ -89,8 +89,8 @@ def test_a_mask_that_is_left_out_is_caught(tmp_path: Path, documents_file: Path,
         monkeypatch.setattr(room, "apply_masks", lambda vector, masks: None)
     found = audit(write_plan(tmp_path / "unmasked.toml", documents_file))
     (broken,) = found.refuted_claims
-    assert (broken.profile, broken.verdict) == ("masked", REFUTED)
-    assert broken.measured.low > 0.05
+    assert (broken.run.profile, broken.outcome.verdict) == ("masked", REFUTED)
+    assert broken.outcome.measured.low > 0.05
 
 
 def test_a_run_that_never_ended_is_not_called_damaged(tmp_path: Path, documents_file: Path, recorded: Recorded) -> None:

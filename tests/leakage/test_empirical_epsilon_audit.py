@@ -57,16 +57,16 @@ def _many(path: Path, documents: Path, words: str) -> tuple[Finding, ...]:
 
 def test_honest_noise_is_not_refuted(tmp_path: Path, documents_file: Path, words: str) -> None:
     baseline, found = _many(tmp_path / "many.toml", documents_file, words)
-    assert (baseline.verdict, found.verdict) == ("refuted", "not refuted")
-    assert 0.8 < found.measured.low < 1.0
-    assert found.claimed
+    assert (baseline.outcome.verdict, found.outcome.verdict) == ("refuted", "not refuted")
+    assert 0.8 < found.outcome.measured.low < 1.0
+    assert found.about.claimed
 
 
 @pytest.mark.usefixtures("halved")
 def test_half_the_noise_is_refuted(tmp_path: Path, documents_file: Path, words: str) -> None:
     baseline, found = _many(tmp_path / "many.toml", documents_file, words)
-    assert (baseline.verdict, found.verdict) == ("refuted", "refuted")
-    assert found.measured.low > 1.5
+    assert (baseline.outcome.verdict, found.outcome.verdict) == ("refuted", "refuted")
+    assert found.outcome.measured.low > 1.5
 
 
 @pytest.mark.usefixtures("halved")
@@ -76,4 +76,4 @@ def test_one_run_does_not_see_it_and_says_so(tmp_path: Path, documents_file: Pat
         tmp_path / "one.toml", documents_file, words, 2, attack="one_run_epsilon", measure=measure, effort=effort, canaries=40
     )
     assert [f.outcome.verdict for f in found] == ["refuted", "not tested"]
-    assert "even an ideal attacker" in found[1].why
+    assert "even an ideal attacker" in found[1].outcome.why

@@ -326,9 +326,9 @@ def test_the_plan_on_the_shelf_finds_what_it_should() -> None:
     """Unprotected LDA over public texts: at least one member in twenty is told at one false alarm in a thousand."""
     findings = audit("membership").findings
     first = findings[0]
-    assert (first.profile, first.model, first.measured.measure) == ("open", "lda", found(0.001, RATIO))
-    assert first.verdict == REFUTED
-    assert first.measured.low >= 0.05
-    assert first.chance is not None
-    assert first.chance.low <= 0.001
+    assert (first.run.profile, first.run.model, first.outcome.measured.measure) == ("open", "lda", found(0.001, RATIO))
+    assert first.outcome.verdict == REFUTED
+    assert first.outcome.measured.low >= 0.05
+    assert first.outcome.chance is not None
+    assert first.outcome.chance.low <= 0.001
     assert not [finding for finding in findings if finding.outcome.verdict == REFUTED and not finding.attempt.baseline]

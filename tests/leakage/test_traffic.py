@@ -71,11 +71,11 @@ def test_lists_of_words_are_as_long_as_their_words(unequal: Path, tmp_path: Path
     )
     plan.write_text(plan.read_text("utf-8").replace("rounds = 3", "rounds = 1"), "utf-8")
     found = {finding.run.profile: finding for finding in audit(plan).findings}
-    assert found["open"].verdict == "refuted"
-    ordered = next(measured for measured in found["open"].beside if measured.measure == ORDERED)
+    assert found["open"].outcome.verdict == "refuted"
+    ordered = next(measured for measured in found["open"].outcome.beside if measured.measure == ORDERED)
     assert (ordered.hits, ordered.of) == (10, 10)
-    assert found["masked"].verdict == "not refuted"
-    assert found["masked"].measured.value == 0.0
+    assert found["masked"].outcome.verdict == "not refuted"
+    assert found["masked"].outcome.measured.value == 0.0
 
 
 def test_under_masked_sums_all_parties_send_equally_much(recorded: Recorded) -> None:

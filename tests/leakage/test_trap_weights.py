@@ -128,15 +128,15 @@ def test_prepared_weights_rebuild_documents_from_a_masked_sum(trial: Trial) -> N
     """The seal holds, and what is sealed answers the coordinator's question all the same."""
     baseline, masked = audit(plan_of(trial)).findings
     for finding in (baseline, masked):
-        assert finding.verdict == "refuted"
-        assert finding.measured.value is not None
-        assert finding.measured.value > 0.2
-        assert finding.chance is not None
-        assert finding.chance.hits == 0
-        (right,) = finding.beside
+        assert finding.outcome.verdict == "refuted"
+        assert finding.outcome.measured.value is not None
+        assert finding.outcome.measured.value > 0.2
+        assert finding.outcome.chance is not None
+        assert finding.outcome.chance.hits == 0
+        (right,) = finding.outcome.beside
         assert right.value is not None
         assert right.value > 0.9
-        assert not finding.claimed
+        assert not finding.about.claimed
     assert masked.about.accepted
 
 
