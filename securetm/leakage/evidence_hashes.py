@@ -155,15 +155,6 @@ def _module(mention: str) -> str:
     return next((name for name in names if _path(name).is_file()), "")
 
 
-def _source(module: str) -> Path:
-    """The file of a module: of one of ours by its name below `securetm`, of another package's part by its whole name."""
-    path = _path(module)
-    if path.is_file() or find_spec(module.partition(".")[0]) is None:  # no such package
-        return path
-    spec = find_spec(module)
-    return path if spec is None or spec.origin is None else Path(spec.origin)
-
-
 def _path(module: str) -> Path:
     path = _HOUSE.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
