@@ -150,7 +150,7 @@ def begin(
 def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
     """What a plan says of parties and words, as far as their documents show that it was not meant so."""
     for name in agreement.plan.model.settings.get("topics_at", {}):
-        require(name in corpora, "[model]", "topics_at", name, f"is none of the parties: {', '.join(corpora)}")
+        require(name in corpora, "[model]", "topics_at", name, known=tuple(corpora))
     words = agreement.words
     if words is not None and not any(set(words).intersection(corpus.vocabulary) for corpus in corpora.values()):
         raise NoWordKnown(agreement.plan.vocabulary.file)

@@ -50,7 +50,7 @@ def test_numbers_of_topics_come_as_texts_from_the_command_line() -> None:
 
 
 def test_a_number_of_topics_for_nobody(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
-    with pytest.raises(BadSetting, match="none of the parties: north, south, west"):
+    with pytest.raises(BadSetting, match="must be one of north, south, west"):
         begin(tmp_path / "run", small_plan(model={**MATCHED, "topics_at": {"nroth": 2}}), corpora)
 
 
