@@ -139,7 +139,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class RoundReconstruction:
     """What an attack says was in one round of one party, or of all parties (party "")."""
 
     serial: int

@@ -141,13 +141,13 @@ STRANGER = '''
 
 import numpy as np
 
-from securetm.leakage.attack import Attack, Reconstruction, Score
+from securetm.leakage.attack import Attack, RoundReconstruction, Score
 from securetm.leakage.parts.reconstruction_scores import judged_words
 
 
 def attack(view, effort):
     words = np.arange(len(view.vocabulary()))
-    return tuple(Reconstruction(message.serial, message.sender, (), words) for message in view.messages("answer"))
+    return tuple(RoundReconstruction(message.serial, message.sender, (), words) for message in view.messages("answer"))
 
 
 def judge(guesses, truth):

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import Array, Profile, Unit
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Reconstruction, Score
+from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, RoundReconstruction, Score
 from securetm.leakage.parts.differences import without
 from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import GRADIENT, gradients, invert_gradient, layers_of
@@ -38,8 +38,8 @@ class RemainingSum:
 class CollusionGuess:
     """What the helpers' answers and keys show of the other parties."""
 
-    together: tuple[Reconstruction, ...]  # of all others, from what is left of the sums
-    alone: tuple[Reconstruction, ...]  # of each of the others, from its own message
+    together: tuple[RoundReconstruction, ...]  # of all others, from what is left of the sums
+    alone: tuple[RoundReconstruction, ...]  # of each of the others, from its own message
     left: tuple[RemainingSum, ...]
 
 

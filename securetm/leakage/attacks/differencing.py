@@ -14,7 +14,7 @@ from securetm.contracts import Answer, State
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Reconstruction, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, RoundReconstruction, Score
 from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.differences import apart
 from securetm.leakage.parts.prodlda_layers import GRADIENT, gradients, invert_gradient
@@ -30,16 +30,16 @@ _REBUILT = {**DOCUMENTS, **NAMED}
 
 
 @dataclass(frozen=True)
-class Difference:
+class PartyDifference:
     """What two runs show of the party that took part in only one of them."""
 
     party: str
-    guesses: tuple[Reconstruction, ...]  # from rounds of training with the same state in both runs
+    guesses: tuple[RoundReconstruction, ...]  # from rounds of training with the same state in both runs
     rounds: int  # of training, in the first run
     documents_with: Counter[str]  # how many documents have each word; empty where only one cohort was asked for words
 
 
-def attack(view: AdversaryView, effort: Effort) -> Difference:
+def attack(view: AdversaryView, effort: Effort) -> PartyDifference:
     """Subtracts the sums of the second run from those of the first."""
     other = view.again or view
     between = sorted(set(view.public.members) ^ set(other.public.members))
@@ -52,7 +52,7 @@ def attack(view: AdversaryView, effort: Effort) -> Difference:
     differences = [apart(one, rest, len(view.public.members), party) for one, rest in pairs]
     held, held_by_rest = _document_frequencies(here, view), _document_frequencies(there, other)
     words = held - held_by_rest if held is not None and held_by_rest is not None else Counter[str]()
-    return Difference(party, tuple(invert_gradient(one, view.public.model) for one in differences), len(trained), words)
+    return PartyDifference(party, tuple(invert_gradient(one, view.public.model) for one in differences), len(trained), words)
 
 
 def _same(one: ReadVector, other: ReadVector) -> bool:
@@ -89,13 +89,13 @@ def _candidates(view: AdversaryView, size: int) -> tuple[str, ...]:
     return ()
 
 
-def judge(told: Difference, truth: GroundTruth) -> Score:
+def judge(told: PartyDifference, truth: GroundTruth) -> Score:
     """Counts documents, words, their frequencies, and rounds that both cohorts were asked."""
     asked_twice = Proportion(len(told.guesses), told.rounds)
     return judged(told.guesses, truth, _REBUILT, {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice})
 
 
-def _frequencies(told: Difference, truth: GroundTruth) -> Proportion:
+def _frequencies(told: PartyDifference, truth: GroundTruth) -> Proportion:
     """Over the words of the list that the party uses, in all its documents, those held out as well."""
     both = (truth.held[told.party], truth.others[told.party])
     real = sum((np.asarray((counts > 0).sum(axis=0)).ravel() for counts in both), np.zeros(len(truth.vocabulary)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Reconstruction, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, RoundReconstruction, Score
 from securetm.leakage.parts.closed_form import document_behind
 from securetm.leakage.parts.prodlda_layers import documents_said, gradients, invert_gradient, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
@@ -19,9 +19,9 @@ from securetm.models.neural.prodlda import ProdLDA
 _DOCUMENTS_AND_WORDS = {**DOCUMENTS, **WORDS}
 
 
-def invert_answers(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def invert_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Inverts the parties' gradients one by one, until they hold enough documents."""
-    found, documents = list[Reconstruction](), 0
+    found, documents = list[RoundReconstruction](), 0
     for heard in gradients(party_vectors(view)):
         if documents < effort["documents"]:
             found.append(invert_gradient(heard, view.public.model))
@@ -29,27 +29,27 @@ def invert_answers(view: AdversaryView, effort: Effort) -> tuple[Reconstruction,
     return tuple(found)
 
 
-def invert_sums(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def invert_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Inverts the opened sums."""
     heard, parties = gradients(totals(view))[: effort["rounds"]], len(view.public.members)
     return tuple(invert_gradient(one, view.public.model, parties) for one in heard)
 
 
-def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Finds the document of each gradient that holds one alone. It reads the decoder's part of the gradient only."""
     most = effort["documents"]
     alone = [one for one in gradients(party_vectors(view)) if documents_said(one, most) == 1][:most]
     return tuple(_from_decoder(one, view) for one in alone)
 
 
-def _from_decoder(heard: ReadVector, view: AdversaryView) -> Reconstruction:
+def _from_decoder(heard: ReadVector, view: AdversaryView) -> RoundReconstruction:
     model = cast(ProdLDA, view.public.model)
     weights = weights_of(heard, model)
     document = document_behind(layers_of(heard, model), weights["topics"], weights["background"], model.gain)
-    return Reconstruction(heard.round.serial, heard.party, () if document is None else (document,))
+    return RoundReconstruction(heard.round.serial, heard.party, () if document is None else (document,))
 
 
-def judge_documents_and_words(guesses: tuple[Reconstruction, ...], truth: GroundTruth) -> Score:
+def judge_documents_and_words(guesses: tuple[RoundReconstruction, ...], truth: GroundTruth) -> Score:
     """Counts exact documents, and words."""
     return judged(guesses, truth, _DOCUMENTS_AND_WORDS)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import cast
 
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.matching_search import ObservedGradient, best_match
 from securetm.leakage.parts.prodlda_layers import documents_said, gradients, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
@@ -19,18 +19,18 @@ _ENCODER_TOO = 2  # of `parts`: 1 is the decoder's gradient alone
 _MOST = 64  # documents in one answer; if noise says another number, so many are tried
 
 
-def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Matches the gradients of as many answers as the plan says."""
     heard = gradients(party_vectors(view))[: effort["answers"]]
     return tuple(_match(one, cast(ProdLDA, view.public.model), effort) for one in heard)
 
 
-def _match(heard: ReadVector, model: ProdLDA, effort: Effort) -> Reconstruction:
+def _match(heard: ReadVector, model: ProdLDA, effort: Effort) -> RoundReconstruction:
     weights, layers = weights_of(heard, model), layers_of(heard, model)
     held, with_encoder = documents_said(heard, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
     seen = ObservedGradient(layers, weights["topics"], weights["background"], model.gain, held, with_encoder)
     documents, _ = best_match(seen, effort["starts"])
-    return Reconstruction(heard.round.serial, heard.party, tuple(documents))
+    return RoundReconstruction(heard.round.serial, heard.party, tuple(documents))
 
 
 ATTACK = Attack(

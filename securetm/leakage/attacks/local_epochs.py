@@ -14,7 +14,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import MOST_ROWS, RecoveredGradient, groups_alike
@@ -27,23 +27,23 @@ _DIFFERENCE, _DOCUMENTS = "difference", "documents"
 _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, as a share of them
 
 
-def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the differences that the parties sent."""
     differences = (heard for heard in party_vectors(view) if _DIFFERENCE in heard.blocks)
     return tuple(_reconstructed(heard, cast(ProdLDA, view.public.model)) for heard in islice(differences, effort["answers"]))
 
 
-def _reconstructed(heard: ReadVector, model: ProdLDA) -> Reconstruction:
+def _reconstructed(heard: ReadVector, model: ProdLDA) -> RoundReconstruction:
     said = float(heard.blocks[_DOCUMENTS][0])
     held = round(said) if 1 <= said <= 1e6 else model.hidden
     shape = Shape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
     layers = GradientLayers.of(shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64)), heard.round.step)
     occur = words_in(layers)
     if model.optimiser == ADAM:
-        return Reconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
+        return RoundReconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
     rounded = replace(layers, step=_rounding(heard, shape, held))
     documents, groups = tuple(documents_in(rounded, held)), tuple(linked_words(rounded, 1))
-    return Reconstruction(heard.round.serial, heard.party, documents, occur, groups)
+    return RoundReconstruction(heard.round.serial, heard.party, documents, occur, groups)
 
 
 def _rounding(heard: ReadVector, shape: Shape, held: int) -> float:

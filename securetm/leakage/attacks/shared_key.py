@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Reconstruction, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, RoundReconstruction, Score
 from securetm.leakage.parts.opened_answers import OpenedAnswer, opened_answers
 from securetm.leakage.parts.prodlda_layers import GRADIENT, invert_gradient
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, WORDS, judged
@@ -23,7 +23,7 @@ _REBUILT = {**DOCUMENTS, **WORDS}
 class DecryptedAnswers:
     """The documents in the answers of honest parties, and how many of these answers the key opened."""
 
-    guesses: tuple[Reconstruction, ...]
+    guesses: tuple[RoundReconstruction, ...]
     opened: Proportion
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import Array, State, TopicModel
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.bin_contents import one_document, two_documents
 from securetm.leakage.parts.imprint_layer import ImprintLayer, between, imprint_for, in_bin, weights_of
 from securetm.leakage.parts.prodlda_layers import GRADIENT, shape_of
@@ -40,17 +40,17 @@ def imprinted_state(state: State, model: TopicModel, effort: Effort) -> State:
     return {**state, "weights": weights_of(imprint, shape, prior, network.dtype)}
 
 
-def attack_answers(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def attack_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the parties' own answers."""
     return tuple(_reconstructed(party_vectors(view), view, effort))
 
 
-def attack_sums(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def attack_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the opened sums."""
     return tuple(_reconstructed(totals(view), view, effort))
 
 
-def _reconstructed(vectors: Iterator[ReadVector], view: AdversaryView, effort: Effort) -> Iterator[Reconstruction]:
+def _reconstructed(vectors: Iterator[ReadVector], view: AdversaryView, effort: Effort) -> Iterator[RoundReconstruction]:
     """Only of vectors about the coordinator's own weights."""
     for heard in vectors:
         if GRADIENT in heard.blocks and _is_own(heard.round.state, view, effort):
@@ -62,7 +62,7 @@ def _is_own(shown: State, view: AdversaryView, effort: Effort) -> bool:
     return bool(shown) and np.array_equal(imprinted_state(shown, view.public.model, effort)["weights"], shown["weights"])
 
 
-def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) -> Reconstruction:
+def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) -> RoundReconstruction:
     shape = shape_of(heard, view.public.model)
     imprint = imprint_for(shape, effort[_EXPECTED], int(heard.round.state["step"][0]))
     parts, summands = shape.views(heard.blocks[GRADIENT]), 1 if heard.party else len(view.public.members)
@@ -72,7 +72,7 @@ def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) ->
     for document in _in_bins(between(parts["words"], imprint), between(parts["words_bias"], imprint), imprint, error):
         if not any(np.array_equal(document, other) for other in found[-2:]):  # a document on a threshold is in two bins
             found.append(document)
-    return Reconstruction(heard.round.serial, heard.party, tuple(found))
+    return RoundReconstruction(heard.round.serial, heard.party, tuple(found))
 
 
 def _in_bins(words: Array, biases: Array, imprint: ImprintLayer, error: float) -> Iterator[Array]:

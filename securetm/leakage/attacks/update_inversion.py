@@ -16,7 +16,7 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, Reconstruction
+from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, counted, documents_in, linked_words, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import (
@@ -36,7 +36,7 @@ from securetm.models.neural.prodlda_losses import Shape
 _SHARP = 1e-3  # the closed form for exact sums works where the step's error is a smaller share of each number
 
 
-def attack(view: AdversaryView, effort: Effort) -> tuple[Reconstruction, ...]:
+def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the steps between the questions of training."""
     model = cast(ProdLDA, view.public.model)
     steps = [pair for pair in _steps(view) if model.optimiser != ADAM or pair[0].number == 0]
@@ -50,7 +50,7 @@ def _steps(view: AdversaryView) -> Iterator[tuple[RoundQuestion, RoundQuestion]]
     return ((one, two) for one, two in pairwise(found) if two.number == one.number + 1)
 
 
-def _reconstructed(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> Reconstruction:
+def _reconstructed(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> RoundReconstruction:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
     shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
@@ -62,12 +62,12 @@ def _reconstructed(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, 
     sharp = undone.blur < _SHARP
     whole = tuple(documents_in(layers, held)) if sharp else ()
     if rows.blur < _SHARP:
-        return Reconstruction(before.serial, "", whole, occur, tuple(linked_words(layers, 1)))
+        return RoundReconstruction(before.serial, "", whole, occur, tuple(linked_words(layers, 1)))
     if len(occur) > MOST_ROWS:
-        return Reconstruction(before.serial, "", whole, occur)
+        return RoundReconstruction(before.serial, "", whole, occur)
     rays = edges(rows, groups_alike(rows), held)
     together = tuple(occur[group] for group, _ in rays if len(group) > 1)
-    return Reconstruction(before.serial, "", whole if sharp else _documents(rays, rows, layers, occur), occur, together)
+    return RoundReconstruction(before.serial, "", whole if sharp else _documents(rays, rows, layers, occur), occur, together)
 
 
 def _documents(

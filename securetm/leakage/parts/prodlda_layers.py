@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Reconstruction
+from securetm.leakage.attack import RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.reading import ReadVector
 from securetm.models.neural.prodlda import ProdLDA
@@ -47,9 +47,9 @@ def documents_said(heard: ReadVector, most: int) -> int:
     return round(said) if 1 <= said <= most else min(heard.round.terms.batch or most, most)
 
 
-def invert_gradient(heard: ReadVector, model: object, summands: int = 0) -> Reconstruction:
+def invert_gradient(heard: ReadVector, model: object, summands: int = 0) -> RoundReconstruction:
     """The documents and words in one vector. In a sum of `summands` vectors, words of one document alone are linked too."""
     layers = layers_of(heard, model)
     documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
     groups = linked_words(layers, summands) if summands else []
-    return Reconstruction(heard.round.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))
+    return RoundReconstruction(heard.round.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Reconstruction, Score
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, RoundReconstruction, Score
 from securetm.leakage.illustrations import Example
 from securetm.wording import counted
 
@@ -27,7 +27,7 @@ _MOST_EXAMPLES = 6
 
 
 def judged(
-    guesses: Sequence[Reconstruction],
+    guesses: Sequence[RoundReconstruction],
     truth: GroundTruth,
     wanted: Collection[str] = MEASURES.keys(),
     more: Mapping[str, Proportion | Estimate] | None = None,
@@ -40,7 +40,7 @@ def judged(
     return replace(documents, measures={**{name: found[name] for name in wanted}, **(more or {})})
 
 
-def judged_documents(guesses: Sequence[Reconstruction], truth: GroundTruth) -> Score:
+def judged_documents(guesses: Sequence[RoundReconstruction], truth: GroundTruth) -> Score:
     """How many of the real documents were guessed exactly, and how many guesses were right."""
     hits, guessed, there, examples = 0, 0, 0, list[Example]()
     for guess in guesses:
@@ -52,7 +52,7 @@ def judged_documents(guesses: Sequence[Reconstruction], truth: GroundTruth) -> S
     return Score(measures, tuple(examples[:_MOST_EXAMPLES]))
 
 
-def judged_words(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[str, Proportion]:
+def judged_words(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:
     """Precision and recall of the named words."""
     right = named = there = 0
     for guess in guesses:
@@ -62,7 +62,7 @@ def judged_words(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[
     return {PRECISION: Proportion(right, named), RECALL: Proportion(right, there)}
 
 
-def judged_links(guesses: Iterable[Reconstruction], truth: GroundTruth) -> dict[str, Proportion]:
+def judged_links(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:
     """Scores groups of words that are said to be one document's: whole documents, and pairs of words.
 
     A document's own words are those that no other document of the sum has. The document counts as found if a group holds
@@ -97,7 +97,7 @@ def _key(counts: Array) -> bytes:
     return np.ascontiguousarray(counts, dtype=np.int64).tobytes()
 
 
-def _example(counts: Array, guess: Reconstruction, vocabulary: tuple[str, ...]) -> Example:
+def _example(counts: Array, guess: RoundReconstruction, vocabulary: tuple[str, ...]) -> Example:
     """A document beside the nearest guess, or beside the largest group of its words if no guess is right."""
     original = in_words(counts, vocabulary)
     nearest = min(guess.documents, key=lambda document: int(np.abs(document - counts).sum()), default=None)
