@@ -30,7 +30,7 @@ from securetm.toml_settings import digest
 
 
 def answer(session: PartySession, ask: wire.Ask) -> tuple[bytes, ...]:
-    """The first messages of the round that this question begins, or a refusal."""
+    """Returns the first messages of the round that this question begins, or refuses."""
     question = _checked(session, ask)
     own, terms = session.own, question.route.terms
     own.limits.parcel = own.agreement.profile.aggregation.longest(len(own.members), 0, terms)[1]
@@ -40,7 +40,7 @@ def answer(session: PartySession, ask: wire.Ask) -> tuple[bytes, ...]:
 
 
 def _checked(session: PartySession, ask: wire.Ask) -> Answering:
-    """The question as this party understands it, if the round id says that the coordinator means the same."""
+    """Checks the question. The round id must say that the coordinator means the same as this party."""
     own, profile = session.own, session.own.agreement.profile
     _check_cohort(own, ask.members)
     query = own.questions.make(ask.question, _about(own, ask))
@@ -57,7 +57,7 @@ def _checked(session: PartySession, ask: wire.Ask) -> Answering:
 
 
 def _about(own: PartyState, ask: wire.Ask) -> State:
-    """What the question is about: what came with it, or this party's own state where the parties learn by themselves."""
+    """Returns the state that the question is about: the one that came with it, or the party's own where the parties train."""
     if own.learner is None or ask.question not in (TRAIN, HELD_OUT):
         return ask.state
     if ask.state:
@@ -92,7 +92,7 @@ class Answering:
         self.own = self.session.own
 
     def answer_once(self) -> tuple[bytes, ...]:
-        """The corpus alone is asked about once: the same question gets the same bytes, another cohort gets none."""
+        """Answers a question about the corpus alone. Asked again, it gets the same bytes, and another cohort gets none."""
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
         stored = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
@@ -107,7 +107,7 @@ class Answering:
         return self._send(unpack_vector(bytes(stored[0][1]), terms, own.name))
 
     def answer_now(self, *, once: bytes = b"") -> tuple[bytes, ...]:
-        """Draws the answer anew; what is asked only once is on disk before it leaves."""
+        """Draws a new answer. With `once`, it is written to disk before it leaves."""
         ask, own, terms = self.ask, self.own, self.route.terms
         if ask.serial <= own.memory.last:
             raise OutOfTurn(ask.serial, own.memory.last)
@@ -129,7 +129,7 @@ class Answering:
         return parcels
 
     def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
-        """The answer of the documents; where that fails the answer of no document, which looks like any other."""
+        """Returns the answer of the documents. If that fails, the answer of no document, which looks like any other."""
         memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
         with self.own.failure_log.logged():
             clipped = self.route.answer(self.query, documents, context, memory, rng)
@@ -144,13 +144,13 @@ class Answering:
     # ---- before documents are read ----
 
     def _check_first(self) -> None:
-        """A budget composes questions in an order that is fixed in advance: once about the corpus, before any training."""
+        """Refuses a question about the corpus after the training began: a budget composes questions in a fixed order."""
         guard, own = self.session.guard, self.own
         if guard and any(guard.was_asked(own.run, question) for question in (self.ask.question, TRAIN)):
             raise OutOfTurn(self.ask.serial, own.memory.last)
 
     def _pay_and_note(self, documents: Corpus, context: RoundContext) -> None:
-        """Checked before anything is paid for it, noted after: what was not paid for binds nothing."""
+        """Checks the question before it is paid for, and records it after: an unpaid question binds the party to nothing."""
         ask = self.ask
         if self.route.terms.data_only:
             self._pay(documents, context)
@@ -161,9 +161,9 @@ class Answering:
         self.own.store.note_asked(*asked)
 
     def _pay(self, documents: Corpus, context: RoundContext) -> None:
-        """Affords and records before anything is drawn: a crash after this counts as spent, whatever was drawn by then.
+        """Charges the ledger before anything is drawn. A crash after this counts as spent.
 
-        Noise that is drawn once per corpus is charged once: what was kept of it, and paid for, is used again for nothing.
+        Noise that is drawn once per corpus is charged once; kept noise is used again without a charge.
         """
         guard, own, agreement = self.session.guard, self.own, self.own.agreement
         if guard is None or own.drawn is None:
@@ -184,20 +184,20 @@ class Answering:
     # ---- what is remembered ----
 
     def _meant(self) -> bytes:
-        """All that the answer depends on beside the documents, but for the randomness of noise."""
+        """Returns the digest of all that the answer depends on besides documents and noise."""
         ask, own = self.ask, self.own
         state = {} if own.learner is not None and ask.question in (TRAIN, HELD_OUT) else ask.state
         about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.memory.lineage.hex()]
         return digest([ask.question, ask.number, ask.serial, *about])
 
     def _as_before(self, clipped: ClippedAnswer) -> ClippedAnswer:
-        """The vector that this number was answered with first: a last digit that moved would be another model everywhere."""
+        """Returns the first answer to this number: the parties' models differ if a last digit differs."""
         packed = pack_vector(clipped.vector, self.route.terms)
         vector = self.own.store.hold_answer(self.ask.question, self.ask.number, packed)
         return replace(clipped, vector=unpack_vector(vector, self.route.terms, self.own.name))
 
     def _record(self, clipped: ClippedAnswer, sent: int) -> None:
-        """This party's own record of the round; kept on disk where the coordinator keeps its state too."""
+        """Writes this party's record of the round, and its memory where the coordinator keeps its state too."""
         ask, own, documents, loss = self.ask, self.own, clipped.documents, clipped.loss
         own.failure_log.lost(ask.serial, ask.question, clipped.lost)
         if self.session.guard is not None:  # how many took part stays unknown, even here: the amplification rests on it

@@ -1,7 +1,7 @@
-"""What taking part is worth: each party's own model beside the shared one, on its own documents and on everybody's.
+"""Compares each party's own model with the shared one, on the party's documents and on those of all parties.
 
-Only the simulation can hold the last: it plays all roles. A party's other figures are computed by it and kept in its own store.
-Of large corpora it looks at a sample.
+Only a simulation has the documents of all parties. A party computes its other figures itself and keeps them in its own store.
+Large corpora are sampled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from securetm.models.quality import document_npmi, mean_per_word, top_words
 
 @dataclass(frozen=True)
 class PartyFigures:
-    """What one party found, and what only the simulation knows of it. Of a party that did not train alone, less."""
+    """The figures of one party. A party that did not train alone has fewer."""
 
     shared: Mapping[str, float]
     prevalence: Any  # of the shared topics in its documents
@@ -41,7 +41,7 @@ class PartyFigures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all parties found, what only the simulation knows of all documents, and how it was found out."""
+    """The figures of all parties, those over all documents, and how they were measured."""
 
     own: Mapping[str, PartyFigures]
     everywhere: Mapping[str, float]
@@ -51,7 +51,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _PartySample:
-    """One party with the documents that the comparison looks at."""
+    """One party and the sample of its documents."""
 
     party: Party
     sample: Sampled
@@ -64,7 +64,7 @@ class _PartySample:
 def compare(
     folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages, alone: bool = True
 ) -> Comparison:
-    """The shared model on everybody's held-out documents; with `alone`, beside the model that each party trains by itself."""
+    """Judges the shared model on all held-out documents; with `alone`, each party's own model too."""
     parties = {name: make(folder, name) for name in folder.members}
     for party in parties.values():
         party.documents.adopt(trained.vocabulary, folder.agreement)
@@ -97,7 +97,7 @@ def _facts(sides: Mapping[str, _PartySample], alone: bool, seconds: float) -> di
 
 
 def _all_alone(folder: RunFolder, sides: Mapping[str, _PartySample], trained: Trained, stages: Stages) -> dict[str, State]:
-    """Every party trains alone."""
+    """Lets every party train alone."""
     drawn = any(side.sample.drawn for side in sides.values())
     fewer = f", on samples of at most {comparison_sample.MOST_TRAINED:,} documents" if drawn else ""
     stages.stage(f"each party alone, for comparison{fewer}", len(sides) * trained.rounds)
@@ -108,7 +108,7 @@ def _all_alone(folder: RunFolder, sides: Mapping[str, _PartySample], trained: Tr
 
 
 def _alone(folder: RunFolder, side: _PartySample, trained: Trained, on_round: Callable[[int, int], None]) -> State:
-    """Run by a party for itself; once done, it is read from the party's own folder."""
+    """Trains alone, or reads the model that the party trained before."""
     party, agreement = side.party, folder.agreement
     kept = folder.party(party.name) / "alone.safetensors"
     if not kept.is_file():
@@ -122,7 +122,7 @@ def _alone(folder: RunFolder, side: _PartySample, trained: Trained, on_round: Ca
 def _found(
     folder: RunFolder, side: _PartySample, model: TopicModel, shared: State, everywhere: Mapping[str, float] | None
 ) -> PartyFigures:
-    """Run by a party for itself, but for what its own model does everywhere."""
+    """Collects the figures of one party."""
     store, here = side.party.store, folder.party(side.party.name)
     keep_figures(store, "shared", judge(model, shared, side.documents, folder.plan.seed))
     shares = prevalence(model, shared, side.documents)
@@ -136,7 +136,7 @@ def _found(
 
 
 def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _PartySample]) -> dict[str, float]:
-    """One party's own model on everybody's held-out documents: no party could find this out alone."""
+    """Judges one party's own model on all held-out documents, which no party has."""
     said = [held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed) for side in sides.values()]
     weights = [np.full(len(words), side.sample.judged) for (_, words), side in zip(said, sides.values(), strict=True)]
     found, words = (np.concatenate(part) for part in zip(*said, strict=True))
@@ -147,7 +147,7 @@ def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _PartySampl
 def _shared_everywhere(
     model: TopicModel, trained: Trained, sides: Mapping[str, _PartySample]
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """The shared model on all documents, which only the simulation holds: for figures that nobody may ask of the parties."""
+    """Judges the shared model on all documents, for figures that the coordinator may not ask for."""
     top = top_words(model.topics(trained.state), TOP_WORDS)
     counts = sparse.vstack([side.party.documents.for_question(COHERENCE).counts for side in sides.values()], format="csr")
     alone = np.log(frequencies([side.party.documents.for_question("train").counts for side in sides.values()]))
@@ -168,12 +168,12 @@ def _predicted(model: TopicModel, state: State, side: _PartySample, alone: Any) 
 
 
 def _read(party: Party) -> dict[str, int]:
-    """Run by a party for itself: a document without any agreed word takes no part, which nobody else could tell it."""
+    """Counts the party's documents, and those that have an agreed word."""
     read = {"all": len(party.corpus), "with_agreed_words": len(party.documents.for_question(COHERENCE))}
     keep_figures(party.store, "documents", read)
     return read
 
 
 def _after(before: int, stages: Stages) -> Callable[[int, int], None]:
-    """Steps counted from where the stage stood before this party."""
+    """Reports steps that are counted from where the stage stood before this party."""
     return lambda done, _: stages.step(before + done)

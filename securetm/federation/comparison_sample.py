@@ -1,6 +1,6 @@
-"""The sample of a party's documents on which models are compared, so that a comparison does not take longer than the training.
+"""Samples a party's documents for the comparison of models, so that it takes no longer than the training.
 
-It chooses; it compares nothing. A corpus that is no larger than the sample is taken whole.
+A corpus that is no larger than the sample is taken whole. It compares nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each
 
 @dataclass(frozen=True)
 class Sampled:
-    """One party's documents, as far as the comparison looks at them."""
+    """The sample of one party's documents."""
 
     documents: PartyDocuments
     judged: float  # how many held-out documents each that was drawn stands for
@@ -26,7 +26,7 @@ class Sampled:
 
 
 def sample_of(documents: PartyDocuments, parties: int, seed: int) -> Sampled:
-    """Run by a party for itself: the same documents at every call, chosen by the plan's public seed."""
+    """Draws the sample. The plan's public seed decides it, so every call returns the same documents."""
     assert documents.train is not None
     assert documents.held_out is not None
     assert documents.agreed is not None
@@ -38,7 +38,7 @@ def sample_of(documents: PartyDocuments, parties: int, seed: int) -> Sampled:
 
 
 def judged_each(parties: int) -> int:
-    """At most so many held-out documents of each party are judged."""
+    """Returns how many held-out documents of each party are judged at most."""
     return max(1, MOST_JUDGED // max(parties, 1))
 
 

@@ -1,6 +1,6 @@
-"""The least number of documents in any sum, as every party enforces its part of it. What a party has, nobody is told.
+"""The least number of documents in a sum. Every party enforces its part of it, and tells nobody how many documents it has.
 
-Parties may drop out of a round, so it is counted for as few of them as a sum is ever opened over.
+Parties may drop out of a round, so the fewest parties that a sum is opened over are counted.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from securetm.profiles import cohort_of
 
 
 def check_batch(terms: Terms, profile: Profile, cohort: Cohort, joined: int) -> None:
-    """Refuses a question whose batches, which are public, give too small a sum if parties are missing."""
+    """Refuses a question whose public batches give too small a sum if parties drop out."""
     left = profile.aggregation.remaining(cohort, joined)
     if terms.batch and terms.batch * left < profile.minimum_documents:
         raise BelowMinimum(terms.batch, left, profile.minimum_documents)
 
 
 def check_share(party: str, documents: Corpus, profile: Profile, members: tuple[str, ...]) -> None:
-    """Said to this party's own user and not to the coordinator, whom a refusal would tell how many documents there are.
+    """Refuses to start a party with too few documents. Only its own user is told: a refusal would tell the coordinator how many.
 
     All documents that a party holds are counted, before there is any list of words: counted in the words of a list, they would
     tell which of them have these words.
@@ -38,7 +38,7 @@ def check_share(party: str, documents: Corpus, profile: Profile, members: tuple[
 
 
 def check_kind(documents: Corpus, agreement: Agreement) -> None:
-    """Said to this party's own user before anything is spent: such documents would add nothing to any answer."""
+    """Refuses documents that would add nothing to any answer, before anything is spent."""
     if agreement.unit is Unit.PERSON and documents.persons is None:
         raise NoPersons()
     if Reads.SENTENCES in agreement.model.reads and documents.sentence_ends is None:
@@ -46,12 +46,12 @@ def check_kind(documents: Corpus, agreement: Agreement) -> None:
 
 
 def fewest_left(profile: Profile, members: tuple[str, ...]) -> int:
-    """Parties in the smallest sum that the coordinator can ask for, by asking no more of them than it must."""
+    """Returns the number of parties in the smallest sum that the coordinator can ask for."""
     return profile.aggregation.remaining(cohort_of(profile, members[: profile.minimum_parties]), len(members))
 
 
 def check_delta(party: str, documents: Corpus, profile: Profile, ledger: Ledger | None) -> None:
-    """A delta of 1 / n would allow to publish one of n documents whole; said to this party's own user only."""
+    """Refuses a delta of 1 / n or more for n documents: it would allow to publish one of them whole."""
     if profile.budget is None or len(documents) == 0:
         return
     by_person = documents.persons if profile.budget.unit is Unit.PERSON else None

@@ -1,6 +1,6 @@
-"""A party's documents as each question may see them. It answers nothing, and what it finds in them goes nowhere.
+"""A party's documents, and which of them each question reads. It answers nothing.
 
-Reading never fails towards whoever sent the words: documents that cannot be read in them are none.
+Reading never fails towards the role that sent the words: documents that cannot be read count as none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from securetm.federation.store import PartyStore
 
 @dataclass
 class PartyDocuments:
-    """A party's documents, as each question may see them once a vocabulary is agreed on."""
+    """A party's documents, whole and in the agreed words, split into training and held-out ones."""
 
     own: Corpus
     agreed: Corpus | None = None
@@ -28,18 +28,18 @@ class PartyDocuments:
     held_out: Corpus | None = None
 
     def adopt(self, vocabulary: tuple[str, ...], agreement: Agreement) -> None:
-        """Reads the documents in the agreed words and sets the held-out part aside."""
+        """Reads the documents in the agreed words, and splits off the held-out ones."""
         whole = self.own.project(vocabulary)
         self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
         plan, alone = agreement.plan, agreement.unit is not Unit.PERSON and agreement.budget is not None
-        # A person's documents lie on one side, which the least of their keys decides. Where each document is protected by
-        # itself, none may move the others of its person. Keys say nothing of words, and lengths are public where words are
-        # protected one by one: then nothing here depends on which words they are.
+        # The least key of a person's documents decides on which side all of them lie. Where each document is protected by
+        # itself, it must not move other documents of its person. Keys do not depend on words, and lengths are public where
+        # single words are protected: then the split does not depend on the words.
         drawn = replace(self.agreed, persons=None) if alone else self.agreed
         self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
 
     def for_question(self, name: str) -> Corpus:
-        """What that question is answered from."""
+        """Returns the documents that this question reads."""
         before = {WORDS: self.own, JOINT: self.own}
         after = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
         chosen = {**before, **after}
@@ -49,7 +49,7 @@ class PartyDocuments:
 
 
 def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_log: FailureLog) -> PartyDocuments:
-    """The documents in these words; none of them, and a note at home, where they cannot be read."""
+    """Reads the documents in these words. Where that fails, the failure is logged and the party has no documents."""
     with failure_log.logged():
         read = PartyDocuments(own)
         read.adopt(words, agreement)
@@ -60,7 +60,7 @@ def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_l
 
 
 def note_lengths(documents: Corpus, budget: Budget | None, store: PartyStore) -> None:
-    """How long documents are, for their party's own store: what noise on single words means for a whole one goes by that."""
+    """Writes the lengths of documents into the party's store: they decide what noise on single words means for a whole one."""
     lengths = documents.lengths()
     if budget is not None and budget.unit is Unit.WORD and len(lengths):
         at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated

@@ -1,4 +1,4 @@
-"""Which files a run keeps, each with its SHA-256, so that what is changed, cut, lost or of another run is refused by name.
+"""The SHA-256 of every file of a run, so that a file that was changed, cut, lost or swapped is refused by name.
 
 It is no signature: whoever can write into the folder can write digests too. Files that do not change any more are bound as soon
 as they are written, all others when the run has ended. Databases grow while a run works, and are then checked by SQLite alone;
@@ -27,7 +27,7 @@ _DATABASES, _BESIDE = (".sqlite", ".ledger", ".others"), ("-wal", "-shm", "-jour
 
 @dataclass
 class FileDigests:
-    """What is written down of a run's files, by their places in its folder."""
+    """The digests of a run's files, by their paths in its folder."""
 
     version: int = VERSION
     ended: bool = False  # then there is no other file of the run
@@ -36,13 +36,13 @@ class FileDigests:
 
 
 def bind(folder: Path, files: Iterable[Path]) -> None:
-    """Writes down files that will not change any more, beside those that are."""
+    """Adds the digests of files that will not change any more."""
     kept = read_digests(folder) if (folder / KEPT).is_file() else FileDigests()
     _write(folder, replace(kept, files={**kept.files, **{_place(folder, file): _digest(file) for file in files}}))
 
 
 def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
-    """Writes down every file of a run that ends now, and with them some that are about to be written."""
+    """Writes the digests of all files of a run that ends now, and of `more` files that are written next."""
     found = [path for path in sorted(folder.rglob("*")) if path.is_file() and _is_kept(_place(folder, path))]
     files = {_place(folder, path): _digest(path) for path in found if path.suffix not in _DATABASES}
     files |= {name: hashlib.sha256(content).hexdigest() for name, content in more.items()}
@@ -51,7 +51,7 @@ def bind_all(folder: Path, more: Mapping[str, bytes]) -> None:
 
 
 def check(folder: Path, *files: Path) -> None:
-    """Refuses by name a file that is not as this run wrote it; of a run that works still, only what it has written down."""
+    """Refuses a file that is not as this run wrote it. While a run works, only files with a digest are checked."""
     kept = read_digests(folder)
     for file in files:
         place = _place(folder, file)
@@ -62,7 +62,7 @@ def check(folder: Path, *files: Path) -> None:
 
 
 def check_all(folder: Path) -> None:
-    """Every file that the run kept, databases too."""
+    """Checks every file of the run, and every database."""
     kept = read_digests(folder)
     for place, digest in kept.files.items():
         if not place.startswith(_ADDED):
@@ -72,7 +72,7 @@ def check_all(folder: Path) -> None:
 
 
 def read_digests(folder: Path) -> FileDigests:
-    """What was written down, or a letter about what is wrong with it."""
+    """Reads the digests, or refuses a file that holds none."""
     path = folder / KEPT
     if not path.is_file():
         raise ChangedFile(str(path), "it is not there, and nothing else says what this run's files were")
@@ -113,7 +113,7 @@ def _digest(file: Path) -> str:
 
 
 def _rows(file: Path) -> str:
-    """Of all rows of all tables that have any; a table that a later version adds changes nothing.
+    """Returns the digest of all rows of all tables. An empty table that a later version adds changes nothing.
 
     It is opened as for writing, so that what SQLite puts beside it is gone again when it is closed.
     """

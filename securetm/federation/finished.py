@@ -1,4 +1,4 @@
-"""A finished run, or a model in a file, opened to read: its topics, and the topics of new documents. It changes no file."""
+"""Reads a finished run, or a model from a file: its topics, and the topics of new documents. It changes no file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from securetm.profiles import model_class
 
 
 def load(path: str | Path) -> LearnedModel:
-    """The model that a run ended with (its folder, or the file in it), or that `save` wrote, whichever kind it is.
+    """Reads the model of a finished run (its folder, or the file in it), or a model that `save` wrote.
 
     What is no such model, is damaged, or is of a later version is refused by name.
     """
@@ -49,7 +49,7 @@ def _read(path: Path) -> tuple[Any, State, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class LearnedModel:
-    """A topic model that learned, with its words."""
+    """A trained topic model, with its words."""
 
     name: str  # of the run, or of the file
     model: TopicModel
@@ -90,14 +90,14 @@ class LearnedModel:
 
 @dataclass(frozen=True)
 class FinishedRun(LearnedModel):
-    """What a run ended with: the shared model and its words, and the plan that led there."""
+    """The shared model of a finished run, with its words and its plan."""
 
     plan: Plan
     bound: bool = True  # whether the run wrote digests of its files down; one of an earlier version did not
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """The run in this folder, if it came to its end and its plan, words and model are as it wrote them."""
+        """Opens a run that is finished, if its plan, words and model are as it wrote them."""
         folder = reopen(path)
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
@@ -110,16 +110,16 @@ class FinishedRun(LearnedModel):
 
     @property
     def model_name(self) -> str:
-        """Which topic model it is."""
+        """The name of the topic model."""
         return self.plan.model.name
 
     def read(self, file: Path, text: str | None) -> Corpus:
-        """New documents over the words of this run, also those without any of them."""
+        """Reads new documents in the words of this run, also those that have none of these words."""
         return read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True).project(self.vocabulary)
 
 
 def _check_together(folder: RunFolder, model: Any, vocabulary: tuple[str, ...]) -> None:
-    """The model says what it is and which words it is over; the run's plan and its list of words must say the same."""
+    """Refuses a model that is not that of the run's plan, or whose words are not the run's list."""
     if model != folder.agreement.model:
         raise ChangedFile(str(folder.model), f"it is not the model of the plan in {RUN}")
     words = folder.words.read_bytes() if folder.words.is_file() else b""

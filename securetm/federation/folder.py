@@ -1,4 +1,4 @@
-"""The folder of a run: where each role's store lies, and how a run is begun and found again. It runs nothing."""
+"""The folder of a run: where each role's store lies, and how a run is begun and reopened. It runs nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VERSION = 1
 
 
 class Stages(Protocol):
-    """Whoever shows how far a run is."""
+    """Shows the progress of a run."""
 
     def stage(self, title: str, total: int) -> None:
         """A stage begins, with so many steps."""
@@ -46,7 +46,7 @@ class Stages(Protocol):
 
 
 class Unwatched:
-    """Nobody looks on."""
+    """Shows nothing."""
 
     def stage(self, title: str, total: int) -> None:
         """Nothing is shown."""
@@ -57,7 +57,7 @@ class Unwatched:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where everything of one run lies: the coordinator's store, each party's, and the transcript between them."""
+    """The paths of one run: the coordinator's store, each party's store, and the transcript."""
 
     path: Path
     agreement: Agreement
@@ -78,12 +78,12 @@ class RunFolder:
 
     @property
     def is_trial(self) -> bool:
-        """Whether its ledgers are the run's own: then they guard nothing across runs."""
+        """Whether its ledgers belong to this run alone, so that other runs do not count."""
         return self.ledgers == self.path / LEDGERS
 
     @property
     def model(self) -> Path:
-        """The finished shared model: the coordinator's, or where it never sees one, the first party's."""
+        """The file of the finished shared model: the coordinator's, or the first party's if the coordinator never sees one."""
         held = self.coordinator / MODEL
         return held if held.is_file() else self.party(self.members[0]) / MODEL
 
@@ -108,7 +108,7 @@ class RunFolder:
 
 
 def check_free(path: Path) -> None:
-    """Refuses a folder that holds a run, or that cannot be made, before documents are read for nothing."""
+    """Refuses a folder that holds a run or cannot be made, before documents are read."""
     if (path / RUN).exists():
         raise RunExists(str(path))
     if path.is_file():
@@ -122,9 +122,9 @@ def check_free(path: Path) -> None:
 def begin(
     path: Path, plan: Plan, corpora: Mapping[str, Corpus], *, with_content: bool = False, ledgers: Path | None = None
 ) -> RunFolder:
-    """Sets the stores up: each party's documents go into that party's folder and nowhere else.
+    """Makes the folder of a new run. Each party's documents go into that party's folder and nowhere else.
 
-    A run's ledgers are a trial's, and lie in its folder; `ledgers` is a folder of those that belong to the documents.
+    The ledgers are a trial's and lie in the run's folder, unless `ledgers` is a folder of ledgers that belong to documents.
     """
     check_free(path)
     agreement = agree(plan)
@@ -148,7 +148,7 @@ def begin(
 
 
 def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
-    """What a plan says of parties and words, as far as their documents show that it was not meant so."""
+    """Refuses a plan that names a party that is not there, or a list of words that no document has."""
     for name in agreement.plan.model.settings.get("topics_at", {}):
         require(name in corpora, "[model]", "topics_at", name, known=tuple(corpora))
     words = agreement.words
@@ -157,12 +157,12 @@ def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
 
 
 def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:
-    """The person where the documents say whose they are."""
+    """The person, where the documents name persons."""
     return Unit.PERSON if any(corpus.persons is not None for corpus in corpora.values()) else None
 
 
 def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | None) -> Path:
-    """Where the parties' ledgers lie: those of the documents where they are asked for, else the run's own."""
+    """The folder of the parties' ledgers: those of the documents where they are asked for, else the run's own."""
     budget = folder.agreement.budget
     if given is None or budget is None:
         return folder.ledgers
@@ -171,7 +171,7 @@ def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | Non
 
 
 def _settled(here: Path, corpus: Corpus) -> bytes:
-    """A party's own folder, with its documents and its identity; only the public half of that is given back."""
+    """Makes a party's folder with its documents and its identity, and returns the public key."""
     corpus.save(here / "corpus.npz")
     store = PartyStore(here)
     key = public_identity(store, OperatingSystem())
@@ -180,7 +180,7 @@ def _settled(here: Path, corpus: Corpus) -> bytes:
 
 
 def reopen(path: Path) -> RunFolder:
-    """A run that was begun before, by its folder."""
+    """Opens the folder of a run that was begun before."""
     if not (path / RUN).is_file():
         raise NotARun(str(path), "run")
     check_private(path)
@@ -197,7 +197,7 @@ def reopen(path: Path) -> RunFolder:
 
 
 def result_of(path: Path) -> dict[str, Any]:
-    """What a finished run ended with."""
+    """Reads the result of a finished run."""
     if not (path / RESULT).is_file():
         raise NotARun(str(path), "finished run")
     if is_bound(path):
@@ -206,14 +206,14 @@ def result_of(path: Path) -> dict[str, Any]:
 
 
 def is_bound(path: Path) -> bool:
-    """Whether the run wrote digests of its files down; one of an earlier version did not, and is read all the same."""
+    """Whether the run wrote digests of its files; a run of an earlier version did not, and is read all the same."""
     facts = read_json(path / RUN) if (path / RUN).is_file() else {}
     return isinstance(facts, dict) and "digests" in facts
 
 
 @contextmanager
 def alone_in(path: Path) -> Iterator[None]:
-    """Two processes in one run would overwrite each other's checkpoints."""
+    """Locks the run: two processes would overwrite each other's checkpoints."""
     private_file(path / "lock")
     with (path / "lock").open("r+") as lock:
         try:

@@ -1,6 +1,6 @@
-"""Noise that a party drew once and for all: kept beside its ledger, each piece bound to the entry that paid for it.
+"""Noise that a party draws once and keeps beside its ledger, bound to the ledger entry that paid for it.
 
-It draws nothing and charges nothing. What another ledger paid for, or nobody, counts as not drawn.
+It draws nothing and charges nothing. Noise that this ledger did not pay for counts as not drawn.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from securetm.contracts import Store
 from securetm.federation.paying_errors import DrawnUnpaid
 
 _PAID = struct.Struct(">32sQ32s")  # which ledger, how many entries it had, and the digest that commits to them
-_NAME = "drawn once: "  # in the drawer, beside what the party signed of other ledgers
+_NAME = "drawn once: "  # in the store, beside what the party signed of other ledgers
 
 
 @dataclass
 class KeptNoise:
-    """A lasting store (contracts.RoundContext) that takes only what was paid for, and gives only what this ledger paid for."""
+    """A lasting store (contracts.RoundContext) that takes and returns only noise that this ledger paid for."""
 
     drawer: Store
     ledger: Ledger
     paid: bool = False  # whether the answer under way was charged for noise that is drawn once
 
     def get(self, key: str) -> bytes | None:
-        """What was drawn under that name; refused by name if the ledger has been put back to before it was paid for."""
+        """Returns what was drawn under that name. Refuses if the ledger was put back to before the payment."""
         stored = self.drawer.get(_NAME + key)
         if stored is None:
             return None
         ledger, count, head = _PAID.unpack(stored[: _PAID.size])
-        if ledger != self.ledger.identity:  # this one never paid for it, and says less than was spent
+        if ledger != self.ledger.identity:  # another ledger paid for it
             return None
         self.ledger.check_against(count, head)
         return stored[_PAID.size :]
 
     def put(self, key: str, value: bytes) -> None:
-        """On disk before it returns, after the entry that paid for it."""
+        """Writes the noise to disk before it returns, bound to the entry that paid for it."""
         if not self.paid:
             raise DrawnUnpaid()
         count, head = self.ledger.head

@@ -1,4 +1,4 @@
-"""A party that learns by itself: where the parties open the sums, each makes the same update from the same answers.
+"""Training by the parties: where they open the sums, each updates its own copy of the model from the same answers.
 
 All parties start from the plan's public seed, so their states stay equal; the coordinator never sees one.
 """
@@ -31,19 +31,19 @@ class Learner:
     _state: State = field(default_factory=dict)
 
     def begin(self, vocabulary: tuple[str, ...], memory: Memory) -> None:
-        """Where training starts: at the plan's seed, or where this party's kept memory says it was."""
+        """Starts the training at the plan's seed, or goes on from the party's kept memory."""
         self._state = learned_in(memory) or self.agreement.model.start(
             vocabulary, np.random.default_rng(self.agreement.plan.seed)
         )
 
     def about(self, question: str) -> State:
-        """What a question is about, as this party knows it."""
+        """Returns the state that a question is about."""
         if not self._state:
             raise BadState("no vocabulary has been agreed on")
         return self.agreement.model.for_party(self._state, "") if question in (TRAIN, HELD_OUT) else {}
 
     def learn(self, question: str, answer: Answer) -> None:
-        """Takes an opened answer: the next state, or a figure for this party's own store. Where it diverges, it stays."""
+        """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""
         if question == TRAIN:
             state = self.agreement.model.update(self._state, answer)
             if not all(np.isfinite(array).all() for array in state.values()):
@@ -54,10 +54,10 @@ class Learner:
             self.store.now("INSERT OR REPLACE INTO figures VALUES (?, ?)", "everybody held_out", figure)
 
     def remember(self, memory: Memory) -> Mapping[str, Array]:
-        """The memory to keep, with the state in it."""
+        """Returns the memory to keep, with the state in it."""
         return {**memory, **{_MINE + name: array for name, array in self._state.items()}}
 
 
 def learned_in(memory: Mapping[str, Array]) -> State:
-    """The shared model out of a party's kept memory; nothing, if it holds none."""
+    """Returns the shared model from a party's kept memory; empty if there is none."""
     return {name.removeprefix(_MINE): array for name, array in memory.items() if name.startswith(_MINE)}

@@ -1,6 +1,6 @@
-"""How many bytes a message may have that a role takes: a public bound from its own plan, known before a message is read.
+"""The most bytes that a role reads of a message: a public bound, computed from its own agreement before a message is read.
 
-It says nothing about what a message means; a smaller one may still be refused.
+A message within the bound may still be refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TINY = (24, 48)  # words: from two sizes follows the size of a state over any n
 
 @dataclass
 class RequestLimits:
-    """What one party takes: for each kind of body the most bytes, given the words agreed on so far."""
+    """The most bytes of each kind of body that a party reads, given the words agreed on so far."""
 
     agreement: Agreement
     members: tuple[str, ...]
@@ -32,7 +32,7 @@ class RequestLimits:
     _state: dict[int, int] = field(default_factory=dict)  # by number of words
 
     def of_bodies(self) -> Mapping[str, int]:
-        """By name of the body, as the wire has it."""
+        """Returns the bounds by the name of the body on the wire."""
         named = sum(len(member.encode()) + 8 for member in self.members)
         signed = len(self.members) * (LONGEST_SIGNED + 8)
         most = {
@@ -56,7 +56,7 @@ class RequestLimits:
         return MOST_WORD_BYTES
 
     def _stated(self) -> int:
-        """Of the largest state that a question may be about; nothing before there is a list, which candidates are not."""
+        """Returns the bytes of the largest state that a question may be about; 0 before there is a list of words."""
         words = 0 if self.questions.candidates else len(self.questions.vocabulary)
         if words and words not in self._state:
             self._state = {words: state_bytes(self.questions.agreement.model, words)}
@@ -64,7 +64,7 @@ class RequestLimits:
 
 
 def state_bytes(model: TopicModel, words: int) -> int:
-    """The most bytes of a state over so many words: of the model in training, of the whole one, or of a list of top words."""
+    """Returns the most bytes of a state over so many words: a model in training, a whole model, or a list of top words."""
     (few, small), (more, large) = ((n, _bytes(model, n)) for n in _TINY)
     training = small + (words - few) * max(0, large - small) // (more - few)
     topics = model.most_shown_topics

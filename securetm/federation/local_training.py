@@ -1,6 +1,6 @@
-"""What a party can do without the others: train on its own documents only, and judge both models on them.
+"""Trains a model on one party's documents alone, and judges that model and the shared one on them.
 
-Nothing here leaves the party. The figures are for its own store, to show it what taking part is worth.
+Nothing here leaves the party. It keeps the figures in its own store, to see whether taking part was worth it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OnRound = Callable[[int, int], None]
 
 
 def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, store: PartyStore, on_round: OnRound) -> State:
-    """Run by a party for itself: as many rounds as the federation had, the same settings and start, its own documents."""
+    """Trains on the party's own documents, with the settings, the start and the number of rounds of the federation."""
     plan, model = agreement.plan, agreement.model
     state = model.start(documents.vocabulary, np.random.default_rng(plan.seed))
     memory: dict[str, Array] = {}
@@ -40,7 +40,7 @@ def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, st
 
 
 def judge(model: TopicModel, state: State, documents: PartyDocuments, seed: int) -> dict[str, float]:
-    """Run by a party for itself: a model's quality on this party's own documents."""
+    """Measures the quality of a model on this party's documents."""
     assert documents.agreed is not None
     topics = model.topics(state)
     return {
@@ -51,28 +51,28 @@ def judge(model: TopicModel, state: State, documents: PartyDocuments, seed: int)
 
 
 def held_out_likelihood(model: TopicModel, state: State, documents: PartyDocuments, seed: int) -> tuple[Array, Array]:
-    """Run by a party for itself: log-likelihoods of the unseen halves of its held-out documents, and their words."""
+    """Returns the log-likelihood of the unseen half of each held-out document, and how many words it has."""
     assert documents.held_out is not None
     seen, unseen = documents.held_out.halves(seed)
     return np.asarray(model.log_likelihood(state, seen, unseen)), np.asarray(unseen.counts.sum(axis=1)).ravel()
 
 
 def prevalence(model: TopicModel, state: State, documents: PartyDocuments) -> Array:
-    """Run by a party for itself: how much of its documents each topic takes."""
+    """Returns the share of this party's documents that each topic takes."""
     assert documents.agreed is not None
     shares: Array = model.infer(state, documents.agreed).sum(axis=0) / max(len(documents.agreed), 1)
     return shares
 
 
 def keep_figures(store: PartyStore, whose: str, figures: Mapping[str, float]) -> None:
-    """Into the party's own store."""
+    """Writes figures into the party's store."""
     for name, value in figures.items():
         store.later("INSERT OR REPLACE INTO figures VALUES (?, ?)", f"{whose} {name}", value)
     store.keep()
 
 
 def kept_figures(store: PartyStore, whose: str) -> dict[str, float]:
-    """Out of the party's own store."""
+    """Reads figures from the party's store."""
     found = store.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
     return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
 

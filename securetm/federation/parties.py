@@ -1,6 +1,6 @@
-"""Ways to reach the parties of a simulation: in this process, or spread over worker processes. No network.
+"""Carries messages to the parties of a simulation, in this process or in worker processes. No network.
 
-A worker gets bytes and gives bytes back, like a remote party would; documents stay in the process that holds them.
+A worker takes bytes and returns bytes, as a remote party would. Documents stay in the process that holds them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class InProcess:
     parties: Mapping[str, Party]
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Every party answers."""
+        """Asks every party."""
         return {name: self.parties[name].handle(message) for name, message in requests.items()}
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Workers:
         return {name: gathered[name] for name in requests}
 
     def close(self) -> None:
-        """Lets every worker finish and waits for it."""
+        """Ends every worker and waits for it."""
         for pipe in set(self._at.values()):
             pipe.close()
         for process in self._processes:

@@ -1,6 +1,6 @@
-"""What a plan's questions spend, worked out from the profile's own parts before any document is read. It spends nothing itself.
+"""Computes what questions spend of a budget, before any document is read. It spends nothing itself.
 
-The same function is asked by a party before it answers, by the plan that looks for the least noise, and by the calculator.
+Parties, the calibration of the noise and the calculator all use the same function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FINEST, COARSEST = 0.05, 1000.0  # noise multipliers that are tried
 
 
 def spend_of(route: Route, free: Collection[Mechanism] = ()) -> Spend | None:
-    """What one answer costs each unit of a party's documents; None where no step adds noise.
+    """Returns what one answer spends of each unit's budget; None where no step adds noise.
 
     The `free` mechanisms add noise that was drawn, kept and paid for before.
     """
@@ -47,7 +47,7 @@ def _together(events: Sequence[DpEvent]) -> DpEvent:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a whole run spends if it goes through all its rounds: words first, what is drawn once, one answer a round."""
+    """What a whole run spends: the words, noise that is drawn once, and one answer a round."""
 
     words: Spend | None
     round: Spend | None  # nothing where all noise is drawn once
@@ -55,13 +55,13 @@ class Bill:
     once: Spend | None = None  # of noise that is drawn once per corpus; a later run over the same documents spends it no more
 
     def spends(self) -> list[Spend]:
-        """Everything, equal answers counted together."""
+        """Returns all spends, with equal answers counted together."""
         each = replace(self.round, count=self.rounds) if self.round else None
         return [spend for spend in (self.words, self.once, each) if spend is not None]
 
 
 def bill_of(agreement: Agreement, parties: int) -> Bill:
-    """What a run spends with so many parties; without a public list, the vocabulary is taken as long as it may get."""
+    """Computes what a run with so many parties spends. Without a public list, the longest possible vocabulary counts."""
     profile, choice = agreement.profile, agreement.plan.vocabulary
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     cohort = cohort_of(profile, members)
@@ -79,7 +79,7 @@ def bill_of(agreement: Agreement, parties: int) -> Bill:
 
 
 def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> Agreement:
-    """The agreement with the unit that the documents call for and, where epsilon decides it, the least noise that lasts."""
+    """Adds the unit that the documents call for and, where the plan names only epsilon, the least noise that suffices."""
     if agreement.budget is None:
         return agreement
     if agreement.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, as large as epsilon says
@@ -98,7 +98,7 @@ def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> 
 
 
 def with_words_noise(agreement: Agreement) -> Agreement:
-    """The agreement with the noise of its selection of words, where its epsilon decides that."""
+    """Adds the noise of the selection of words, where epsilon decides it."""
     privacy, budget = agreement.plan.privacy, agreement.budget
     if budget is None or not privacy.epsilon or agreement.plan.vocabulary.source != JOINT or privacy.words:
         return agreement
@@ -106,7 +106,7 @@ def with_words_noise(agreement: Agreement) -> Agreement:
 
 
 def _words_noise(budget: Budget) -> float:
-    """The noise at which the vocabulary alone would cost a quarter of epsilon; with the training it costs much less."""
+    """Returns the noise at which the vocabulary alone would spend a quarter of epsilon."""
     from dp_accounting import GaussianDpEvent
 
     share = budget.delta * ALONE / 2
@@ -124,7 +124,7 @@ def _least_noise(agreement: Agreement, parties: int) -> float:
 
 
 def _finest(agreement: Agreement, parties: int) -> float:
-    """Where the search ends: where rows are short, shares of the finest noise are so narrow that they are refused."""
+    """Returns the least noise that is not refused: shares of less noise are too narrow where rows are short."""
     noise = FINEST
     while noise < COARSEST:
         try:

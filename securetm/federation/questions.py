@@ -1,6 +1,6 @@
-"""The questions that a plan allows, by name. Both roles make them from the same plan, so a name is all that travels.
+"""The questions that a plan allows, by name. Both roles make them from the same plan, so only the name travels.
 
-What a question is about (weights, word numbers) comes from the other side and is checked here against the plan.
+The state that a question is about comes from the coordinator and is checked here against the plan.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ABOUT_NOTHING = (WORDS, JOINT, FREQUENCIES)  # but the corpus
 
 @dataclass
 class Questions:
-    """What may be asked under one plan, given the vocabulary agreed on so far."""
+    """The questions that may be asked under one agreement, given the vocabulary so far."""
 
     agreement: Agreement
     vocabulary: tuple[str, ...] = ()
@@ -41,16 +41,16 @@ class Questions:
         self.adopt(self.vocabulary, candidates=self.candidates)
 
     def adopt(self, vocabulary: tuple[str, ...], *, candidates: bool = False) -> None:
-        """From now on questions are about these words."""
+        """Sets the words that questions are about."""
         self.vocabulary, self.candidates, self._template = vocabulary, candidates, {}
         self._digest = digest([list(vocabulary), candidates])
 
     def words(self, name: str) -> bytes:
-        """The digest of the list that a question is about. It is in the round's identity: unlike lists give no sum."""
+        """Returns the digest of the list that a question is about. It is in the round id: different lists give no sum."""
         return b"" if name in (WORDS, JOINT) else self._digest
 
     def make(self, name: str, state: State) -> Query:
-        """The question of that name about that state, or a refusal; its rows are per person where persons are protected.
+        """Makes the question of that name about that state, or refuses. Its rows are per person where persons are protected.
 
         Where words are, noise is in the documents before any row is made of them: whose row it is does not matter then.
         """
@@ -63,13 +63,13 @@ class Questions:
         return PerPerson(query) if unit is Unit.PERSON and query.terms.unit is Unit.DOCUMENT else query
 
     def shown(self, name: str, state: State, party: str) -> State:
-        """What one party gets to see of a state: no optimiser memory, and in matched models its own, until all are judged."""
+        """Returns the part of a state that one party sees: no optimiser memory, and in matched models only the party's own."""
         if name == HELD_OUT:
             return self.agreement.model.shared(state)
         return self.agreement.model.for_party(state, party) if name == TRAIN else state
 
     def numbers(self, name: str) -> float:
-        """How often a run asks a question about the model, each time under the next number."""
+        """Returns how often a run may ask this question."""
         training = self.agreement.plan.training
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
         return {TRAIN: training.rounds, HELD_OUT: judged + 1, COHERENCE: 1}.get(name, INF)
@@ -99,7 +99,7 @@ class Questions:
         return HeldOut(model, self._checked_whole(state))
 
     def _check_asked(self, name: str) -> None:
-        """Only what the plan speaks of may be asked, and under a budget only what it was made for."""
+        """Refuses a question that the plan does not ask, or that its budget does not pay for."""
         source = self.agreement.plan.vocabulary.source
         wanted = "union" if name in _UNION_ONLY else JOINT if name == JOINT else source
         if name not in (WORDS, JOINT, FREQUENCIES, TRAIN, HELD_OUT, COHERENCE) or source != wanted:
@@ -108,7 +108,7 @@ class Questions:
             raise NotPaidFor(name)
 
     def _checked_whole(self, state: State) -> State:
-        """What is judged: the shared model, whose size only a model knows where each party trains one of its own."""
+        """Checks the state of the shared model. Where each party trains its own model, only the model knows its size."""
         model = self.agreement.model
         if not model.party_models:
             return self._checked_weights(state)
@@ -117,7 +117,7 @@ class Questions:
         return state
 
     def _checked_weights(self, state: State) -> State:
-        """The state, if it has the names, shapes and types that the plan's model has, and finite values."""
+        """Checks the names, shapes and types of a state against the plan's model, and that all values are finite."""
         if not self._template:
             fresh = self.agreement.model.start(self.vocabulary, np.random.default_rng(0))
             self._template = self.agreement.model.for_party(fresh, "")
@@ -127,7 +127,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class PerPerson:
-    """The same question with one row per person: what was promised of a document's row says nothing of a person's."""
+    """The same question with one row per person. Bounds on a document's row do not hold for a person's row."""
 
     query: Query
 

@@ -1,4 +1,4 @@
-"""What the user of a simulation gets: how a run ended, read out of the stores of all its roles. It runs nothing."""
+"""Puts the result of a finished run together, from the stores of all its roles. It runs nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
         "prevalence": {name: [round(float(share), 4) for share in own[name].prevalence] for name in folder.members},
         "documents": {name: dict(own[name].documents) for name in folder.members},
         **_left_out(folder, own),
-        "not_finite": {name: lost_in(folder.party(name)) for name in folder.members},  # rows and coordinates, by their notes
+        "not_finite": {
+            name: lost_in(folder.party(name)) for name in folder.members
+        },  # rows and coordinates, by the parties' logs
         "spent": [spent_by(folder, name) for name in folder.members],
         "seconds": round(timer.seconds(), 2),  # of all parts of the run, interrupted and killed ones too
         "bytes_up": up,  # all that was sent, also for rounds that were run again after an interruption
@@ -59,7 +61,7 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
 
 
 def _left_out(folder: RunFolder, own: Mapping[str, PartyFigures]) -> dict[str, Any]:
-    """Which documents were left out when they were read, and at each party for want of a word that was agreed on."""
+    """Counts the documents that were left out: when they were read, and at each party because they have no agreed word."""
     facts = read_json(folder.path / RUN)
     dropped = {name: list(facts.get("dropped", {}).get(name, ())) for name in folder.members}
     for name, each in dropped.items():
@@ -73,7 +75,7 @@ def _known(quality: Mapping[str, float]) -> dict[str, float]:
 
 
 def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
-    """What the run spent of one party's documents, read out of that party's ledger."""
+    """Returns what the run spent of one party's budget, from that party's ledger."""
     budget = folder.agreement.budget
     if budget is None:
         return {"party": name, "unit": "document", "epsilon": None, "delta": None}
@@ -103,7 +105,7 @@ def spent_by(folder: RunFolder, name: str) -> dict[str, Any]:
 
 
 def _per_document(folder: RunFolder, name: str, ledger: Ledger) -> dict[str, Any] | None:
-    """The party's own figures: what all its runs mean for a whole document of its own lengths, by group privacy at delta 0."""
+    """Returns the epsilon of a whole document of the party's own lengths, by group privacy at delta 0."""
     store = PartyStore(folder.party(name))
     lengths = kept_figures(store, "document")
     store.close()

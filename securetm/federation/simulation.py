@@ -1,6 +1,6 @@
-"""A federation on one machine: it plays every role, keeps their stores apart and says whose figure is whose.
+"""A federation on one machine. It runs every role and keeps their stores apart.
 
-It is the one place where all roles are in reach, so it decides nothing: coordinator and parties run as they would remotely.
+Only here are all roles in reach, so it decides nothing: coordinator and parties run as they would remotely.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def federate(
 
 
 def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: bool = True) -> dict[str, Any]:
-    """Runs, or goes on with, a run to its end. Interrupted at any moment, it can be called again."""
+    """Starts or resumes a run and takes it to its end. Interrupted at any moment, it can be called again."""
     _one_thread()
     if (folder.path / RESULT).is_file():
         ended = result_of(folder.path)
@@ -97,21 +97,21 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: 
 
 
 def _end(folder: RunFolder, result: Mapping[str, Any]) -> None:
-    """Binds everything that the run keeps; the result comes last, and says that there is nothing left to do."""
+    """Writes the digests of all files, and the result last: it marks the run as finished."""
     content = json_bytes(result)
     bind_all(folder.path, {RESULT: content})
     write_bytes(folder.path / RESULT, content)
 
 
 def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
-    """The coordinator knows whose budget is at its end, and no file."""
+    """Returns the error with the ledger's path: the coordinator knows the party, and no file."""
     path = folder.ledger(party)
     with Ledger.read(path) as ledger:
         return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, len(ledger.histories()))
 
 
 def make_party(folder: RunFolder, name: str) -> Party:
-    """One party from its own folder, as a worker or this process runs it."""
+    """Makes one party from its own folder, in a worker or in this process."""
     _one_thread()
     # Not synced: all parties share this machine's disk, and a run that lost its power begins a new session with new keys.
     store, corpus = PartyStore(folder.party(name), synced=False), documents_of(folder, name)
@@ -120,7 +120,7 @@ def make_party(folder: RunFolder, name: str) -> Party:
 
 
 def documents_of(folder: RunFolder, name: str) -> Corpus:
-    """A party's documents, out of its own folder."""
+    """Reads a party's documents from its own folder."""
     if is_bound(folder.path):
         check(folder.path, folder.documents(name))
     check_private(folder.documents(name))
@@ -128,13 +128,13 @@ def documents_of(folder: RunFolder, name: str) -> Corpus:
 
 
 def _one_thread() -> None:
-    """Two threads of torch on busy cores are many times slower than one; a model that needs no torch does not load it."""
+    """Limits torch to one thread: two threads on busy cores are many times slower than one."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
 
 
 def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore] | tuple[()]:
-    """The party's ledger, and what it signed of the others': both outlive the run."""
+    """Opens the party's ledger, and the store of what it signed of the others'. Both outlive the run."""
     budget = folder.agreement.budget
     if budget is None:
         return ()
@@ -147,7 +147,7 @@ def _ledger(folder: RunFolder, name: str) -> tuple[Ledger, SqliteStore] | tuple[
 
 @dataclass
 class _RecordingWatch:
-    """What the simulation, which plays all roles, sees while the coordinator works."""
+    """Records opened answers and shows progress while the coordinator works."""
 
     recorded: Recorded
     stages: Stages
@@ -171,7 +171,7 @@ def train(
     parties: Parties | None = None,
     coordinating: Callable[..., Coordinator] = Coordinator,
 ) -> Trained:
-    """The federation itself, from invitation to the finished model; an audit may bring roles that do not keep to it."""
+    """Runs the federation from invitation to the finished model. An audit may bring malicious roles."""
     agreement = folder.agreement
     transcript = Transcript(folder.path / "transcript", with_content=folder.with_content)
     recorded = Recorded(parties or _parties(folder, workers), transcript, agreement.profile.aggregation.channel)
@@ -197,7 +197,7 @@ def train(
 
 @contextmanager
 def _told_by_name(folder: RunFolder) -> Iterator[None]:
-    """Parties tell nobody of a failure of their own. Whoever runs them all is told, from what each wrote down meanwhile."""
+    """Raises a failure that a party logged meanwhile: the party tells the coordinator nothing, but its user must know."""
     before = {name: len(failures_in(folder.party(name))) for name in folder.members}
     try:
         yield
@@ -214,7 +214,7 @@ def _tell(folder: RunFolder, before: Mapping[str, int], problem: Exception | Non
 
 
 def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
-    """What the first party ended with, read out of its own store: the coordinator never saw the model."""
+    """Reads the model from the first party's store: the coordinator never saw it."""
     store = PartyStore(folder.party(folder.members[0]))
     memory = store.kept_memory(max(store.kept_serials())) or {}
     held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")

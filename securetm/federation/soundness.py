@@ -1,6 +1,6 @@
-"""Whether a profile is sound for a model and a threat model, found out before any document is read.
+"""Checks a profile against a model and a threat model, before any document is read.
 
-It asks the parts: each question that a run would put is admitted or refused by the profile's own mechanisms and aggregation.
+The profile's own mechanisms and aggregation admit or refuse each question that a run would ask.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOME_WORDS = tuple(f"word{n}" for n in range(50))
 
 
 def against(profile: str, threat_model: str | None) -> dict[str, Any]:
-    """What a profile gives up by its own words, and the threat model that it is checked against."""
+    """Returns the profile's own warning, and the threat model that it is checked against."""
     chosen = read_profile(profile)
     threats = read_threat_model(threat_model or chosen.threat_model)
     named = {"name": threats.name, "title": threats.title}
@@ -36,7 +36,7 @@ def against(profile: str, threat_model: str | None) -> dict[str, Any]:
 
 
 def check(profile: str, model: str | None, threat_model: str | None, parties: int) -> list[dict[str, Any]]:
-    """Every gap: claims that the threat model requires and nobody makes, and questions that a part refuses."""
+    """Returns every gap: required claims that no part makes, and questions that a part refuses."""
     chosen = read_profile(profile)
     threats = read_threat_model(threat_model or chosen.threat_model)
     found = [*_too_few(chosen, parties), *profile_gaps(chosen, threats, parties)]
@@ -74,7 +74,7 @@ def _coupled(agreement: Agreement) -> list[Gap]:
 
 
 def check_floor(agreement: Agreement, parties: int) -> None:
-    """Refuses batches that every party would refuse; they say so by name only, and this says what to do."""
+    """Refuses batches that every party would refuse by name only, and says what to do."""
     profile = agreement.profile
     if profile.budget is not None or parties < profile.minimum_parties:  # no batch is asked for, or no round takes place
         return
@@ -89,19 +89,19 @@ def check_floor(agreement: Agreement, parties: int) -> None:
 
 
 def check_answerable(agreement: Agreement, parties: int) -> None:
-    """Raises the first refusal that a run of this plan would end with, while no document has been read for it."""
+    """Raises the first refusal that a run would end with, before any document is read."""
     for _, unsound in _refusals(agreement, parties):
         raise unsound
 
 
 def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
-    """The questions of a run that some part of the profile refuses."""
+    """Returns the questions of a run that some part of the profile refuses."""
     found = _refusals(agreement, parties)
     return [Gap(f"the question “{name}” can be answered", "", str(why), why.advice()) for name, why in found]
 
 
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
-    """Each question that is refused, and the refusal."""
+    """Returns each question that is refused, with the refusal."""
     questions = _of_some_words(agreement)
     start = questions.agreement.model.start(questions.vocabulary, np.random.default_rng(0))
     about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}

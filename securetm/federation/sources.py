@@ -1,4 +1,4 @@
-"""Where the documents of a simulation come from: read here, cut into parties, and handed on. No party is asked anything."""
+"""Reads the documents of a simulation and deals them out to the parties. No party is asked anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCSTRINGS = "docstrings"
 
 
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
-    """Each party's documents, by its name."""
+    """Returns each party's documents, by its name."""
     if plan.corpus.source == DOCSTRINGS:
         return _first(plan.corpus.parties, docstrings.docstring_parties(on_progress=_Packages(stages)))
     choice = plan.corpus
@@ -32,14 +32,14 @@ def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
 
 
 def _first(parties: int, packages: Mapping[str, Corpus]) -> Mapping[str, Corpus]:
-    """As many packages as are asked for; where one is not installed, there are fewer to begin with."""
+    """Returns as many packages as are asked for, or all that are installed if these are fewer."""
     most = len(docstrings.PACKAGES) + 1  # and the standard library
     require(parties <= most, "[corpus]", "parties", parties, f"must be at most {most}, the packages whose docstrings are read")
     return dict(list(packages.items())[:parties])
 
 
 def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, Corpus]:
-    """Who holds which document."""
+    """Deals the documents out as the plan says."""
     if choice.partition == "column":
         by_label = not choice.party and corpus.parties is None and corpus.labels is not None
         return partitions.by_column(corpus, "label" if by_label else "party")
@@ -49,7 +49,7 @@ def partition(corpus: Corpus, choice: CorpusChoice, seed: int) -> Mapping[str, C
 
 
 def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
-    """How many words half of all sentences have at most; a document without sentence ends is one sentence."""
+    """Returns the median length of a sentence in words; a document without sentence ends is one sentence."""
     lengths = [np.diff(ends, prepend=0) for ends in (corpus.sentence_ends for corpus in corpora.values()) if ends is not None]
     whole = np.concatenate(lengths) if lengths else np.zeros(0)
     return float(np.median(whole)) if len(whole) else 0.0

@@ -1,4 +1,4 @@
-"""When training ends before its last round: judged on public facts and on answers, never on a party's own figures."""
+"""Decides whether training ends before its last round, from public facts and answers, never from a party's own figures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What each role keeps on disk: one folder and one SQLite file per role. No role's store holds another role's facts.
+"""The stores of the roles: one folder and one SQLite file per role. No role's store holds facts of another role.
 
-Files are written beside and moved into place, so a killed process leaves the old file or the new one, never half of one.
+A file is written under another name and moved into place, so a killed process leaves the old file or the new one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class SqliteStore:
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
 
     def get(self, key: str) -> bytes | None:
-        """What was put there."""
+        """Returns what was put there."""
         found = self.rows("SELECT value FROM store WHERE key = ?", key)
         if found and found[0][0] == _BESIDE:
             check_private(self._beside(key))
@@ -90,7 +90,7 @@ class SqliteStore:
         return bytes(found[0][0]) if found else None
 
     def put(self, key: str, value: bytes) -> None:
-        """On disk before it returns; what is large lies in a file beside, written once instead of page by page."""
+        """Writes the value to disk before it returns. A large value goes into a file of its own."""
         large = len(value) > _LARGE
         if large:
             write_bytes(self._beside(key), value, synced=self._synced)
@@ -99,23 +99,23 @@ class SqliteStore:
             self._beside(key).unlink(missing_ok=True)
 
     def drop(self, key: str) -> None:
-        """Nothing is there any more."""
+        """Deletes the value."""
         self.now("DELETE FROM store WHERE key = ?", key)
         self._beside(key).unlink(missing_ok=True)
 
     def rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a SELECT finds."""
+        """Returns the rows of a SELECT."""
         with self._named():
             return self._open.execute(question, values).fetchall()
 
     def now(self, change: str, *values: Any) -> None:
-        """One change, on disk before it returns, or not made at all."""
+        """Makes one change, on disk before it returns, or none."""
         with self.at_once():
             self.later(change, *values)
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """What is changed inside is on disk when this is left, or dropped: it does not pile up where the disk is full."""
+        """Writes the changes of its block to disk at its end, or drops them: they do not pile up where the disk is full."""
         before = len(self._waiting)
         try:
             yield
@@ -125,11 +125,11 @@ class SqliteStore:
             raise
 
     def later(self, change: str, *values: Any) -> None:
-        """One change, on disk with the next `keep`."""
+        """Queues one change for the next `keep`."""
         self._waiting.append((change, values))
 
     def note(self, table: str, row: Mapping[str, Any]) -> None:
-        """One more row, at once, of a table that others can make longer: its first and its last rows stay."""
+        """Adds a row at once to a table that others can make longer. Only its first and its last rows stay."""
         columns, places = ", ".join(row), ", ".join("?" * len(row))
         last = f"(SELECT MAX(at) FROM {table})"  # noqa: S608 - names are our own
         with self.at_once():
@@ -137,11 +137,11 @@ class SqliteStore:
             self.later(f"DELETE FROM {table} WHERE at > ? AND at <= {last} - ?", FIRST_KEPT, LAST_KEPT)  # noqa: S608
 
     def noted(self, table: str) -> int:
-        """How many rows were noted there, those that did not stay included."""
+        """Returns how many rows were ever added there."""
         return int(self.rows(f"SELECT COALESCE(MAX(at), 0) FROM {table}")[0][0])  # noqa: S608
 
     def keep(self) -> None:
-        """Everything that waits, in one transaction. Ctrl-C waits until it is known whether it is on disk, or it came twice."""
+        """Writes all queued changes in one transaction. Ctrl-C waits until they are on disk, unless it comes twice."""
         with self._named(), undisturbed():
             with self._transaction():
                 for change, values in self._waiting:
@@ -149,7 +149,7 @@ class SqliteStore:
             self._waiting = []
 
     def close(self) -> None:
-        """Writes what waits and closes the file."""
+        """Writes queued changes and closes the file."""
         self.keep()
         self._open.close()
 
@@ -178,19 +178,19 @@ class SqliteStore:
 
 
 class CoordinatorStore(SqliteStore):
-    """What the coordinator may know: answers, rounds, the model. Nothing of any party's own figures."""
+    """The coordinator's store: answers, rounds and the model. It holds no figure of a party."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / "rounds.sqlite", _COORDINATOR)
         self.folder = folder
 
     def keep_state(self, name: str, state: State, facts: Mapping[str, Any]) -> None:
-        """Keeps rows first and the state last: a checkpoint never names a round whose record is missing."""
+        """Writes rows first and the state last, so that a checkpoint never names a round without a record."""
         self.keep()
         write_arrays(self.folder / f"{name}.safetensors", state, facts)
 
     def kept_state(self, name: str) -> tuple[State, dict[str, Any]] | None:
-        """The last state kept under that name."""
+        """Returns the last state kept under that name."""
         path = self.folder / f"{name}.safetensors"
         return read_arrays(path) if path.is_file() else None
 
@@ -201,12 +201,12 @@ class CoordinatorStore(SqliteStore):
         write_bytes(self._asked(question, number), packed(state, {"facts": "{}"}), synced=False)
 
     def kept_asked(self, question: str, number: int) -> State | None:
-        """What that question was about when it was asked before."""
+        """Returns what that question was about when it was asked before."""
         path = self._asked(question, number)
         return read_arrays(path)[0] if path.is_file() else None
 
     def forget_asked(self) -> None:
-        """Everything that was asked so far stands in a checkpoint."""
+        """Deletes kept questions, once a checkpoint holds what came of them."""
         for path in self.folder.glob("asked-*.safetensors"):
             path.unlink()
 
@@ -214,28 +214,28 @@ class CoordinatorStore(SqliteStore):
         return self.folder / f"asked-{question}-{number}.safetensors"
 
     def forget_after(self, serial: int) -> None:
-        """Drops the record of rounds that will be run again."""
+        """Deletes the records of rounds that will be run again."""
         self.now("DELETE FROM rounds WHERE serial > ?", serial)
         self.now("DELETE FROM losses WHERE serial > ?", serial)
         self.now("DELETE FROM refusals WHERE serial > ?", serial)
 
 
 class PartyStore(SqliteStore):
-    """What a party keeps for itself: its figures, its memory, what it answered and why it refused."""
+    """A party's store: its figures, its memory, what it answered and why it refused."""
 
     def __init__(self, folder: Path, *, synced: bool = True) -> None:
         super().__init__(folder / "own.sqlite", _PARTY, synced=synced)
         self.folder = folder
 
     def keep_memory(self, serial: int, memory: State, lineage: bytes = b"") -> None:
-        """Keeps the memory as it is after this round, and the one kept before it; `lineage` names what was asked until then."""
+        """Writes the memory after this round, and keeps the one before. `lineage` names the questions that it came from."""
         self.keep()
         write_arrays(self._memory(serial), memory, {"serial": serial, "lineage": lineage.hex()})
         for old in self.kept_serials()[:-2]:
             self._memory(old).unlink()
 
     def check_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
-        """A question of that number is answered to one cohort and about one thing for ever, a session begun again included."""
+        """Refuses a question whose number was answered before to another cohort or about something else, in any session."""
         before = self.rows("SELECT members, about FROM asked WHERE question = ? AND number = ?", question, number)
         if before and before[0][0] != members:
             raise AnotherCohort(question, number)
@@ -243,11 +243,11 @@ class PartyStore(SqliteStore):
             raise AskedOtherwise(question, number)
 
     def note_asked(self, question: str, number: int, members: bytes, about: bytes) -> None:
-        """What the question was, on disk before it is answered; what stands there already, `check_asked` found the same."""
+        """Writes the question to disk before it is answered. `check_asked` found any earlier record to be the same."""
         self.now("INSERT OR IGNORE INTO asked VALUES (?, ?, ?, ?, NULL)", question, number, members, about)
 
     def hold_answer(self, question: str, number: int, answer: bytes) -> bytes:
-        """What was answered to that number first: these bytes, if there are none before them."""
+        """Returns the first answer to that number; if there was none, keeps and returns this one."""
         before = self.rows("SELECT answer FROM asked WHERE question = ? AND number = ?", question, number)
         if before and before[0][0] is not None:
             return bytes(before[0][0])
@@ -255,7 +255,7 @@ class PartyStore(SqliteStore):
         return answer
 
     def hold_list(self, what: str, digest: bytes) -> None:
-        """One list of words for ever: the same again is taken, any other refused by name."""
+        """Keeps the digest of the run's list of words, and refuses any other list."""
         before = self.held_list(what)
         if before and before != digest:
             raise AnotherList()
@@ -263,25 +263,25 @@ class PartyStore(SqliteStore):
             self.now("INSERT INTO words VALUES (?, ?)", what, digest)
 
     def held_list(self, what: str) -> bytes:
-        """The digest of that list; nothing where none was taken."""
+        """Returns the digest of that list; empty if there is none."""
         found = self.rows("SELECT digest FROM words WHERE what = ?", what)
         return bytes(found[0][0]) if found else b""
 
     def kept_serials(self) -> list[int]:
-        """The rounds after which a memory is kept."""
+        """Returns the rounds after which a memory is kept."""
         return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("memory-*.safetensors"))
 
     def kept_memory(self, serial: int) -> State | None:
-        """The memory as it was after that round."""
+        """Returns the memory after that round."""
         path = self._memory(serial)
         return read_arrays(path)[0] if path.is_file() else None
 
     def kept_lineage(self, serial: int) -> bytes:
-        """The name of the questions that the memory after that round came from."""
+        """Returns the name of the questions that the memory after that round came from."""
         return bytes.fromhex(read_arrays(self._memory(serial))[1]["lineage"])
 
     def forget_after(self, serial: int) -> None:
-        """Drops the record of rounds that will be run again."""
+        """Deletes the records of rounds that will be run again."""
         self.now("DELETE FROM rounds WHERE serial > ?", serial)
         self.now("DELETE FROM lost WHERE serial > ?", serial)
         for later in (s for s in self.kept_serials() if s > serial):
@@ -292,12 +292,12 @@ class PartyStore(SqliteStore):
 
 
 def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:
-    """Named arrays and a few facts in one file, on disk before it is moved into place."""
+    """Writes named arrays and a few facts into one file."""
     write_bytes(path, packed(state, {"facts": json.dumps(dict(facts))}))
 
 
 def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What `write_arrays` wrote, if nobody else could change it; bare, another file's arrays without facts."""
+    """Reads what `write_arrays` wrote, if nobody else could change it. With `bare`, reads the arrays of any file."""
     try:
         if not bare:
             check_private(path)
@@ -308,7 +308,7 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
 
 
 def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
-    """The whole file or none of it, for its owner alone; synced, even if the machine stops meanwhile."""
+    """Writes a whole file or none, for its owner alone. With `synced`, it survives a loss of power."""
     with _writable(path):
         make_folder(path.parent)
         beside = path.with_name(path.name + ".new")
@@ -339,17 +339,17 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """A JSON document, whole or not at all."""
+    """Writes a JSON document."""
     write_bytes(path, json_bytes(content))
 
 
 def json_bytes(content: Any) -> bytes:
-    """A JSON document as it stands in a file."""
+    """Returns a JSON document as bytes."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def read_json(path: Path) -> Any:
-    """A JSON document, or a letter about what is wrong with it."""
+    """Reads a JSON document, or refuses a damaged file."""
     try:
         check_private(path)
         return json.loads(path.read_bytes())
