@@ -24,7 +24,7 @@ PARTITIONS = ("column", "equal", "dirichlet")
 
 
 def _unread(problem: OSError | UnicodeDecodeError) -> str:
-    """What is wrong with a list of words, without quoting what is in it."""
+    """Says what is wrong with a list of words, without quoting it."""
     if isinstance(problem, OSError):
         return f"cannot be read: {problem.strerror or type(problem).__name__}"
     return "is not UTF-8 (convert it: iconv -f latin1 -t utf-8 OLD > NEW)"
@@ -46,7 +46,7 @@ class CorpusChoice:
     alpha: float = 1.0  # of dirichlet: the smaller, the more the parties differ in their labels
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be partitioned."""
+        """Refuses settings that deal out nothing."""
         require(self.partition in PARTITIONS, "[corpus]", "partition", self.partition, known=tuple(PARTITIONS))
         require(self.parties >= 1, "[corpus]", "parties", self.parties, "must be at least 1")
         require(self.alpha > 0, "[corpus]", "alpha", self.alpha, "must be above 0")
@@ -65,7 +65,7 @@ class TokeniserChoice:
     pattern: str = ""  # a regular expression for words; nothing: the usual one
 
     def listed(self) -> str | tuple[str, ...]:
-        """The stop words themselves where they are in a file, else which of the known lists it is."""
+        """Reads the stop words if they are in a file, else returns the name of the list."""
         if self.stop_words in ("english", "none"):
             return self.stop_words
         try:
@@ -74,7 +74,7 @@ class TokeniserChoice:
             raise BadSetting("[tokeniser]", "stop_words", self.stop_words, _unread(problem)) from problem
 
     def make(self) -> Tokeniser:
-        """The tokeniser of this plan; `stop_words` is english, none, or a file with one word a line."""
+        """Makes the tokeniser of this plan."""
         listed = self.stop_words if self.stop_words in ("english", "none") else Path(self.stop_words)
         settings = {name: getattr(self, name) for name in ("lower", "min_length", "max_length", "numbers", "ngrams")}
         return Tokeniser(stop_words=cast(Any, listed), pattern=self.pattern or None, **settings)
@@ -96,7 +96,7 @@ class VocabularyChoice:
     max_share: float = 0.5  # of all documents that a word is in at most
 
     def __post_init__(self) -> None:
-        """Refuses a list that could not be made."""
+        """Refuses settings that allow no list."""
         known = self.source in ("", *VOCABULARIES)
         require(known, "[vocabulary]", "source", self.source, known=tuple(VOCABULARIES))
         room = 2 <= self.most_candidates <= 10_000_000
@@ -107,14 +107,14 @@ class VocabularyChoice:
         require(0 < self.max_share <= 1, "[vocabulary]", "max_share", self.max_share, "must be above 0 and at most 1")
 
     def public_words(self) -> tuple[str, ...] | None:
-        """The words of the public file, alphabetically, or None where the parties unite their own."""
+        """Reads the words of the public file, alphabetically; None where the parties unite their own."""
         if self.source != "file":
             return None
         try:
             lines = Path(self.file).read_text("utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as problem:
             raise BadSetting("[vocabulary]", "file", self.file, _unread(problem)) from problem
-        words = tuple(sorted({line.strip() for line in lines} - {""}))  # also of an editor that ends lines in two characters
+        words = tuple(sorted({line.strip() for line in lines} - {""}))  # an editor may end lines in two characters
         require(len(words) >= 2, "[vocabulary]", "file", self.file, "must hold at least two words, one a line, in UTF-8")
         return words
 
@@ -131,7 +131,7 @@ class TrainingChoice:
     held_out: float = 0.1  # share of the documents that is not trained on
 
     def __post_init__(self) -> None:
-        """Refuses what would never begin or never end."""
+        """Refuses a training that would never begin or never end."""
         require(1 <= self.rounds <= 10_000_000, "[training]", "rounds", self.rounds, "must be from 1 to 10,000,000")
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
         require(self.every >= 1, "[training]", "every", self.every, "must be at least 1")
@@ -142,7 +142,7 @@ class TrainingChoice:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which topic model, and what is set of it."""
+    """The topic model and its settings."""
 
     name: str = DEFAULT_MODEL
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -164,14 +164,14 @@ class PrivacyChoice:
     radius: float = 0.0  # of the clip
 
     def __post_init__(self) -> None:
-        """Refuses what no profile could mean."""
+        """Refuses numbers that no profile can have."""
         require(self.unit in ("", *UNITS), "[privacy]", "unit", self.unit, known=tuple(UNITS))
         for name in NUMBERS:
             value = getattr(self, name)
             require(0 <= value < float("inf"), "[privacy]", name, value, "must be a finite number that is not negative")
 
     def changed(self) -> dict[str, float]:
-        """The numbers of the profile that this plan replaces, by their names there."""
+        """Returns the numbers of the profile that this plan replaces, by their names there."""
         named = {"noise": "noise_multiplier"}
         return {named.get(name, name): getattr(self, name) for name in NUMBERS if getattr(self, name)}
 
@@ -194,9 +194,9 @@ class Plan:
     privacy: PrivacyChoice = PrivacyChoice()
 
     def profile_in(self, file: ProfileFile) -> Profile:
-        """The profile in that file with the numbers that this plan sets."""
+        """Makes the profile in that file with the numbers that this plan sets."""
         return file.profile(self.privacy.changed(), UNITS[self.privacy.unit or "document"])
 
     def tables(self) -> dict[str, Any]:
-        """The plan as resolved: plain tables, ready for JSON."""
+        """Returns the resolved plan as plain tables for JSON."""
         return dataclasses.asdict(self)

@@ -1,4 +1,4 @@
-"""From names to parts: profiles, mechanisms, aggregations and models. The only file in which a string becomes a part.
+"""Reads profiles, and makes their parts and models from names and settings.
 
 It decides nothing about privacy: the parts themselves admit or refuse a question (`route.py`).
 """
@@ -61,7 +61,7 @@ class ProfileText:
 
 @dataclass(frozen=True)
 class BudgetText:
-    """What each party lets a run spend of its documents' (or persons') privacy, or of that of single words in them."""
+    """The privacy budget of each party, as it stands in a profile's file."""
 
     epsilon: float
     delta: float
@@ -69,7 +69,7 @@ class BudgetText:
 
 
 def profile_names() -> tuple[str, ...]:
-    """The profiles on the shelf."""
+    """Returns the names of the installed profiles."""
     return toml_names("protocols", "profiles")
 
 
@@ -82,12 +82,12 @@ class ProfileFile:
 
     @classmethod
     def read(cls, name: str) -> Self:
-        """The profile of that name that is installed, or the file that the name is the path of."""
+        """Reads the installed profile of that name, or the file at that path."""
         path = named_toml("protocols", name, below="profiles", kind="profile")
         return cls(path.name, read_toml(path))
 
     def profile(self, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
-        """The profile with its parts made and its settings checked.
+        """Makes the profile with its parts, and checks its settings.
 
         `changed` replaces numbers of privacy, each where it stands (epsilon, delta, noise_multiplier, words, rate, radius).
         `unit` is whom the plan protects; a profile whose budget is one for each word occurrence keeps that.
@@ -117,26 +117,26 @@ class ProfileFile:
 
 
 def read_profile(name: str, changed: Mapping[str, float] | None = None, unit: Unit = Unit.DOCUMENT) -> Profile:
-    """The profile of that name, or in that file (`ProfileFile.profile`)."""
+    """Reads the profile of that name, or in that file (`ProfileFile.profile`)."""
     return ProfileFile.read(name).profile(changed, unit)
 
 
 def make_model(name: str, settings: Mapping[str, Any]) -> TopicModel:
-    """The topic model of that name, in the form that the settings name, with these settings."""
+    """Makes the topic model of that name, in the form that the settings name, with these settings."""
     _check_form(name, settings)
     own = {setting: value for setting, value in settings.items() if (setting, value) != ("form", ALIGNED)}
     return cast(TopicModel, from_table(MODELS.load(formed(name, settings)), own, f"[model] {name}"))
 
 
 def model_class(name: str, settings: Mapping[str, Any] = MappingProxyType({})) -> type[TopicModel] | None:
-    """The class of the model of that name in the form that the settings name, or nothing where no model is called so."""
+    """Returns the class of the model of that name, in the form that the settings name; None if there is none."""
     form = formed(name, settings)
     return cast(type[TopicModel], MODELS.load(form)) if form in MODELS else None
 
 
 def _check_form(name: str, settings: Mapping[str, Any]) -> None:
-    """A form that this model has not is no other model's name."""
-    own = name.rpartition("-")[2] == MATCHED  # a form in the name, which the setting must not deny
+    """Refuses a form that this model does not have."""
+    own = name.rpartition("-")[2] == MATCHED  # the name has a form, which the setting must not contradict
     if name in MODELS and (formed(name, settings) not in MODELS or (own and settings.get("form", MATCHED) != MATCHED)):
         two = f"{name}-{MATCHED}" in MODELS
         problem = f"must be {ALIGNED} or {MATCHED}" if two else f"cannot be chosen, because {name} has one form only"
@@ -144,19 +144,19 @@ def _check_form(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def formed(name: str, settings: Mapping[str, Any]) -> str:
-    """What a model is called here in the form that the settings name: lda in the form `matched` is lda-matched."""
+    """Returns the full name of a model with its form: lda in the form `matched` is lda-matched."""
     form = settings.get("form", ALIGNED)
     return name if form == ALIGNED or name.endswith(f"-{form}") else f"{name}-{form}"
 
 
 def claims_of(profile: Profile, cohort: Cohort) -> frozenset[Claim]:
-    """Everything that the parts of a profile promise together."""
+    """Returns the claims of all parts of a profile."""
     parts = [profile.aggregation.claims(cohort), *(m.claims(cohort) for m in profile.mechanisms)]
     return frozenset().union(*parts)
 
 
 def profile_gaps(profile: Profile, threats: ThreatModel, parties: int) -> tuple[Gap, ...]:
-    """What the threat model requires and the profile does not claim, for a cohort of that many parties."""
+    """Returns what the threat model requires and the profile does not claim, for a cohort of that many parties."""
     members = tuple(f"party {n}" for n in range(max(parties, profile.minimum_parties)))
     return gaps(threats, claims_of(profile, cohort_of(profile, members)))
 
@@ -169,13 +169,13 @@ def count_of_parties(profile: Profile, asked: int | None) -> int:
 
 
 def cohort_of(profile: Profile, members: tuple[str, ...], **more: Any) -> Cohort:
-    """A cohort under this profile: how many must remain, and how many may help an adversary."""
+    """Makes a cohort under this profile: how many parties must remain, and how many may collude."""
     threshold = max(profile.threshold, math.ceil(profile.threshold_share * len(members)))
     return Cohort(**{"round_id": b"", "number": 0, **more}, members=members, threshold=threshold, colluding=profile.colluding)
 
 
 def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str) -> dict[str, Any]:
-    """The table with those numbers in place of its own; a number that stands nowhere in it is refused."""
+    """Returns the table with those numbers in place of its own. A number that it does not have is refused."""
     if not numbers:
         return dict(table)
     parts = [dict(part) for part in table.get("mechanism", ())]
@@ -192,7 +192,7 @@ def _changed(table: Mapping[str, Any], numbers: Mapping[str, float], where: str)
 
 
 def _plan_numbers(part: Mapping[str, Any]) -> Mapping[str, str]:
-    """Which numbers of a plan replace which settings of this part."""
+    """Returns which numbers of a plan replace which settings of this part."""
     kind = str(part.get("kind"))
     found: Mapping[str, str] = MECHANISMS.load(kind).plan_numbers if kind in MECHANISMS else {}
     return found
@@ -212,7 +212,7 @@ def _budget(text: ProfileText, unit: Unit, where: str) -> Budget | None:
 
 
 def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], where: str) -> None:
-    """Noise of a stated epsilon that is drawn once, or what could never be drawn at all."""
+    """Refuses a budget that is smaller than the epsilon of noise that is drawn at once."""
     drawn = sum(mechanism.drawn_epsilon for mechanism in mechanisms)
     if budget is not None and budget.unit is Unit.WORD:
         named = " and ".join(MECHANISMS.name_of(mechanism) for mechanism in mechanisms if mechanism.drawn_epsilon)
@@ -221,7 +221,7 @@ def _check_affords(budget: Budget | None, mechanisms: tuple[Mechanism, ...], whe
 
 
 def _aggregation(text: ProfileText, where: str) -> Aggregation:
-    """What the profile says of all its parts (how many may collude) reaches the aggregation from there, not typed twice."""
+    """Makes the aggregation. The number of colluding parties comes from the profile, and is not typed twice."""
     kind = AGGREGATIONS.load(text.aggregation)
     taken = {name: getattr(text, name) for name in kind.from_profile}
     return cast(Aggregation, from_table(kind, {**text.aggregation_settings, **taken}, f"{where} [aggregation_settings]"))
@@ -247,7 +247,7 @@ def _check(text: ProfileText, where: str) -> None:
 
 
 def _check_counted(text: ProfileText, where: str) -> None:
-    """A budget covers no list of all words; and noise without a budget adds up while nobody counts."""
+    """Refuses a vocabulary that the budget does not cover."""
     listed = "union" in text.vocabularies
     problem = "shows who uses which word, and no budget can pay for it; allow file, or joint with a word_selection"
     require(not (text.budget and listed), where, "vocabularies", "union", problem)

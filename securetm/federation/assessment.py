@@ -1,4 +1,4 @@
-"""How the coordinator judges the finished model: by two more questions, and by one figure of the topics alone."""
+"""Judges the finished model for the coordinator, by two more questions and one figure of the topics alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from securetm.models.queries import npmi_from_answer, perplexity_from_answer
 
 
 def assess(rounds: Rounds, state: State) -> dict[str, float]:
-    """The quality of the shared model, as far as a coordinator may know it."""
+    """Returns the quality of the shared model, as far as a coordinator may know it."""
     if rounds.blind:
         rounds.ask(HELD_OUT, state)  # its answer is the parties' to know
         return {}

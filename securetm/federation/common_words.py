@@ -42,12 +42,12 @@ class AgreedWords:
 
 
 def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
-    """The list that was agreed on before this start, or else a new one."""
+    """Returns the list that was agreed on before this start, or else a new one."""
     return words_of_before(rounds) or new_words(rounds)
 
 
 def new_words(rounds: Rounds) -> tuple[str, ...]:
-    """A public file's words, or those that the plan's rule takes of what was opened about the parties' words."""
+    """Makes the list: a public file's words, or those that the plan's rule takes from the opened answers."""
     words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
     if words is None:
         candidates, found, held = _candidates(rounds)
@@ -62,7 +62,7 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
 
 
 def words_of_before(rounds: Rounds) -> tuple[str, ...]:
-    """What was agreed on before this start; nothing where nothing was."""
+    """Returns the list that was agreed on before this start; empty if there is none."""
     stored = rounds.store.get(KEPT_AS)
     if stored is None:
         return ()
@@ -76,20 +76,20 @@ def words_of_before(rounds: Rounds) -> tuple[str, ...]:
 
 
 def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
-    """From now on questions are about these words, on both sides."""
+    """Sets the words that questions are about, here and at the parties."""
     rounds.questions.adopt(words, candidates=candidates)
     rounds.tell(message_of(words, candidates=candidates))
 
 
 def _check_found(rounds: Rounds, words: int) -> None:
-    """Behind noise it is the noise that decides which words are found, whatever else the plan asks of them."""
+    """Refuses to go on if the noise let fewer than two words be found."""
     needed = needed_by(rounds.agreement)
     if needed is not None and words < 2:
         raise TooFewWordsFound(words, needed.found_from)
 
 
 def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:
-    """All words, the number of documents, and in how many of them each occurs."""
+    """Asks for all words, the number of documents, and in how many of them each word occurs."""
     if rounds.agreement.plan.vocabulary.source == JOINT:
         return words_in(rounds.ask(JOINT, {}, keep=True))
     candidates = check_countable(merge_words(rounds.ask(WORDS, {})))

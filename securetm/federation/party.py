@@ -1,7 +1,7 @@
-"""A party: it guards its documents and answers the questions it agreed to. Sans-I/O: one request in, one reply out.
+"""A party: it guards its documents and answers the questions that it agreed to. Sans-I/O: one request in, one reply out.
 
-It assumes that the coordinator lies. Every field is checked before documents are touched; a refusal leaves with its name only.
-What goes wrong once they are touched stays here: the reply looks like any other, and the documents have no part in it.
+It assumes that the coordinator lies. Every field is checked before documents are read, and a refusal leaves with its name only.
+A failure after that stays here: the reply looks like any other, and the documents have no part in it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Party(PartyState):
 
     @property
     def most_bytes(self) -> int:
-        """Of the longest message that it takes at the moment: who carries messages need not take in more."""
+        """The bytes of the longest message that it reads now. A carrier need not read more."""
         return max(self.limits.of_bodies().values())
 
     def handle(self, message: bytes) -> bytes:
-        """Answers one request and never raises. What is not as agreed is refused by name; the reason stays in its own store."""
+        """Answers one request and never raises. A wrong request is refused by name; the reason stays in the party's store."""
         identity = b""
         try:
             identity, body = wire.unpack_request(message, self.limits.of_bodies())
@@ -92,7 +92,7 @@ class Party(PartyState):
         return ()
 
     def _refused(self, refusal: Refused) -> wire.Refusal:
-        """The name travels, and the reason is written down; it may quote the message, and must not fill the disk."""
+        """Returns the name of the refusal, and records its reason. It may quote the message, so its length is bounded."""
         row = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
         with suppress(Exception):  # a full disk keeps no reason
             self.store.note("refusals", row)

@@ -34,7 +34,7 @@ class Awaited:
 
 @dataclass
 class PartySession:
-    """What a party holds between two invitations."""
+    """What a party holds from one invitation to the next."""
 
     own: PartyState
     identity: bytes  # of the session, 32 bytes
@@ -46,17 +46,17 @@ class PartySession:
 
     @classmethod
     def begin(cls, own: PartyState, identity: bytes) -> PartySession:
-        """A new session under the party's own agreement; nothing is open in it."""
+        """Begins a session under the party's own agreement. Nothing is open in it."""
         profile = own.agreement.profile
         roster = Roster(identity, profile.digest, own.members, own.keys)
         return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), _guard(own, roster))
 
     def abandon(self) -> None:
-        """Another invitation came: whatever is under way is answered no more."""
+        """Ends what is under way, because another invitation came."""
         self.open_exchange = self.awaited = None
 
     def prepare(self, prepare: wire.Prepare) -> tuple[bytes, ...]:
-        """Takes part in the aggregation's set-up; how much of it is bounded, since each round costs keys."""
+        """Takes part in the aggregation's set-up. Its size is bounded, because each round costs keys."""
         if prepare.exchange != preparation_identity(self.identity, prepare.number, prepare.rounds):
             raise WrongRound()
         if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self.preparations + 1:
@@ -66,12 +66,12 @@ class PartySession:
         return self.open(prepare.exchange, self.aggregation.prepare(prepare.rounds))
 
     def open(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
-        """The first messages of an exchange, which is the one under way from now on."""
+        """Opens an exchange and returns its first messages."""
         self.open_exchange = (name, exchange)
         return _to_coordinator(exchange.begin())
 
     def forward(self, forward: wire.Forward) -> tuple[bytes, ...]:
-        """What the exchange under way says to a message that the coordinator carried."""
+        """Passes a message on to the exchange under way, and returns what it says."""
         if self.open_exchange is None or self.open_exchange[0] != forward.round_id:
             raise UnknownRound(forward.round_id.hex()[:16])
         parcels = _to_coordinator(self.open_exchange[1].receive(COORDINATOR, forward.parcel))
@@ -84,11 +84,11 @@ class PartySession:
         return parcels
 
     def countersign(self, witness: wire.Witness) -> tuple[bytes, ...]:
-        """This party's signatures under heads of the others' ledgers."""
+        """Signs heads of the others' ledgers."""
         return self._guarded().countersign(witness.heads, witness.links)
 
     def lead(self, links: wire.Links) -> tuple[bytes, ...]:
-        """A head of this party's ledger, and the links that lead there from what others saw."""
+        """Returns a head of this party's ledger, and the links that lead there from the heads that others saw."""
         return self._guarded().lead(links.statements)
 
     def _guarded(self) -> BudgetGuard:
@@ -97,7 +97,7 @@ class PartySession:
         return self.guard
 
     def _learn(self, awaited: Awaited) -> None:
-        """Run where the parties open the sum: the party updates its own copy of the model, and sends nothing."""
+        """Updates the party's own copy of the model, where the parties open the sum. It sends nothing."""
         learner, ask = self.own.learner, awaited.ask
         if learner is None:
             return
@@ -109,7 +109,7 @@ class PartySession:
 
 
 def _guard(own: PartyState, roster: Roster) -> BudgetGuard | None:
-    """So many of the others must sign where the ledger stands that no second history of it can be signed as well."""
+    """Makes the budget guard. So many others must sign the ledger's head that no second history can be signed as well."""
     profile = own.agreement.profile
     if own.ledger is None or own.others is None or profile.budget is None:
         return None

@@ -35,7 +35,7 @@ class TrainingMemory:
     lineage: bytes = b""  # names the questions that the arrays came from
 
     def resume(self, serial: int) -> None:
-        """Goes back to what was kept after that round; rounds after it will be asked again."""
+        """Goes back to what was kept after that round. Later rounds will be asked again."""
         kept: Mapping[str, Array] | None = {} if serial == 0 else self.store.kept_memory(serial)
         if kept is None:
             raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
@@ -44,7 +44,7 @@ class TrainingMemory:
         self.lineage = self.store.kept_lineage(serial) if serial else b""
 
     def keep(self, serial: int, arrays: State | None = None) -> None:
-        """Writes the arrays down as they are after that round; others in their place where they are given."""
+        """Writes the arrays after that round, or others in their place."""
         self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage)
 
 

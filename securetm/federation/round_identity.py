@@ -1,4 +1,4 @@
-"""The names of rounds, questions and set-ups: hashes that two roles agree on only if they mean the same. It sends nothing."""
+"""The names of rounds, questions and set-ups: hashes that are equal only if two roles mean the same. It sends nothing."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from securetm.toml_settings import digest
 def round_identity(
     session: bytes, question: str, cohort: Cohort, serial: int, terms: Terms, under: bytes, about: bytes, words: bytes
 ) -> bytes:
-    """The round id: equal only if both sides mean the same question, cohort, profile (`under`), state (`about`) and words."""
+    """Returns the round id. It binds the question, cohort, profile (`under`), state (`about`) and words."""
     promised = {name: _plain(value) for name, value in asdict(terms).items()}
     who = [list(cohort.members), cohort.threshold, cohort.colluding, cohort.seed]
     return digest([session.hex(), question, cohort.number, serial, who, promised, under.hex(), about.hex(), words.hex()])
 
 
 def question_identity(question: str, number: int, terms: Terms) -> bytes:
-    """The name of a question that stays the same in every session; about the corpus alone, it is the same at every number."""
+    """Returns the name of a question: the same in every session, and about the corpus alone also at every number."""
     return digest([question, None if terms.data_only else number])
 
 
 def preparation_identity(session: bytes, number: int, rounds: int) -> bytes:
-    """The name of one set-up of the aggregation."""
+    """Returns the name of one set-up of the aggregation."""
     return digest([session.hex(), "prepare", number, rounds])
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can carry it: infinity as text, a choice as its name."""
+    """Returns a value that JSON can hold: infinity as text, a choice as its name."""
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, float) else value
 
 
@@ -44,7 +44,7 @@ def state_digest(state: State, terms: Terms) -> bytes:
 
 
 def digest_of_arrays(state: State) -> bytes:
-    """The hash of named arrays, with their types and shapes."""
+    """Returns the hash of named arrays, with their types and shapes."""
     whole = hashlib.sha256()
     for name in sorted(state):
         array = np.ascontiguousarray(state[name])

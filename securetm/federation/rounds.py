@@ -31,18 +31,18 @@ ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 
 
 class Watch(Protocol):
-    """Whoever looks on while the coordinator works."""
+    """Watches the coordinator."""
 
     def round_begins(self, serial: int) -> None:
-        """Before the first message of a round."""
+        """Called before the first message of a round."""
         ...
 
     def opened(self, serial: int, answer: Answer) -> None:
-        """When the coordinator has learned an answer: as it sees it, before it adds noise of its own where it is to."""
+        """Called with each opened answer, as the coordinator sees it: before it adds noise of its own."""
         ...
 
     def trained(self, done: int, total: int) -> None:
-        """After each training round."""
+        """Called after each training round."""
         ...
 
 
@@ -77,12 +77,12 @@ class Rounds:
         return self.agreement.profile.aggregation.opened_by == "parties"
 
     def go_back_to(self, serial: int, numbers: Mapping[str, int]) -> None:
-        """Rounds after that one will be run again."""
+        """Goes back to a kept round. Later rounds will be run again."""
         self.serial, self.numbers = serial, dict(numbers)
         self.store.forget_after(serial)
 
     def tell(self, body: wire.Body) -> None:
-        """A message that asks nothing of the documents; enough parties must take it."""
+        """Sends a message that asks nothing of the documents. Enough parties must accept it."""
         minimum = self.agreement.profile.minimum_parties
         replies = self.parties.ask(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
         for member, reply in replies.items():
@@ -91,7 +91,7 @@ class Rounds:
             raise TooFewParties(len(replies), len(self.members), minimum)
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """One question to all parties. The coordinator then knows the answer that the aggregation opens."""
+        """Asks all parties one question, and returns the answer that the aggregation opens."""
         if self.aggregation.prepared < 1:
             self.prepare()
         begun, self.serial = time.perf_counter(), self.serial + 1
@@ -115,13 +115,13 @@ class Rounds:
         return answer
 
     def exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
-        """One round of the aggregation; the coordinator then knows what it opens, and no more. Bytes up and down with it."""
+        """Runs one round of the aggregation. Returns the opened answer, and the bytes from and to the parties."""
         self._most = largest_reply(self.agreement.profile, len(self.members), 0, terms)
         traffic = self._carry(self.aggregation.round(cohort, terms, None), cohort.round_id, requests)
         return self._opened(cohort), traffic
 
     def prepare(self) -> None:
-        """The aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
+        """Runs the aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
         self._preparations += 1
         name = preparation_identity(self.session, self._preparations, ROUNDS_PREPARED)
         request = wire.pack_request(self.session, wire.Prepare(name, self._preparations, ROUNDS_PREPARED))
@@ -144,12 +144,12 @@ class Rounds:
         return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
 
     def _carried(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
-        """To each party its message, and what the parties said that answered."""
+        """Sends each party its message, and returns the replies of the parties that answered."""
         requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
         return {member: self._accepted(member, reply) for member, reply in self.parties.ask(requests).items()}
 
     def _opened(self, cohort: Cohort) -> Answer:
-        """What the aggregation opens; if too few are left because messages were refused, the first refusal says why."""
+        """Returns what the aggregation opens. If too few are left because messages were refused, raises the first refusal."""
         try:
             return self.aggregation.answer(cohort.round_id)
         except TooFewParties as few:
@@ -158,7 +158,7 @@ class Rounds:
             raise
 
     def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
-        """Carries messages until the exchange has nothing more to say; who does not answer in time has dropped out."""
+        """Carries messages until the exchange ends. A party that does not answer in time has dropped out."""
         up = down = 0
         self._refused = []
         while requests:
@@ -170,7 +170,7 @@ class Rounds:
         return up, down
 
     def _took(self, exchange: Exchange, member: str, said: wire.Accepted) -> bool:
-        """A party whose message is not as agreed is missing in this round, like one that said nothing; why is kept."""
+        """Treats a party with a wrong message as missing in this round, and records the reason."""
         try:
             for parcel in said.parcels:
                 exchange.receive(member, parcel)

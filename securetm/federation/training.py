@@ -41,7 +41,7 @@ class TrainingPhase:
         return "budget" if self.exhausted else "rounds" if self.done >= choice.rounds else choice.stop
 
     def run(self, state: State) -> State:
-        """The last state; or the best one, where the plan stops by the held-out loss."""
+        """Trains, and returns the last state; or the best one, where the plan stops by the held-out loss."""
         if self.rounds.blind:
             return self._conduct(state)
         model, total = self.rounds.agreement.model, self.stopping.choice.rounds
@@ -75,11 +75,11 @@ class TrainingPhase:
         self._kept_at = time.monotonic()
 
     def keep_is_due(self) -> bool:
-        """Now and then; after every round that a budget pays for, since one that is lost would have to be paid again."""
+        """Whether to write a checkpoint now: every few seconds, and after every round that a budget pays for."""
         return self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
 
     def _conduct(self, state: State) -> State:
-        """Where the parties open the sums they also learn: the coordinator counts rounds, and its state stays empty of them."""
+        """Counts rounds where the parties open the sums and train. The coordinator's state does not change."""
         total = self.stopping.choice.rounds
         while self.done < total:
             keep = self.keep_is_due() or self.done + 1 == total
@@ -91,7 +91,7 @@ class TrainingPhase:
         return state
 
     def _asked_before(self, question: str, state: State) -> State:
-        """What the next question of that name is about: what it was about before this start, if it was asked; else this.
+        """Returns the state that the next question is about: the state of before, if it was asked before this start.
 
         A party answers a number again about the very same bits only, and arithmetic may move a last digit. So they are on
         disk before anybody is asked, until a checkpoint holds what came of it.
@@ -103,7 +103,7 @@ class TrainingPhase:
         return state
 
     def _afforded(self, state: State, *, keep: bool) -> Answer | None:
-        """The next answer, or nothing more where a party's budget does not reach any further: the model so far is kept."""
+        """Returns the next answer, or None if a party's budget does not pay for it."""
         try:
             return self.rounds.ask(TRAIN, state, keep=keep)
         except NoBudgetLeft:
@@ -111,7 +111,7 @@ class TrainingPhase:
             return None
 
     def _judge(self, state: State, mark: State) -> State:
-        """Takes the measure that decides about stopping; held-out loss is a question like any other."""
+        """Measures what decides about stopping. Held-out loss is a question like any other."""
         public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
         loss = self.rounds.ask(HELD_OUT, state, keep=True) if self._by_loss else None
         value = perplexity_from_answer(loss) if loss else relative_change(mark, public)
@@ -127,5 +127,5 @@ class TrainingPhase:
 
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:
-    """The state that the training starts from: the plan's public seed decides it."""
+    """Returns the state that the training starts from. The plan's public seed decides it."""
     return rounds.agreement.model.start(vocabulary, np.random.default_rng(rounds.agreement.plan.seed))

@@ -1,4 +1,4 @@
-"""The transcript of a run: every message with its channel, recorded at the one place where bytes pass. It judges nothing.
+"""The transcript of a run: every message with its channel, recorded at the one place where bytes pass.
 
 By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too. What is asked again after a
 part of the run was interrupted is dropped, but for its size: what was sent was sent.
@@ -20,7 +20,7 @@ CREATE INDEX IF NOT EXISTS by_serial ON messages (serial);
 CREATE TABLE IF NOT EXISTS dropped (down INTEGER NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS parts (part INTEGER PRIMARY KEY AUTOINCREMENT, seconds REAL NOT NULL);
 """
-# What the coordinator opens is written down too, from itself to itself, and is sent to nobody.
+# Sums that the coordinator opens are recorded too, as messages from itself to itself.
 _DROPPED = """
 INSERT INTO dropped SELECT channel = ?, SUM(bytes) FROM messages WHERE serial > ? AND sender != receiver GROUP BY channel = ?
 """
@@ -33,14 +33,14 @@ REQUEST, TOTAL = "request", "total"
 
 
 class Parties(Protocol):
-    """All parties as the coordinator meets them: it sends each at most one message and gets at most one reply from each."""
+    """All parties, as the coordinator reaches them: one message to each at most, and one reply from each at most."""
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """The replies that came in time; a party that is missing has dropped out."""
+        """Returns the replies that came in time. A party without a reply has dropped out."""
         ...
 
     def close(self) -> None:
-        """Ends what was started for them."""
+        """Ends the processes of the parties."""
         ...
 
 
@@ -53,38 +53,38 @@ class Transcript(SqliteStore):
         self.with_content = with_content
 
     def record(self, serial: int, channel: str, sender: str, receiver: str, message: bytes) -> None:
-        """One message, as it passed."""
+        """Records one message."""
         content = message if self.with_content else None
         change = "INSERT INTO messages (serial, channel, sender, receiver, bytes, content) VALUES (?, ?, ?, ?, ?, ?)"
         self.later(change, serial, channel, sender, receiver, len(message), content)
 
     def forget_after(self, serial: int) -> None:
-        """Drops messages of rounds that will be run again; how many bytes they were still counts."""
+        """Deletes messages of rounds that will be run again. Their bytes still count."""
         self.later(_DROPPED, REQUEST, serial, REQUEST)
         self.now("DELETE FROM messages WHERE serial > ?", serial)
 
     def traffic(self) -> tuple[int, int]:
-        """Bytes from all parties, and bytes to all parties, in all parts of the run."""
+        """Returns the bytes from all parties and to all parties, in all parts of the run."""
         sums = {bool(down): int(sent) for down, sent in self.rows(_TRAFFIC, REQUEST)}
         return sums.get(False, 0), sums.get(True, 0)
 
     def begin_part(self) -> int:
-        """A part of the run begins; its number."""
+        """Begins a part of the run and returns its number."""
         self.now("INSERT INTO parts (seconds) VALUES (0)")
         return int(self.rows("SELECT MAX(part) FROM parts")[0][0])
 
     def note_part(self, part: int, seconds: float) -> None:
-        """How long that part has taken so far."""
+        """Writes how long that part has taken so far."""
         self.now("UPDATE parts SET seconds = ? WHERE part = ?", seconds, part)
 
     def seconds(self) -> float:
-        """How long all parts took."""
+        """Returns how long all parts took."""
         return float(self.rows("SELECT COALESCE(SUM(seconds), 0) FROM parts")[0][0])
 
 
 @dataclass
 class Recorded:
-    """Parties whose every message is recorded. Nothing passes between the roles except through here."""
+    """Records every message to and from the parties. No other way leads from role to role."""
 
     parties: Parties
     transcript: Transcript
@@ -92,7 +92,7 @@ class Recorded:
     serial: int = 0
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Passes requests on and replies back, and writes both down at once: a killed process has sent them."""
+        """Carries requests and replies, and writes both to disk at once."""
         for party, message in requests.items():
             self.transcript.record(self.serial, REQUEST, "coordinator", party, message)
         self.transcript.keep()
@@ -103,6 +103,6 @@ class Recorded:
         return replies
 
     def close(self) -> None:
-        """Ends the parties and keeps what waits."""
+        """Ends the parties and writes queued messages."""
         self.parties.close()
         self.transcript.close()

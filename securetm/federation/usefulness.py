@@ -1,4 +1,4 @@
-"""Whether a model is of use: what it predicts of held-out words, beside word frequencies alone and a uniform guess.
+"""Judges whether a model is useful: it must predict held-out words better than word frequencies alone.
 
 Only the simulation can say it, since it plays all roles: the frequencies are those of all parties' training documents. No party
 sends them, and none of these figures is an answer to anybody's question.
@@ -23,7 +23,7 @@ _FEW = 10  # documents: no interval of fewer holds what it promises
 
 @dataclass(frozen=True)
 class Predicted:
-    """Of each held-out document of one party: the log-likelihoods of its unseen words, and how many these are."""
+    """For each held-out document of one party: the log-likelihoods of its unseen words, and how many there are."""
 
     model: Array
     frequencies: Array
@@ -32,14 +32,14 @@ class Predicted:
 
 
 def frequencies(counts: Sequence[Any]) -> Array:
-    """The shares of words in all these documents together, each word once more than it was seen, so that none is impossible."""
+    """Returns the share of each word in all these documents. Each count is raised by one, so that no word is impossible."""
     totals = 1.0 + np.sum([np.asarray(part.sum(axis=0)).ravel() for part in counts], axis=0)
     shares: Array = totals / totals.sum()
     return shares
 
 
 def judged(said: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
-    """`useful`: true if it surely predicts better than word frequencies alone, false if it surely does not, else nothing."""
+    """Returns the verdict `useful`: true if it surely predicts better than word frequencies, false if surely not, else None."""
     model, alone, words = (np.concatenate([getattr(part, name) for part in said]) for name in ("model", "frequencies", "words"))
     weights = np.concatenate([np.full(len(part.words), part.each) for part in said])
     if not words.sum():
@@ -61,7 +61,7 @@ def _finite(value: float) -> float | None:
 
 
 def _verdict(gain: tuple[float, float, float], documents: int) -> bool | None:
-    """What can be told of so few documents; a model that gives no finite chance to words is of no use."""
+    """Returns the verdict, or None for too few documents. A model with infinite perplexity is of no use."""
     value, low, high = gain
     if not np.isfinite(value):
         return False

@@ -1,6 +1,6 @@
-"""Messages as bytes and back. It carries and checks shapes; what a message means is decided by the roles.
+"""Packs messages into bytes and unpacks them. It checks shapes; the roles decide what a message means.
 
-Everything that comes in is untrusted: sizes are bounded, types are from a short list, and what does not fit is `Malformed`.
+Incoming bytes are untrusted: sizes are bounded, types are from a short list, and everything else is `Malformed`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
 
 @dataclass(frozen=True)
 class Invite:
-    """The coordinator opens a session, or opens it again after a round that both sides kept."""
+    """Opens a session, or resumes it after a round that both sides kept."""
 
     agreement: bytes
     profile: bytes
@@ -71,7 +71,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Links:
-    """What others signed of this party's ledger: the party is to show how the present head follows from it."""
+    """What others signed of this party's ledger. The party must show how the present head follows from it."""
 
     statements: tuple[bytes, ...]
 
@@ -95,7 +95,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A party's answer, or its silent consent."""
+    """A party's answer, or its consent without one."""
 
     parcels: tuple[bytes, ...] = ()
     head: bytes = b""  # of the party's ledger, signed, where a budget is spent
@@ -244,6 +244,6 @@ def _parsed(kind: type[M], message: bytes, sender: str, limits: Mapping[str, int
         raise Malformed(sender, "it cannot be decoded") from problem
     if parsed.version != VERSION:
         raise Malformed(sender, f"it speaks version {parsed.version} where {VERSION} is spoken here")
-    if len(parsed.session) > LONGEST_SESSION:  # it is said back in the reply
+    if len(parsed.session) > LONGEST_SESSION:  # the reply repeats it
         raise Malformed(sender, "its session is too long")
     return parsed

@@ -1,4 +1,4 @@
-"""The form of a message's bytes, walked through before protobuf makes anything of them. It reads no value and keeps none.
+"""Checks the form of a message's bytes before protobuf parses them. It reads no value.
 
 A field of two bytes can become an object of eighty, so what may be repeated is counted first, and what has a length is held to
 the longest that is accepted. Fields that nobody knows, or that stand twice where one is meant, are refused.
@@ -42,18 +42,18 @@ _NUMBER, _BYTES = 0, 2  # how a field begins: with a number, or with a length
 
 @dataclass
 class Walk:
-    """One way through a message, from the front."""
+    """Reads a message from its beginning to its end."""
 
     message: bytes
     sender: str
     at: int = 0
 
     def refuse(self, problem: str) -> Malformed:
-        """A refusal that names the sender."""
+        """Returns a refusal that names the sender."""
         return Malformed(self.sender, problem)
 
     def number(self, end: int) -> int:
-        """The next number: seven bits a byte, at most ten bytes."""
+        """Reads the next number: seven bits a byte, at most ten bytes."""
         found = 0
         for shift in range(0, 70, 7):
             if self.at >= end:
@@ -66,7 +66,7 @@ class Walk:
         raise self.refuse("a number in it never ends")
 
     def through(self, kind: Any, end: int) -> dict[str, int]:
-        """Every field of one message of that kind up to `end`; the length of each that has one."""
+        """Checks every field of one message of that kind up to `end`, and its length."""
         seen, sizes = Counter[str](), dict[str, int]()
         while self.at < end:
             key = self.number(end)
@@ -100,7 +100,7 @@ class Walk:
 
 
 def check_form(kind: Any, message: bytes, sender: str, limits: Mapping[str, int]) -> None:
-    """Refuses what is no message of that kind, or longer in one of its fields than the role takes at the moment."""
+    """Refuses bytes that are no message of that kind, or that have a field longer than the role reads now."""
     for name, size in Walk(message, sender).through(kind.DESCRIPTOR, len(message)).items():
         if size > limits.get(name, WHOLE):
             raise Malformed(sender, f"its {name} has {size} bytes where the plan gives at most {limits[name]}")

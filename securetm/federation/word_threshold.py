@@ -1,4 +1,4 @@
-"""How many documents a word needs to be found, where words are selected behind noise; and a refusal where no word can be.
+"""How many documents a word needs to be found, where words are selected behind noise. Refuses corpora in which no word can be.
 
 It reads how many documents there are and nothing else, and serves whoever holds all corpora: a simulation, before anything is
 asked or charged. A party tells nobody how many documents it has.
@@ -19,7 +19,7 @@ from securetm.federation.questions import JOINT
 
 
 def needed_by(agreement: Agreement) -> NamingThreshold | None:
-    """The selection that a run of this plan makes, with the noise that its budget asks for; None where there is none."""
+    """Returns the threshold of the run's selection of words; None where words are not selected."""
     if agreement.plan.vocabulary.source != JOINT or agreement.budget is None:
         return None
     mechanisms = with_words_noise(agreement).profile.mechanisms
@@ -27,7 +27,7 @@ def needed_by(agreement: Agreement) -> NamingThreshold | None:
 
 
 def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
-    """Refuses corpora so small that a word of all documents of a party would be named by luck only."""
+    """Refuses corpora so small that even a word of all documents of a party would be found by luck only."""
     needed = needed_by(agreement)
     if needed is None:
         return None
@@ -38,7 +38,7 @@ def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingTh
 
 
 def told(needed: NamingThreshold) -> str:
-    """Said before anything is spent."""
+    """Returns the sentence that the user reads before anything is spent."""
     return (
         f"words are chosen behind noise: one that is in {needed.found_from:,} documents of one party is found in 99 of 100 "
         f"selections, one in fewer than {needed.threshold:,} by luck only"
@@ -46,5 +46,5 @@ def told(needed: NamingThreshold) -> str:
 
 
 def _units(corpus: Corpus) -> int:
-    """Documents, or persons where they are whose documents count together."""
+    """Returns the number of documents, or of persons where the documents name them."""
     return len(corpus) if corpus.persons is None else len(np.unique(corpus.persons))

@@ -1,4 +1,4 @@
-"""Which list of words a run has: a public file's, or one that the coordinator makes by the plan's rule of what was opened.
+"""A party's side of the run's list of words: a public file's, or one that the coordinator makes by the plan's rule.
 
 A party holds it to one list a run, no longer than the plan says, the same for all who are in a sum. That it follows from the
 true answer no party can check: the coordinator alone opens it, and its rare words are nobody else's business.
@@ -25,19 +25,19 @@ CANDIDATES, LIST = "candidates", "list"
 
 
 def chosen(plan: Plan, candidates: tuple[str, ...], documents: int, frequencies: Array) -> tuple[str, ...]:
-    """The list that the plan's rule makes of an opened answer; under a budget nobody knows how many documents there are."""
+    """Returns the list that the plan's rule makes of an opened answer. Under a budget, the number of documents is unknown."""
     choice = plan.vocabulary
     share = choice.max_share if documents else int(frequencies.sum())
     return choose_vocabulary(candidates, documents, frequencies, choice.max_words, choice.min_documents, share)
 
 
 def message_of(words: tuple[str, ...], *, candidates: bool = False) -> wire.Adopt:
-    """As it is sent to the parties."""
+    """Returns the message that tells the parties a list."""
     return wire.Adopt("\n".join(words).encode(), candidates)
 
 
 def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[str, ...]:
-    """Run by a party: the words of that message, or a refusal by name. No document is read for it.
+    """Returns the words of that message, or refuses. No document is read.
 
     Candidates may be rare words of others: they are kept until there is a list, which must be some of them; then only a hash.
     """
@@ -54,25 +54,27 @@ def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[
 
 
 def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
-    """Run by a party: it takes the run's one list of words, or the candidates for it.
+    """Takes the run's list of words, or the candidates for it.
 
     Whether this party takes part was decided before by the documents it holds: how they meet the words changes nothing.
     """
     words = agreed(adopt, own.agreement, own.store)
     if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
-        return ()  # it is read in already
+        return ()  # the documents are read in these words already
     documents = read_in(words, own.corpus, own.agreement, own.failure_log)
     with own.failure_log.logged():
         note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
     if own.learner is not None and not adopt.candidates:
         own.learner.begin(words, own.memory.arrays)
-    own.questions.adopt(words, candidates=adopt.candidates)  # last: what fails before is tried again when it is sent again
+    own.questions.adopt(
+        words, candidates=adopt.candidates
+    )  # last, so that a failure before is tried again with the next message
     own.documents = documents
     return ()
 
 
 def _check_length(adopt: wire.Adopt, plan: Plan, public: tuple[str, ...] | None) -> None:
-    """Before a word is made of the bytes: each of them takes far more memory than its letters."""
+    """Refuses a list that is too long, before words are made of its bytes: they take far more memory."""
     lines = adopt.words.count(b"\n") + 1
     if adopt.candidates and plan.vocabulary.source != "union":
         raise BadState("the plan asks for no candidates")
@@ -85,14 +87,14 @@ def _check_length(adopt: wire.Adopt, plan: Plan, public: tuple[str, ...] | None)
 
 
 def _hold_candidates(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
-    """On disk before their hash is, so that no hash is without them while there is no list."""
+    """Writes the candidates before their hash, so that no hash is without its words."""
     if not store.held_list(CANDIDATES) and not store.held_list(LIST):
         store.put(CANDIDATES, "\n".join(words).encode())
     store.hold_list(CANDIDATES, named)
 
 
 def _hold_list(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
-    """The list must be a part of what was counted, in whatever session that was."""
+    """Refuses a list with words that were not counted, in whichever session that was."""
     counted = store.get(CANDIDATES) if store.held_list(CANDIDATES) and not store.held_list(LIST) else None
     if counted is not None and not set(words) <= set(counted.decode().split("\n")):
         raise BadState("the list has words that were not counted")
@@ -101,7 +103,7 @@ def _hold_list(words: tuple[str, ...], named: bytes, store: PartyStore) -> None:
 
 
 def check_countable(candidates: tuple[str, ...]) -> tuple[str, ...]:
-    """Run by the coordinator: these words, if the parties will count them."""
+    """Returns these words if the parties will count them, or refuses. The coordinator calls it."""
     size = len(message_of(candidates).words)
     problem = f"has room for {MOST_CANDIDATES} words of {MOST_WORD_BYTES} bytes; the parties have {len(candidates)} of {size}"
     fits = len(candidates) <= MOST_CANDIDATES and size <= MOST_WORD_BYTES

@@ -1,6 +1,6 @@
-"""How long a run was worked on, all its parts added up: the time of a part that was killed counts up to its last step.
+"""Measures how long all parts of a run took. A part that was killed counts up to its last step.
 
-It counts wall time from `execute` to the end, or to where the part was interrupted; the time between two parts is none of it.
+It measures wall time from `execute` to the end or the interruption. The time between two parts does not count.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Self
 from securetm.federation.folder import Stages
 from securetm.federation.transcript import Transcript
 
-_EVERY = 1.0  # seconds between two notes on disk
+_EVERY = 1.0  # seconds between two writes
 
 
 @dataclass
 class WorkTimer:
-    """Passes on how far a run is, and notes meanwhile how long it has taken."""
+    """Passes progress on, and writes now and then how long the run has taken."""
 
     transcript: Transcript
     stages: Stages
@@ -46,7 +46,7 @@ class WorkTimer:
         self.stages.step(done)
 
     def seconds(self) -> float:
-        """Of all parts, up to now."""
+        """Returns the time of all parts, up to now."""
         self._note()
         return self.transcript.seconds()
 
