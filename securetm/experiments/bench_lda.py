@@ -22,7 +22,7 @@ from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, PeerMissing, PeerPr
 from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
 from securetm.models.estimator import held_back
 from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.gibbs.lda_kernels import fold_in, said
 
 ALPHA, ETA = 0.1, 0.01
@@ -135,7 +135,7 @@ class HeldOutJudge:
     def __init__(self, held: Any) -> None:
         seen, unseen = held.halves(1)
         words = held.counts.shape[1]
-        self._seen, self._unseen = Bags.of(seen.counts, words), Bags.of(unseen.counts, words)
+        self._seen, self._unseen = LdaDocuments.of(seen.counts, words), LdaDocuments.of(unseen.counts, words)
 
     def per_word(self, topics: Array, alpha: Array) -> float:
         """Nats per unseen word under topics x words, with each topic's prior; less is a worse guess."""

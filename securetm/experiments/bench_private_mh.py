@@ -28,7 +28,7 @@ from securetm.mechanisms.perturbed_documents import PerturbedDocuments, Regenera
 from securetm.mechanisms.slot_noise import SECRET, SlotNoise
 from securetm.models.document_noise import uniform
 from securetm.models.gibbs.counting import Counting
-from securetm.models.gibbs.draws import Assignments, Table
+from securetm.models.gibbs.draws import Assignments, CountTable
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.slots import Slots, less_noise
 from securetm.models.sentence.sentence_lda import SentenceLDA
@@ -92,14 +92,14 @@ def _speed(before: list[Row], kind: str, epsilon: float, tokens: int, words: int
     return row
 
 
-def _sweep(perturbed: Any, text: Corpus, table: Table) -> float:
+def _sweep(perturbed: Any, text: Corpus, table: CountTable) -> float:
     """The least processor time of some turns."""
     assert text.token_ends is not None
     behind = PerturbedDocuments(perturbed, text.vocabulary, text.keys, text.token_ends)
     return min(_once(behind, table) for _ in range(TURNS))
 
 
-def _once(behind: PerturbedDocuments, table: Table) -> float:
+def _once(behind: PerturbedDocuments, table: CountTable) -> float:
     begun = time.process_time()
     held = Slots.of(behind, table.words, by_sentence=False)
     nothing = Assignments.remembered({}).recall(held.draw_ends, held.names(behind.keys))
@@ -107,7 +107,7 @@ def _once(behind: PerturbedDocuments, table: Table) -> float:
     return time.process_time() - begun
 
 
-def _naive_rate(law: SlotNoise, text: Corpus, table: Table) -> float:
+def _naive_rate(law: SlotNoise, text: Corpus, table: CountTable) -> float:
     """Tokens a second where every word of every token is given noise and weighed."""
     some = _tokens(text)[: max(len(_tokens(text)) // (FEWER * (MORE if law.whole else 1)), 1)]
     smooth = table.counts + table.eta
@@ -181,10 +181,10 @@ def _tokens(corpus: Corpus) -> Array:
     return corpus.tokens
 
 
-def _table(words: int, topics: int) -> Table:
+def _table(words: int, topics: int) -> CountTable:
     """Counts as they are after some rounds: topics with words of their own above a floor of noise."""
     counts = np.random.default_rng(2).gamma(0.1, 100.0, (topics, words)) + 5.0
-    return Table(counts, np.full(topics, 0.1), 0.01, 1, 3)
+    return CountTable(counts, np.full(topics, 0.1), 0.01, 1, 3)
 
 
 # ---- worth -------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from torch.nn.functional import layer_norm, normalize, softplus
 
 from securetm.contracts import Array, State
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Noise, Prior, Shape
+from securetm.models.neural.prodlda_losses import DocumentNoise, NetworkShape, Prior
 
 
 class TorchProdLDA(nn.Module):
@@ -23,7 +23,7 @@ class TorchProdLDA(nn.Module):
 
     def __init__(self, model: ProdLDA, state: State) -> None:
         super().__init__()
-        self.shape = Shape.of(state["weights"], model.hidden, model.n_topics)
+        self.shape = NetworkShape.of(state["weights"], model.hidden, model.n_topics)
         words, hidden, topics = self.shape.vocabulary, self.shape.hidden, self.shape.topics
         self.words, self.inner = nn.Linear(words, hidden), nn.Linear(hidden, hidden)
         self.head, self.topics = nn.Linear(hidden, 2 * topics), nn.Linear(topics, words, bias=False)
@@ -63,7 +63,7 @@ class TorchProdLDA(nn.Module):
         return bound
 
 
-def drawn(noise: Noise) -> tuple[Tensor, Tensor, Tensor]:
+def drawn(noise: DocumentNoise) -> tuple[Tensor, Tensor, Tensor]:
     """The public noise of a batch, as the module takes it."""
     theta = torch.ones(noise.normal.shape, dtype=torch.from_numpy(noise.normal).dtype)
     kept = theta if noise.theta is None else torch.from_numpy(noise.theta)

@@ -32,7 +32,7 @@ from securetm.federation.words import message_of
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.forked_ledger import ForkedLedger
 from securetm.leakage.refusal_record import EVERY_PARTY, RefusalRecord
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.profiles import claims_of, cohort_of
 from securetm.sessions.framing import Reader, places_bytes
 from securetm.sessions.identities import COORDINATOR, SIGNATURE
@@ -148,7 +148,7 @@ class ViolatingCoordinator(Coordinator):
         """Sends weights that overflow for some words. A reply unlike the others would show whose documents have these words."""
         weights = np.array(state["weights"])
         hidden, topics = int(self.agreement.plan.model.settings["hidden"]), len(self.agreement.model.topics(state))
-        layers = Shape.of(weights, hidden, topics).views(weights)
+        layers = NetworkShape.of(weights, hidden, topics).views(weights)
         layers["words"][::_EVERY] = _LARGEST
         layers["inner"][...] *= 1e4  # so the numbers of these words overflow, and those of other words do not
         with suppress(PartyRefused):

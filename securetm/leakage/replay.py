@@ -20,7 +20,7 @@ from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
 from securetm.leakage.attack import TopicTables
-from securetm.models.gibbs.draws import Held, Table
+from securetm.models.gibbs.draws import CountTable, SampledDocuments
 from securetm.models.matching.matched import Matched
 from securetm.profiles import cohort_of
 from securetm.route import Route
@@ -38,7 +38,7 @@ def replayed_tables(
         noised = _behind_noise(party, documents, model.query(state))
     start = model.table(state)
     held = _RecordedDocuments(model.read(noised, start.words))
-    counted = model.trained(start, cast(Held, held), held.names(noised.keys))
+    counted = model.trained(start, cast(SampledDocuments, held), held.names(noised.keys))
     if noised.perturbed is None:
         return TopicTables(counted, counted)
     real = np.zeros(counted.shape)
@@ -81,7 +81,7 @@ def _by_word(topics: Array, documents: Any, words: int) -> Array:
 class _RecordedDocuments:
     """Documents as a model draws from them. They keep the topics that were counted last."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: SampledDocuments) -> None:
         self._held = held
         self.topics: Array = np.zeros(0, dtype=np.uint16)
 
@@ -91,7 +91,7 @@ class _RecordedDocuments:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._held, name)
 
-    def counted(self, topics: Array, table: Table) -> Array:
+    def counted(self, topics: Array, table: CountTable) -> Array:
         """Counts as the documents do, and keeps the topics."""
         self.topics = topics
         return self._held.counted(topics, table)

@@ -24,7 +24,7 @@ _WORD = (1 << 64) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CumulativeTable:
     """Outcomes first, first + 1, ...: bound i is the chance of the first i + 1 of them, in two words of 64 bits."""
 
     first: int
@@ -44,7 +44,7 @@ class Table:
         return int(self.high[i]) << 64 | int(self.low[i])
 
 
-def symmetric_table(weights: Sequence[int]) -> Table:
+def symmetric_table(weights: Sequence[int]) -> CumulativeTable:
     """The table of a law on -K..K, given the weights of 0..K in any unit; those too small for the unit are left out."""
     weights = weights[: next(k for k in range(len(weights), 0, -1) if weights[k - 1])]
     top, total = len(weights) - 1, 2 * sum(weights) - weights[0]
@@ -54,7 +54,7 @@ def symmetric_table(weights: Sequence[int]) -> Table:
     low = np.array([one & _WORD for one in bounds], dtype=np.uint64)
     guide, shift = guide_of(high, 64)
     variance = float(Fraction(2 * sum(k * k * one for k, one in enumerate(weights)), total))
-    return Table(-top, high, low, guide, shift, variance)
+    return CumulativeTable(-top, high, low, guide, shift, variance)
 
 
 def guide_of(bounds: Array, width: int) -> tuple[Array, int]:

@@ -15,8 +15,8 @@ from scipy import sparse
 from securetm.contracts import Array
 from securetm.errors import CountsNotWhole
 from securetm.mechanisms.mechanism_errors import WordsUnknown
+from securetm.mechanisms.slot_bound_kernels import add_up
 from securetm.mechanisms.slot_noise import SlotNoise, shuffled
-from securetm.mechanisms.slot_noise_kernels import add_up
 
 KEPT = 16.0  # weights of a slot, on average, up to which they are stored; beyond it they are drawn again when they are needed
 _DENSE = 1 << 23  # entries of a table of documents and words that is summed at once

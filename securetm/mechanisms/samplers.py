@@ -20,7 +20,7 @@ from securetm.errors import BadSetting
 from securetm.mechanisms import noise_tables as tables
 from securetm.mechanisms.noise_blocks import Staircase, staircase
 from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, POISSON, ROUNDED, add_surely, climb, look_up
-from securetm.mechanisms.noise_tables import BEYOND, Table
+from securetm.mechanisms.noise_tables import BEYOND, CumulativeTable
 
 WIDE = 128.0  # from this scale on a staircase of blocks, below it a table
 MOST_SCALE = 2.0**32
@@ -57,8 +57,8 @@ def discrete_laplace(scale: float) -> Sampler:
     scale = _checked("discrete Laplace", "scale", scale, MOST_SCALE)
     deviation = math.sqrt(0.5) / math.sinh(0.5 / scale) if scale > 1e-3 else 0.0
     if scale < WIDE:
-        return FromTable(tables.symmetric_table(tables.laplace_weights(scale)), deviation)
-    return FromStaircase(staircase(LAPLACE, scale), deviation)
+        return TableSampler(tables.symmetric_table(tables.laplace_weights(scale)), deviation)
+    return StaircaseSampler(staircase(LAPLACE, scale), deviation)
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +67,7 @@ def discrete_gaussian(sigma: float) -> Sampler:
     sigma = _checked("discrete Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
         return _from_table(tables.gaussian_weights(sigma))
-    return FromStaircase(staircase(GAUSSIAN, sigma), sigma)  # the variance differs by exp(-2 pi^2 sigma^2) relatively
+    return StaircaseSampler(staircase(GAUSSIAN, sigma), sigma)  # the variance differs by exp(-2 pi^2 sigma^2) relatively
 
 
 @lru_cache(maxsize=64)
@@ -76,7 +76,7 @@ def rounded_gaussian(sigma: float) -> Sampler:
     sigma = _checked("rounded Gaussian", "sigma", sigma, MOST_SCALE)
     if sigma < WIDE:
         return _from_table(tables.rounded_weights(sigma))
-    return FromStaircase(staircase(ROUNDED, sigma), math.sqrt(sigma * sigma + 1 / 12))
+    return StaircaseSampler(staircase(ROUNDED, sigma), math.sqrt(sigma * sigma + 1 / 12))
 
 
 @lru_cache(maxsize=64)
@@ -84,8 +84,8 @@ def skellam(variance: float) -> Sampler:
     """The difference of two Poisson variables of half that variance each."""
     variance = _checked("Skellam", "variance", variance, MOST_VARIANCE)
     if variance < WIDE_SKELLAM:
-        return FromTable(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
-    return Difference(FromStaircase(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
+        return TableSampler(tables.symmetric_table(tables.skellam_weights(variance)), math.sqrt(variance))
+    return DifferenceSampler(StaircaseSampler(staircase(POISSON, variance / 2), math.sqrt(variance / 2)), math.sqrt(variance))
 
 
 def _checked(law: str, name: str, value: float, most: float) -> float:
@@ -102,16 +102,16 @@ def _check_chance(chance: float) -> None:
         raise BadSetting("the reach of noise", "chance", str(chance), "must be above 0 and below 1")
 
 
-def _from_table(weights: list[int]) -> FromTable:
+def _from_table(weights: list[int]) -> TableSampler:
     table = tables.symmetric_table(weights)
-    return FromTable(table, math.sqrt(table.variance))
+    return TableSampler(table, math.sqrt(table.variance))
 
 
 @dataclass(frozen=True, eq=False)
-class FromTable:
+class TableSampler:
     """64 random bits choose an outcome; where they equal a bound's first word, 64 more are compared with its second."""
 
-    table: Table
+    table: CumulativeTable
     deviation: float
 
     @property
@@ -159,7 +159,7 @@ class FromTable:
 
 
 @dataclass(frozen=True, eq=False)
-class FromStaircase:
+class StaircaseSampler:
     """A block, a place in it and a height, again until the height is below the law there. Most draws take 32 bits for all."""
 
     stairs: Staircase
@@ -239,10 +239,10 @@ class FromStaircase:
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class DifferenceSampler:
     """Two draws of a Poisson law, one less the other; both are counted from its centre, which cancels."""
 
-    poisson: FromStaircase
+    poisson: StaircaseSampler
     deviation: float
 
     @property

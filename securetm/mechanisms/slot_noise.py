@@ -20,7 +20,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from securetm.contracts import Array
-from securetm.mechanisms.slot_noise_kernels import (
+from securetm.mechanisms.slot_bound_kernels import (
     DONE,
     EVEN_BITS,
     FIRST_BITS,
@@ -33,7 +33,7 @@ from securetm.mechanisms.slot_noise_kernels import (
     PAGE,
     QUICK_BITS,
     SHORT,
-    Ladders,
+    BoundTables,
     fill,
     shuffle,
 )
@@ -167,7 +167,7 @@ class SlotNoise:
         return last - first
 
     @cached_property
-    def ladders(self) -> Ladders:
+    def ladders(self) -> BoundTables:
         """All that is drawn, as bounds."""
         return _ladders(self.size, self.rate, self._low_bits, self.least)
 
@@ -285,7 +285,7 @@ class _Drawing:
 
 
 @lru_cache(maxsize=16)
-def _ladders(size: int, rate: Fraction, bits: int, least: int) -> Ladders:
+def _ladders(size: int, rate: Fraction, bits: int, least: int) -> BoundTables:
     ratio, above, period = _power(-rate), _above(-rate, least), _power(-rate * (1 << bits))
     gaps = [_UNIT - left for left in _falling(_UNIT - above, size, GAP_BITS)]
     high = [_UNIT - left for left in _falling(period, 1 << 20, REACH_BITS)]
@@ -310,7 +310,7 @@ def _falling(ratio: int, most: int, bits: int) -> Iterator[int]:
         power = power * ratio >> _BITS
 
 
-def _as_ladders(laws: list[list[int]], *, stops: bool) -> Ladders:
+def _as_ladders(laws: list[list[int]], *, stops: bool) -> BoundTables:
     """Cumulative chances in units, law by law, in the order of the kernel's names for them."""
     fixed = [[bound >> (_BITS - BOUND_BITS) for bound in law] for law in laws]
     begins = LAWS * PAGE + np.cumsum([0, *map(len, fixed)])[:-1]
@@ -322,7 +322,7 @@ def _as_ladders(laws: list[list[int]], *, stops: bool) -> Ladders:
     sure = np.array([np.where(those, one[:-1], -1) for those, one in zip(known, within, strict=True)]).astype(np.int16)
     flat, word = [bound for law in fixed for bound in law], (1 << 64) - 1
     further = [np.array([one >> shift & word for one in flat], dtype=np.uint64) for shift in range(top - 64, -1, -64)]
-    return Ladders(sure, np.concatenate([(np.array(within) + begins[:, None]).ravel().astype(np.uint64), *further]))
+    return BoundTables(sure, np.concatenate([(np.array(within) + begins[:, None]).ravel().astype(np.uint64), *further]))
 
 
 def _quick(sure: Array) -> Array:

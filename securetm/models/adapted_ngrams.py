@@ -25,7 +25,7 @@ ELSEWHERE = -1  # the place of a word that a topic model does not have
 
 
 @dataclass(frozen=True)
-class Level:
+class NGramLevel:
     """All n-grams of one length that were seen, as numbers in order, and what is left of each history for shorter ones."""
 
     ngrams: Array
@@ -53,17 +53,17 @@ class NGrams:
     """Interpolated Kneser-Ney: the chance of a word after the words before it in its sentence. Words are 0 to `words` - 1."""
 
     words: int
-    levels: tuple[Level, ...]  # of single words first
+    levels: tuple[NGramLevel, ...]  # of single words first
 
     @classmethod
     def of(cls, tokens: Array, sentence_ends: Array, words: int, order: int = 3) -> Self:
         """Counts n-grams of words in reading order; a sentence begins with nothing before it, which is a symbol of its own."""
         _check(order, words, tokens)
         ngrams, counts = np.unique(_numbered(tokens, sentence_ends, words, order), return_counts=True)
-        levels = [Level.of(ngrams, counts, words + 1)]
+        levels = [NGramLevel.of(ngrams, counts, words + 1)]
         for length in range(order - 1, 0, -1):
             ngrams, counts, kinds = _shortened(ngrams, counts, words, length)
-            levels.append(Level.of(ngrams, kinds, words + 1))
+            levels.append(NGramLevel.of(ngrams, kinds, words + 1))
         return cls(words, tuple(reversed(levels)))
 
     @property

@@ -49,7 +49,7 @@ class BagOfWords:
 
 
 @dataclass(frozen=True)
-class Progress:
+class FitProgress:
     """How far `fit` is; it stays with whoever holds the documents."""
 
     epoch: int
@@ -59,19 +59,19 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedState:
     """What fitting left behind."""
 
     state: State
     vocabulary: tuple[str, ...]
-    history: tuple[Progress, ...] = field(default=())
+    history: tuple[FitProgress, ...] = field(default=())
 
 
 class Estimator(TopicModel):
     """A topic model with scikit-learn's methods. Settings stay frozen; only what was learned is set."""
 
     n_topics: int
-    _learned: ClassVar[Learned | None] = None  # of the class: nothing; `fit` and `load` set it on the instance
+    _learned: ClassVar[LearnedState | None] = None  # of the class: nothing; `fit` and `load` set it on the instance
 
     @property
     def most_shown_topics(self) -> int:
@@ -88,7 +88,7 @@ class Estimator(TopicModel):
         patience: int = 5,
         seed: int = 0,
         vocabulary: Sequence[str] | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[FitProgress], None] | None = None,
     ) -> Self:
         """Learns from documents, or from a matrix of counts. The same seed gives the same bytes.
 
@@ -97,7 +97,7 @@ class Estimator(TopicModel):
         """
         _check_fit(epochs, early_stopping, patience)
         train, held = _split(as_documents(documents, vocabulary), validation, early_stopping)
-        best: Learned | None = None
+        best: LearnedState | None = None
         for now in self._epochs(train, held, epochs, np.random.default_rng(seed)):
             if on_progress is not None:
                 on_progress(now.history[-1])
@@ -131,7 +131,7 @@ class Estimator(TopicModel):
         return _per_word(self, self.learned.state, known)
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedState:
         """State and vocabulary after `fit` or `load`."""
         if self._learned is None:
             raise NotFitted(type(self).__name__)
@@ -155,7 +155,7 @@ class Estimator(TopicModel):
     def load(cls, path: str | Path) -> Self:
         """The model that `save` wrote, ready to transform or to be fitted anew."""
         model, state, vocabulary = read_model(Path(path), cls)
-        object.__setattr__(model, "_learned", Learned(state, vocabulary))
+        object.__setattr__(model, "_learned", LearnedState(state, vocabulary))
         return model
 
     # ---- one machine's side of the query path ----
@@ -167,17 +167,17 @@ class Estimator(TopicModel):
     def _known(self, documents: Any) -> Any:
         return over(documents, self.learned.vocabulary)
 
-    def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[Learned]:
+    def _epochs(self, train: Any, held: Any, epochs: int, rng: np.random.Generator) -> Iterator[LearnedState]:
         vocabulary = tuple(train.vocabulary)
         state, memory = self.start(vocabulary, rng), Memory()
-        history: tuple[Progress, ...] = ()
+        history: tuple[FitProgress, ...] = ()
         for epoch in range(1, epochs + 1):
             state, loss = self._epoch(state, train, memory, rng)
             score = None if held is None else _per_word(self, state, held)
-            history = (*history, Progress(epoch, epochs, loss, score))
+            history = (*history, FitProgress(epoch, epochs, loss, score))
             # Later epochs reuse the arrays in place, so a state that may turn out the best is copied out.
             kept = state if held is None else {name: values.copy() for name, values in state.items()}
-            yield Learned(kept, vocabulary, history)
+            yield LearnedState(kept, vocabulary, history)
 
     def _epoch(self, state: State, train: Any, memory: Memory, rng: np.random.Generator) -> tuple[State, float]:
         loss = 0.0
@@ -296,6 +296,6 @@ def _per_word(model: TopicModel, state: State, documents: Any) -> float:
     return float(model.log_likelihood(state, documents, documents).sum() / max(documents.counts.sum(), 1))
 
 
-def _risen(now: Learned, best: Learned) -> bool:
+def _risen(now: LearnedState, best: LearnedState) -> bool:
     new, old = now.history[-1].held_out, best.history[-1].held_out
     return new is None or old is None or new > old

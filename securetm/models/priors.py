@@ -94,7 +94,7 @@ def _seat(topics: Array, draw_ends: Array, noise: Array, alpha: Array) -> tuple[
 
 
 @dataclass(frozen=True)
-class Beside:
+class WithPriorTables:
     """A clipped sum that finds every row of counts beside the same document's tables."""
 
     clipped_sum: ClippedSum

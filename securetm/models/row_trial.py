@@ -16,8 +16,8 @@ from scipy import sparse
 
 from securetm.clipped_sum import clipped, joined
 from securetm.contracts import Array, Losses, Memory, Needs, Query, Rows, State, TopicModel, Unit
-from securetm.models.made_up import MadeUp, made_up
 from securetm.models.model_errors import RowsDepend
+from securetm.models.trial_documents import TrialDocuments, trial_documents
 
 _ROUNDS = 2  # in the second one, what a model remembers of its documents has a say
 _SIZES = (1, 2, 4, 7, 12)  # libraries sum otherwise for some numbers of rows, most often for few
@@ -57,7 +57,7 @@ class _Trial:
 
 @functools.lru_cache(maxsize=16)
 def _failed(trial: _Trial) -> str | None:
-    documents = made_up(copies=2)
+    documents = trial_documents(copies=2)
     pairs = np.arange(len(documents)) // 2
     start = trial.model.start(documents.vocabulary, np.random.default_rng(0))
     for state in _prepared(start):
@@ -79,13 +79,13 @@ def _prepared(start: State) -> Iterator[State]:
             yield {**start, "weights": (size * rng.standard_normal(weights.shape)).astype(weights.dtype)}
 
 
-def _differ(query: Query, documents: MadeUp, owners: Array) -> bool:
+def _differ(query: Query, documents: TrialDocuments, owners: Array) -> bool:
     order = np.random.default_rng(2).permutation(owners[-1] + 1)
     whole = _rows(query, documents, owners, order)
     return any(row != whole[name] for size in _SIZES for name, row in _rows(query, documents, owners, order[-size:]).items())
 
 
-def _rows(query: Query, documents: MadeUp, owners: Array, names: Array) -> dict[int, list[bytes]]:
+def _rows(query: Query, documents: TrialDocuments, owners: Array, names: Array) -> dict[int, list[bytes]]:
     """What each of these owners gives, round after round."""
     places = np.concatenate([np.flatnonzero(owners == name) for name in names])
     kept = _Kept(owners[places])

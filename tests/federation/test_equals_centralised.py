@@ -22,7 +22,7 @@ from securetm.federation.store import read_arrays
 from securetm.mechanisms.sampling import batch_rows
 from securetm.models.document_noise import normals, survival
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.plans import Plan
 
 from .conftest import small_plan
@@ -45,7 +45,7 @@ class Reference:
 
     def __init__(self, start: Mapping[str, np.ndarray], model: ProdLDA, vocabulary: int) -> None:
         self.model, self.seed = model, int(start["seed"][0])
-        layers = Shape(vocabulary, model.hidden, model.n_topics).views(torch.from_numpy(start["weights"].copy()))
+        layers = NetworkShape(vocabulary, model.hidden, model.n_topics).views(torch.from_numpy(start["weights"].copy()))
         self.layers = {name: layer.clone().requires_grad_() for name, layer in layers.items()}
         self.optimiser = torch.optim.Adam(self.layers.values(), lr=model.learning_rate, betas=(model.beta1, 0.999), eps=1e-8)
 

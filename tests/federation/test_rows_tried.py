@@ -10,7 +10,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
-from securetm.models.neural.spelled import Spelled
+from securetm.models.neural.torch_kernels import TorchKernels
 from securetm.plans import Plan
 
 from .played import Played
@@ -20,7 +20,7 @@ from .private import PUBLIC, paying_parties, private_plan
 def replied(plan: Plan, corpora: Mapping[str, Corpus], folder: Path) -> tuple[Party, wire.Outcome]:
     """What a party says to its first question for training if its model goes the way of a GPU."""
     party, played = paying_parties(plan, corpora, folder)["north"], Played(plan, tuple(corpora))
-    party.questions.agreement.model.__dict__["_kernels"] = Spelled(torch.device("cpu"))
+    party.questions.agreement.model.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
     for body in (played.invite(), played.adopt(PUBLIC)):
         assert isinstance(played.send(party, body), wire.Accepted)
     return party, played.send(party, played.ask(TRAIN, played.fresh()))

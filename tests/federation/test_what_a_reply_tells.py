@@ -34,7 +34,7 @@ from securetm.federation.running_errors import PartyFailed
 from securetm.federation.simulation import make_party, train
 from securetm.federation.store import CoordinatorStore
 from securetm.models.neural.prodlda import StepQuery
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 
@@ -93,7 +93,7 @@ def weights_of(value: float) -> Callable[[State, int, int], np.ndarray]:
 
     def made(state: State, hidden: int, topics: int) -> np.ndarray:
         weights = np.array(state["weights"])
-        layers = Shape.of(weights, hidden, topics).views(weights)
+        layers = NetworkShape.of(weights, hidden, topics).views(weights)
         layers["words"][PUBLIC.index(WORD)] = value
         return weights
 
@@ -107,7 +107,7 @@ def everywhere(value: float) -> Callable[[State, int, int], np.ndarray]:
 def decoder(state: State, hidden: int, topics: int) -> np.ndarray:
     """Documents with the word get infinite logits, others ordinary ones."""
     weights = np.array(state["weights"])
-    layers = Shape.of(weights, hidden, topics).views(weights)
+    layers = NetworkShape.of(weights, hidden, topics).views(weights)
     layers["topics"][:, PUBLIC.index(WORD)] = 3e38
     layers["background"][PUBLIC.index(WORD)] = -3e38
     return weights

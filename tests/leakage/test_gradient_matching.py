@@ -15,7 +15,7 @@ from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.parts.matching_search import decoder_gradient
 from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.leakage.recorded import questions_of, view_of
-from securetm.models.neural.fused import Fused
+from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.kernels import bags
 
 from .conftest import Recorded, adversary
@@ -43,7 +43,7 @@ def test_the_gradient_that_is_matched_is_the_models_own() -> None:
     counts = rng.poisson(0.3, (3, 40))
     topics, background, kept = rng.normal(size=(5, 40)), rng.normal(size=40), rng.dirichlet(np.ones(5), 3)
     logits, whole = torch.from_numpy(kept @ topics), bags(sparse.csr_array(counts), np.float64)
-    real = Fused().reconstruct(whole, logits, torch.from_numpy(background), 0.6).back
+    real = FusedKernels().reconstruct(whole, logits, torch.from_numpy(background), 0.6).back
     to_topics, to_background = decoder_gradient(
         *(torch.from_numpy(values) for values in (counts.astype(float), kept, topics, background)), 0.6
     )

@@ -25,7 +25,7 @@ from securetm.leakage.auditor import audit
 from securetm.leakage.corrections import count_of_tests, knows_epsilon, of_epsilon
 from securetm.mechanisms.clipping import BoundedCounts, Clip
 from securetm.models.neural.fixed_order import add_product
-from securetm.models.neural.fused import Fused
+from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.plan_reading import read_plan
 
@@ -42,7 +42,7 @@ MODELS = {
 Facts = Callable[..., PublicFacts]
 
 
-class AsLibrariesDo(Fused):
+class AsLibrariesDo(FusedKernels):
     """A fault to be found: a product whose order of summation goes by the number of rows."""
 
     def dense(self, rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

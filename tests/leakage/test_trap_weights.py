@@ -24,7 +24,7 @@ from securetm.leakage.parts.imprint_layer import between, imprint_for, in_bin
 from securetm.leakage.reading import questions_in
 from securetm.leakage.recorded import granted_to, view_of
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 
 from .conftest import adversary, write_plan
 
@@ -73,7 +73,7 @@ def test_a_bin_holds_what_lies_between_its_thresholds(documents: Any) -> None:
     model = ProdLDA(n_topics=20, hidden=40, batch=60)
     words = tuple(f"word{n}" for n in range(documents.shape[1]))
     state = imprinted_state(model.start(words, np.random.default_rng(1)), model, {"documents": 60})
-    shape = Shape(len(words), 40, 20)
+    shape = NetworkShape(len(words), 40, 20)
     trap = imprint_for(shape, 60, 0)
     assert all(np.isfinite(array).all() for array in state.values())
     gradient = model.losses(state, documents, np.arange(60, dtype=np.uint64)).gradient(np.ones(60))

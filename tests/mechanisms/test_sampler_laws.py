@@ -12,8 +12,8 @@ from scipy import stats
 from securetm.contracts import Array
 from securetm.entropy import OperatingSystem
 from securetm.mechanisms.samplers import (
-    FromStaircase,
     Sampler,
+    StaircaseSampler,
     discrete_gaussian,
     discrete_laplace,
     rounded_gaussian,
@@ -62,7 +62,7 @@ def test_a_biased_bit_is_noticed(law: str, parameter: float) -> None:
 def test_places_inside_a_block_are_all_alike(make: Callable[[float], Sampler], scale: float) -> None:
     """A scale is 64 to 128 blocks wide: 64 parts of a block are equally likely, up to what 1e6 draws cannot see."""
     sampler = make(scale)
-    assert isinstance(sampler, FromStaircase)
+    assert isinstance(sampler, StaircaseSampler)
     part = (sampler.draw(OperatingSystem(), DRAWS) >> (sampler.stairs.bits - 6)) & 63
     counts = np.bincount(part, minlength=64)
     assert stats.chisquare(counts).pvalue > RARE

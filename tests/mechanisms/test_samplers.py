@@ -14,10 +14,10 @@ from securetm.errors import BadSetting
 from securetm.mechanisms import samplers
 from securetm.mechanisms.noise_kernels import GAUSSIAN, LAPLACE, MARGIN, POISSON, ROUNDED, climb, density
 from securetm.mechanisms.samplers import (
-    Difference,
-    FromStaircase,
-    FromTable,
+    DifferenceSampler,
     Sampler,
+    StaircaseSampler,
+    TableSampler,
     discrete_gaussian,
     discrete_laplace,
     rounded_gaussian,
@@ -40,7 +40,7 @@ class Crafted:
 
 def test_a_second_word_settles_what_the_first_does_not() -> None:
     sampler = discrete_gaussian(4.0)
-    assert isinstance(sampler, FromTable)
+    assert isinstance(sampler, TableSampler)
     table = sampler.table
     bounds = [table.bound(i) for i in range(table.outcomes - 1)]
     for i in (3, table.outcomes // 2 - 1, table.outcomes // 2, table.outcomes - 2):
@@ -55,7 +55,7 @@ def test_a_second_word_settles_what_the_first_does_not() -> None:
 
 def test_all_words_at_once_settle_in_turn() -> None:
     sampler = discrete_laplace(2.0)
-    assert isinstance(sampler, FromTable)
+    assert isinstance(sampler, TableSampler)
     table = sampler.table
     middle = [table.outcomes // 2 - 1, table.outcomes // 2]
     first = [int(table.high[i]) for i in middle]
@@ -71,10 +71,10 @@ WIDE += [
 ]
 
 
-def wide(make: Callable[[float], Sampler], parameter: float) -> FromStaircase:
+def wide(make: Callable[[float], Sampler], parameter: float) -> StaircaseSampler:
     sampler = make(parameter)
-    found = sampler.poisson if isinstance(sampler, Difference) else sampler
-    assert isinstance(found, FromStaircase)
+    found = sampler.poisson if isinstance(sampler, DifferenceSampler) else sampler
+    assert isinstance(found, StaircaseSampler)
     return found
 
 

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from securetm.mechanisms import slot_noise
+from securetm.mechanisms.slot_bound_kernels import GAPS, PAGE, BoundTables
 from securetm.mechanisms.slot_noise import ORDER, SlotNoise, keystream, shuffled
-from securetm.mechanisms.slot_noise_kernels import GAPS, PAGE, Ladders
 from tests.mechanisms.slot_laws import CHANCE, LAWS_TRIED, OTHER, SECRET, dense, misfit
 
 # ---- the law -----------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_long_gaps_are_drawn_in_parts() -> None:
     short = SlotNoise(400, 0.01, 0.2, whole=True)  # gaps of 2 already are drawn in parts: the law must be the same
     sure = law.ladders.sure.copy()
     sure[GAPS][sure[GAPS] >= 2] = -1
-    vars(short)["ladders"] = Ladders(sure, book)
+    vars(short)["ladders"] = BoundTables(sure, book)
     assert short.bounds(GAPS) == 2
     for one in (law, short):
         table = dense(one, np.full(3000, 7, dtype=np.int32))

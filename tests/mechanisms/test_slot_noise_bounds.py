@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
+from securetm.mechanisms.slot_bound_kernels import EVEN_BITS, GAPS, HIGH, LAWS, LOW, MORE_WORDS, PAGE, SIGNS
 from securetm.mechanisms.slot_noise import BOUND_BITS, GAP_BITS, LOW_BITS, REACH_BITS, SlotNoise
-from securetm.mechanisms.slot_noise_kernels import EVEN_BITS, GAPS, HIGH, LAWS, LOW, MORE_WORDS, PAGE, SIGNS
 from tests.mechanisms.slot_laws import LAWS_TRIED
 
 PRECISE = 150  # decimal digits

@@ -9,9 +9,9 @@ import torch
 from securetm.models.gibbs.lda import LDA
 from securetm.models.matching.matched import Matched
 from securetm.models.model_errors import RowsDepend
-from securetm.models.neural.fused import Fused
+from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.spelled import Spelled
+from securetm.models.neural.torch_kernels import TorchKernels
 from securetm.models.row_trial import check_rows
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from securetm.models.variational.lda_vi import VariationalLDA
@@ -32,7 +32,7 @@ def test_our_models_rows_depend_on_nothing_beside_them(name):
     check_rows(OURS[name])
 
 
-class Library(Fused):
+class Library(FusedKernels):
     """The same passes with the library's own product, which rounds a row by how many rows there are."""
 
     def dense(self, rows, weights, bias=None):
@@ -40,7 +40,7 @@ class Library(Fused):
         return (product if bias is None else product + bias).to(rows.dtype).contiguous()
 
 
-class Carried(Fused):
+class Carried(FusedKernels):
     """A length in whose last bit the number of rows shows."""
 
     def squared_lengths(self, rows):
@@ -82,7 +82,7 @@ def test_counts_are_tried_too():
 
 def test_what_adds_in_an_order_that_nobody_fixes_is_refused_untried():
     model = ProdLDA(n_topics=6, hidden=9, device="cpu")
-    model.__dict__["_kernels"] = Spelled(torch.device("cpu"))
+    model.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
     with pytest.raises(RowsDepend, match="GPU"):
         check_rows(model)
     assert not model.in_fixed_order

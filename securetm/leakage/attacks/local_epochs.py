@@ -21,7 +21,7 @@ from securetm.leakage.parts.weight_updates import MOST_ROWS, RecoveredGradient, 
 from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 
 _DIFFERENCE, _DOCUMENTS = "difference", "documents"
 _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may differ, as a share of them
@@ -36,7 +36,7 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ..
 def _reconstructed(heard: ReadVector, model: ProdLDA) -> RoundReconstruction:
     said = float(heard.blocks[_DOCUMENTS][0])
     held = round(said) if 1 <= said <= 1e6 else model.hidden
-    shape = Shape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
+    shape = NetworkShape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
     layers = GradientLayers.of(shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64)), heard.round.step)
     occur = words_in(layers)
     if model.optimiser == ADAM:
@@ -46,7 +46,7 @@ def _reconstructed(heard: ReadVector, model: ProdLDA) -> RoundReconstruction:
     return RoundReconstruction(heard.round.serial, heard.party, documents, occur, groups)
 
 
-def _rounding(heard: ReadVector, shape: Shape, held: int) -> float:
+def _rounding(heard: ReadVector, shape: NetworkShape, held: int) -> float:
     """The grid of a difference of weights, which are rounded themselves, in the units of the answer."""
     words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
     return max(heard.round.step, held * float(np.median(np.spacing(np.abs(words)))))

@@ -22,7 +22,7 @@ from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.leakage.reading import REQUEST
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.profiles import cohort_of
 from securetm.route import Route
 
@@ -127,7 +127,7 @@ def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator
 def _weights(model: ProdLDA, start: Array, rng: np.random.Generator) -> Array:
     """The second layer's sums cancel, and their rounding errors choose one of two topics, so a whole row may change."""
     flat = start.copy()
-    parts = Shape.of(flat, model.hidden, model.n_topics).views(flat)
+    parts = NetworkShape.of(flat, model.hidden, model.n_topics).views(flat)
     parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, model.hidden)
     inward = np.log1p(np.exp(parts["words_bias"].astype(np.float64)))
     inner = rng.standard_normal(parts["inner"].shape)

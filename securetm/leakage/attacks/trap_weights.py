@@ -20,7 +20,7 @@ from securetm.leakage.parts.prodlda_layers import GRADIENT, shape_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Prior, Shape
+from securetm.models.neural.prodlda_losses import NetworkShape, Prior
 
 _CITATION = (
     "Fowl et al. 2022 (arXiv 2110.13057), the bins; Boenisch et al. 2023 (arXiv 2112.02918), trap weights; that two documents "
@@ -34,7 +34,7 @@ _ROUNDING = 3e-7  # of sums in 32 bits, as a share of the largest number
 def imprinted_state(state: State, model: TopicModel, effort: Effort) -> State:
     """The malicious coordinator's state: other imprint weights in each round, for about so many documents in a sum."""
     network, flat = cast(ProdLDA, model), state["weights"]
-    shape = Shape.of(flat, network.hidden, network.n_topics)
+    shape = NetworkShape.of(flat, network.hidden, network.n_topics)
     imprint = imprint_for(shape, effort[_EXPECTED], int(state["step"][0]))
     prior = Prior.laplace(network.alpha, network.n_topics, network.prior_weight)
     return {**state, "weights": weights_of(imprint, shape, prior, network.dtype)}

@@ -31,7 +31,7 @@ from securetm.leakage.parts.word_bags import readings, settled
 from securetm.leakage.reading import REQUEST, RoundQuestion, questions_in
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 
 _SHARP = 1e-3  # the closed form for exact sums works where the step's error is a smaller share of each number
 
@@ -53,7 +53,7 @@ def _steps(view: AdversaryView) -> Iterator[tuple[RoundQuestion, RoundQuestion]]
 def _reconstructed(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, parties: int) -> RoundReconstruction:
     weights = np.asarray(before.state["weights"])
     undone = gradient_behind(weights, np.asarray(after.state["weights"]), model.optimiser, model.learning_rate)
-    shape, held = Shape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
+    shape, held = NetworkShape.of(weights, model.hidden, model.n_topics), before.terms.batch * parties or model.hidden
     on_grid = before.terms.grid * np.sqrt(parties / 4.0)  # each party rounded its own sum, by half a step at most
     sums, errors = shape.views(held * undone.values), shape.views(np.hypot(held * undone.errors, on_grid))
     layers = GradientLayers.of(sums, 2.0 * float(np.median(errors["words"])))  # as if each number had been rounded

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from securetm.contracts import Array
-from securetm.models.neural.prodlda_losses import Prior, Shape
+from securetm.models.neural.prodlda_losses import NetworkShape, Prior
 
 _SHARP = 60.0  # a threshold's steepness, in parts of its bin: few documents lie on a threshold
 _LOUD = 1e4  # weights after the first layer: they make the other gradients small, so a clip cuts the first layer's less
@@ -38,7 +38,7 @@ class ImprintLayer:
     signs: Array  # hidden
 
 
-def imprint_for(shape: Shape, documents: int, seed: int) -> ImprintLayer:
+def imprint_for(shape: NetworkShape, documents: int, seed: int) -> ImprintLayer:
     """The imprint for sums of about so many documents. Its thresholds cover as many of them as there are columns.
 
     A document's input has length one, so its place along a direction of normal numbers is a normal number.
@@ -52,7 +52,7 @@ def imprint_for(shape: Shape, documents: int, seed: int) -> ImprintLayer:
     return ImprintLayer(direction, np.append(edges, [_BEYOND] * alone), np.append(slopes, [1.0] * alone), signs)
 
 
-def weights_of(imprint: ImprintLayer, shape: Shape, prior: Prior, dtype: str) -> Array:
+def weights_of(imprint: ImprintLayer, shape: NetworkShape, prior: Prior, dtype: str) -> Array:
     """The flat weights of this imprint: finite, and of the shape that every party expects."""
     flat = np.zeros(shape.size)
     parts = shape.views(flat)

@@ -15,7 +15,7 @@ from securetm.leakage.attack import RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.reading import ReadVector
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
@@ -35,10 +35,10 @@ def weights_of(heard: ReadVector, model: object) -> dict[str, Array]:
     return shape_of(heard, model).views(np.asarray(heard.round.state["weights"], dtype=np.float64))
 
 
-def shape_of(heard: ReadVector, model: object) -> Shape:
+def shape_of(heard: ReadVector, model: object) -> NetworkShape:
     """The shapes of the layers."""
     network = cast(ProdLDA, model)
-    return Shape.of(heard.blocks[GRADIENT], network.hidden, network.n_topics)
+    return NetworkShape.of(heard.blocks[GRADIENT], network.hidden, network.n_topics)
 
 
 def documents_said(heard: ReadVector, most: int) -> int:

@@ -16,8 +16,8 @@ import numpy as np
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, State, Terms
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import Estimator, check_kinds
-from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
-from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
+from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import NoisedCounts, above_noise, told_to_parties
 
 MOST_COUNTED = 1e12  # what is larger came from no corpus, and products of such numbers would not be finite
@@ -55,7 +55,7 @@ class Counting(Estimator):
             raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
 
     @abstractmethod
-    def read(self, documents: Any, words: int) -> Held:
+    def read(self, documents: Any, words: int) -> SampledDocuments:
         """The documents as this model draws from them; they have that many words in their vocabulary."""
 
     # ---- contracts.TopicModel ----
@@ -101,24 +101,24 @@ class Counting(Estimator):
 
     def infer(self, state: State, documents: Any) -> Array:
         """Each document's topic shares under the shared topics, without chance (CVB0 with the topics held fixed)."""
-        bags = Bags.of(documents.counts, self._words(state))
+        bags = LdaDocuments.of(documents.counts, self._words(state))
         return bags.shares(self._by_word(state), self.table(state).alpha, _PASSES, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """Of each document's unseen words, given the topic shares of its seen ones."""
         by_word, shares = self._by_word(state), self.infer(state, seen)
-        return Bags.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+        return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- what the query shares ----
 
-    def table(self, state: State) -> Table:
+    def table(self, state: State) -> CountTable:
         """The shared counts as they came, perhaps from a coordinator that one need not trust with their sign or size."""
         if state["counts"].shape[0] != self.n_topics:
             raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
         alpha, eta = (bounded(state[name], 1.0 / MOST_COUNTED) for name in ("alpha", "eta"))
-        return Table(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
+        return CountTable(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
 
-    def redrawn(self, table: Table, held: Held, old: Assignments) -> Assignments:
+    def redrawn(self, table: CountTable, held: SampledDocuments, old: Assignments) -> Assignments:
         """Every draw's topic after this round's sweeps, from the table, the old topics and public noise."""
         topics = held.redrawn(table, old, self.sweeps, self.threads)
         return replace(old, steps=np.full(len(held), table.step), topics=topics)
@@ -150,7 +150,9 @@ class CountsQuery:
         before.keep(memory, fresh)
         self.pour(held, fresh, table, clipped_sum, documents)
 
-    def pour(self, held: Held, fresh: Assignments, table: Table, clipped_sum: ClippedSum, documents: Any) -> None:
+    def pour(
+        self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
+    ) -> None:
         """What is poured of topics that were drawn; another question may pour more beside."""
         held.pour(fresh.topics, table, clipped_sum, documents.persons)
 

@@ -24,7 +24,7 @@ _DRAWS = 0  # the stream of a document's noise
 
 
 @dataclass(frozen=True)
-class Table:
+class CountTable:
     """What the draws of one round are weighed by: counts of words in topics, never below zero, and the priors."""
 
     counts: Array  # float64, topics x words
@@ -110,7 +110,7 @@ class Assignments:
         memory[_MINE + "topics"] = np.concatenate([fresh.topics, self.topics[_places(self.draw_ends, others)]])
 
 
-class Held(Protocol):
+class SampledDocuments(Protocol):
     """A party's documents as one model reads them."""
 
     @property
@@ -123,15 +123,15 @@ class Held(Protocol):
         """What each document's topics are remembered under."""
         ...
 
-    def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
+    def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
         """Every draw's topic after so many sweeps, each document given the table, its own old topics and public noise alone."""
         ...
 
-    def counted(self, topics: Array, table: Table) -> Array:
+    def counted(self, topics: Array, table: CountTable) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
         ...
 
-    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:
+    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """The same into a clipped sum, one row per document."""
         ...
 

@@ -15,8 +15,8 @@ from scipy import sparse
 from securetm.contracts import Answer, ClippedSum, State, Terms
 from securetm.models import priors
 from securetm.models.gibbs.counting import Counting, CountsQuery
-from securetm.models.gibbs.draws import Assignments, Held, Table
-from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
+from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.gibbs.slots import Slots
 
 SAMPLERS = ("auto", "gibbs", "mh")
@@ -50,12 +50,12 @@ class LDA(Counting):
         self._check("priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
         self._check("cycles", self.cycles >= 1, "must be at least 1")
 
-    def read(self, documents: Any, words: int) -> Held:
+    def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""
         if documents.perturbed is not None:
             return Slots.of(documents, words, by_sentence=False)
         by_proposals = self.sampler == "mh" or (self.sampler == "auto" and self.n_topics > _FEW_TOPICS)
-        return replace(Bags.of(documents.counts, words), cycles=self.cycles if by_proposals else 0)
+        return replace(LdaDocuments.of(documents.counts, words), cycles=self.cycles if by_proposals else 0)
 
     def asked(self, state: State) -> CountsQuery:
         """How often each word has each topic; where priors are learned, what they are learned from as well."""
@@ -81,9 +81,11 @@ class LearningQuery(CountsQuery):
         counts = super().terms
         return replace(counts, layout=(*counts.layout, priors.block_of(self.model.n_topics)))
 
-    def pour(self, held: Held, fresh: Assignments, table: Table, clipped_sum: ClippedSum, documents: Any) -> None:
+    def pour(
+        self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
+    ) -> None:
         """The tables are those of the topics that are counted; behind noise all documents are poured as one row."""
         found = priors.tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
         if documents.perturbed is not None:
             found = sparse.csr_array(found.sum(axis=0)[None])
-        super().pour(held, fresh, table, priors.Beside(clipped_sum, found), documents)
+        super().pour(held, fresh, table, priors.WithPriorTables(clipped_sum, found), documents)

@@ -15,7 +15,7 @@ from scipy import sparse
 from securetm.contracts import Array, ClippedSum
 from securetm.errors import BrokenPromise, CountsNotWhole
 from securetm.models.gibbs.alias_tables import build, tables_of
-from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
+from securetm.models.gibbs.draws import Assignments, CountTable, chunks, on_ranges
 from securetm.models.gibbs.lanes import LANES
 from securetm.models.gibbs.lda_kernels import counts_of, draws_of, fold_in, name_documents, resample, rows_of, said
 from securetm.models.gibbs.lda_mh import resample_by_proposals
@@ -24,7 +24,7 @@ _CHUNK = 1 << 20  # tokens poured at a time, so that memory does not grow with t
 
 
 @dataclass(frozen=True)
-class Bags:
+class LdaDocuments:
     """Documents as lists of words and counts, in the order of the vocabulary; a document's tokens stand in the same order."""
 
     ends: Array  # where each document begins in `words`, and where the last one ends
@@ -73,7 +73,7 @@ class Bags:
         on_ranges(self.draw_ends, threads, lambda first, last: said(first, last, *facts, out))
         return out
 
-    def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
+    def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
         """Token by token, by Gibbs or by proposals."""
         topics, noise = old.topics.copy(), table.noise(old.names)
         facts: tuple[Any, ...] = (
@@ -91,7 +91,7 @@ class Bags:
         on_ranges(self.draw_ends, threads, lambda first, last: draw(first, last, *facts))
         return topics
 
-    def _by_proposals(self, table: Table, sweeps: int, threads: int) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def _by_proposals(self, table: CountTable, sweeps: int, threads: int) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The draw, and what it needs to know: the shared table, the priors, and alias tables of the words and of alpha."""
         of_words, sums = np.empty(table.by_word.shape), np.empty(table.words)
         scale, bits = 1.0 / (table.totals + table.words * table.eta), of_words.view(np.uint64)
@@ -100,13 +100,13 @@ class Bags:
         proposals = (of_words, tables_of(table.alpha[None])[0][0])
         return resample_by_proposals, (*_shared(table, table.by_word), *proposals, sweeps, self.cycles)
 
-    def counted(self, topics: Array, table: Table) -> Array:
+    def counted(self, topics: Array, table: CountTable) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
         by_word = np.zeros((table.words, table.topics))
         counts_of(self.ends, self.words, self.counts, self.draw_ends, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:
+    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         narrow = np.zeros(0, dtype=np.int32 if k * words < 2**31 else np.int64)  # of the type that places have
@@ -115,12 +115,12 @@ class Bags:
             clipped_sum.add(sparse.csr_array(rows_of(rows, *facts), shape=(len(rows), k * words)), rows)
 
 
-def _for_gibbs(table: Table, sweeps: int) -> tuple[Any, ...]:
+def _for_gibbs(table: CountTable, sweeps: int) -> tuple[Any, ...]:
     """The shared table as words x topics in single precision, with zeros to whole blocks of lanes, and the priors."""
     by_word = np.zeros((table.words, -(-table.topics // LANES) * LANES), dtype=np.float32)
     by_word[:, : table.topics] = table.counts.T
     return (*_shared(table, by_word), sweeps)
 
 
-def _shared(table: Table, by_word: Array) -> tuple[Any, ...]:
+def _shared(table: CountTable, by_word: Array) -> tuple[Any, ...]:
     return by_word, table.totals, table.alpha, table.eta

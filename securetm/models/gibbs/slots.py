@@ -17,8 +17,16 @@ from securetm.contracts import Array, ClippedSum, Perturbed
 from securetm.errors import BrokenPromise
 from securetm.models.document_noise import starts_of
 from securetm.models.gibbs.alias_tables import tables_of
-from securetm.models.gibbs.draws import Assignments, Table, ranges
-from securetm.models.gibbs.slot_kernels import WHOLE, Layout, Read, Shared, add_up, draw_pieces, first_topics
+from securetm.models.gibbs.draws import Assignments, CountTable, ranges
+from securetm.models.gibbs.slot_draw_kernels import (
+    WHOLE,
+    DrawLayout,
+    SharedTopics,
+    SlotWeights,
+    add_up,
+    draw_pieces,
+    first_topics,
+)
 
 _PIECE = 1 << 8  # slots of one document that make all their sweeps before the next ones do
 _BLOCK = 1 << 18  # weights that are read at a time: what noise and what topics look up change places in the cache each time
@@ -65,7 +73,7 @@ class Slots:
         lengths = np.diff(self.draw_ends).astype(np.uint64)
         return starts_of(0, 0, keys, 0) ^ starts_of(0, 0, lengths, 1)
 
-    def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
+    def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
         """Every draw's topic by Metropolis-Hastings. While nothing is counted they are random: no weight tells topics apart."""
         topics, shared, noise = old.topics.copy(), _shared(table), table.noise(old.names)
         sweeps = sweeps if table.counts.any() else 0
@@ -80,7 +88,7 @@ class Slots:
         self._sums[id(topics)] = (topics, sum(found, np.zeros(table.counts.shape, np.int64)))
         return topics
 
-    def counted(self, topics: Array, table: Table) -> Array:
+    def counted(self, topics: Array, table: CountTable) -> Array:
         """The sum of the weights of each topic's draws: topics x words."""
         if id(topics) in self._sums:
             return self._sums[id(topics)][1] / WHOLE
@@ -89,13 +97,13 @@ class Slots:
             add_up(head, stop, self._layout.pieces, self.slot_ends, *read, topics, sums)
         return sums / WHOLE
 
-    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:  # noqa: ARG002
+    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:  # noqa: ARG002
         """Adds one row for the whole party: each slot was bounded before the noise."""
         if len(self):
             row = self.counted(topics, table).reshape(1, -1)
             clipped_sum.add(row.astype(np.int64) if self.perturbed.whole else row, np.zeros(1, np.int64))
 
-    def _draw(self, first: int, last: int, shared: Shared, noise: Array, sweeps: int, topics: Array) -> Array:
+    def _draw(self, first: int, last: int, shared: SharedTopics, noise: Array, sweeps: int, topics: Array) -> Array:
         """New topics for a range of documents, and the sums that they make: a block is read once for both."""
         sums = np.zeros(shared.log_phi.shape, np.int64)
         for head, stop, read in self._blocks(first, last):
@@ -103,35 +111,35 @@ class Slots:
             add_up(head, stop, self._layout.pieces, self.slot_ends, *read, topics, sums)
         return sums
 
-    def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, Read]]:
+    def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, SlotWeights]]:
         """The pieces of a range of documents, as many at a time as keep to a block by the weights that the last ones had."""
         slots, room = self.slot_ends[self._layout.pieces], _BLOCK // _GUESS
         head, end = np.searchsorted(self._layout.owners, [first, last])
         while head < end:
             stop = min(max(head + 1, int(np.searchsorted(slots, slots[head] + room, side="right")) - 1), end)
-            read = Read(*self.perturbed.between(int(slots[head]), int(slots[stop])))
+            read = SlotWeights(*self.perturbed.between(int(slots[head]), int(slots[stop])))
             yield head, stop, read
             room = min(max(_BLOCK * int(slots[stop] - slots[head]) // max(len(read.words), 1), 1), _BLOCK_SLOTS)
             head = stop
 
     @cached_property
-    def _layout(self) -> Layout:
+    def _layout(self) -> DrawLayout:
         """With the pieces of each document: the draws whose first slots are in the same stretch of `_PIECE` slots."""
         owners = np.repeat(np.arange(len(self)), np.diff(self.draw_ends))
         within = (self.slot_ends[:-1] - self.slot_ends[self.draw_ends[owners]]) // _PIECE
         begun = np.ones(len(owners), dtype=bool)
         begun[1:] = (np.diff(owners) != 0) | (np.diff(within) != 0)
         pieces = np.flatnonzero(begun)
-        return Layout(np.append(pieces, len(owners)), owners[pieces], self.draw_ends, self.slot_ends)
+        return DrawLayout(np.append(pieces, len(owners)), owners[pieces], self.draw_ends, self.slot_ends)
 
 
-def _shared(table: Table) -> Shared:
+def _shared(table: CountTable) -> SharedTopics:
     """Noise puts about as much on any word, and its own chances must not set topics apart: eta is raised by a share of it."""
     smooth = table.counts + table.eta + FLOOR * table.counts.mean(axis=1, keepdims=True)
     phi = smooth / smooth.sum(axis=1, keepdims=True)
     tables, _ = tables_of(np.ascontiguousarray(phi.T))
     alpha, _ = tables_of(table.alpha[None])
-    return Shared(np.log(phi), tables, tables.view(np.uint64), table.alpha, alpha, alpha.view(np.uint64))
+    return SharedTopics(np.log(phi), tables, tables.view(np.uint64), table.alpha, alpha, alpha.view(np.uint64))
 
 
 def less_noise(counts: Array, noise: float) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, Unit
 from securetm.models.gibbs.counting import bounded
-from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, Held, Table
+from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
 from securetm.models.gibbs.lda import LDA
 from securetm.models.matching.matching import NOWHERE, composed, integrated, shares
 from securetm.models.matching.merging import merged, summed
@@ -150,33 +150,33 @@ class Matched(LDA):
         """The global topics, as they may be shown to everybody: no party's own model is in it."""
         return {name: array for name, array in state.items() if not name.startswith(_OWN)}
 
-    def table(self, state: State) -> Table:
+    def table(self, state: State) -> CountTable:
         """A party's own topics, or the global ones, as counts; they may come from a coordinator that one need not trust."""
         held = min(max(int(state["held"][0]), 1), self.most_topics) if "held" in state else len(state["counts"])
         counts = bounded(state["counts"][:held])
-        return Table(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
+        return CountTable(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
 
     # ---- what the parts share ----
 
-    def trained(self, start: Table, held: Held, names: Array) -> Array:
+    def trained(self, start: CountTable, held: SampledDocuments, names: Array) -> Array:
         """Algorithm 1 from line 8: this party's own table after a restart and `sweeps` local iterations."""
         step = start.step * (self.sweeps + 1)
         old = Assignments(names, np.full(len(held), step), held.draw_ends, self._restarted(start, held, names, step))
         for _ in range(self.sweeps):
             step += 1
-            table = Table(held.counted(old.topics, start), start.alpha, start.eta, step, start.seed)
+            table = CountTable(held.counted(old.topics, start), start.alpha, start.eta, step, start.seed)
             topics = held.redrawn(table, old, 1, self.threads)
             old = Assignments(names, np.full(len(held), step), held.draw_ends, topics)
         return held.counted(old.topics, start)
 
-    def _restarted(self, start: Table, held: Held, names: Array, step: int) -> Array:
+    def _restarted(self, start: CountTable, held: SampledDocuments, names: Array, step: int) -> Array:
         """A first topic of every draw, as likely as its words have it in the composed model; at the very first all alike."""
         said = np.flatnonzero(start.counts.sum(axis=1) > 0)
         firm = shares(start.counts[said]) * _FIRM
         if not len(said):
             said, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
         unknown = Assignments.remembered({}).recall(held.draw_ends, names)
-        table = Table(firm, np.full(len(said), _EVEN), start.eta, step, start.seed)
+        table = CountTable(firm, np.full(len(said), _EVEN), start.eta, step, start.seed)
         topics: Array = said.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
         return topics
 

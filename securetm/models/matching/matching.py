@@ -23,7 +23,7 @@ _MOST = 1e280  # of an entry: rows are summed
 
 
 @dataclass(frozen=True)
-class Integrated:
+class IntegratedTopics:
     """The topics of all parties, each kind once."""
 
     topics: Array  # global topics x words; rows sum to one
@@ -32,7 +32,7 @@ class Integrated:
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedTopics:
     """A party's topics after it was shown the global ones: as many as before, in the same places."""
 
     topics: Array  # rows sum to one, or are empty
@@ -113,7 +113,7 @@ def _compared(
 # ---- Algorithm 3 -----------------------------------------------------------------------------------------------------
 
 
-def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: float, words: int) -> Integrated:
+def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: float, words: int) -> IntegratedTopics:
     """Algorithm 3: all parties' topics together, those that are alike merged into one in proportion to their parties' data.
 
     All parties come at once and not one after the other into a growing model: then only local topics are compared, none with
@@ -136,7 +136,7 @@ def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: fl
     member = sparse.csr_array((weights[said], (went[said], said)), shape=(count, len(whole)))
     ends = np.cumsum([0, *(len(topics[name]) for name in names)])
     places = {name: went[first:last] for name, (first, last) in zip(names, pairwise(ends), strict=True)}
-    return Integrated(shares(member @ whole), member.sum(axis=1), places)
+    return IntegratedTopics(shares(member @ whole), member.sum(axis=1), places)
 
 
 def _sets(topics: Array, xi: float, words: int) -> Array:
@@ -152,7 +152,7 @@ def _sets(topics: Array, xi: float, words: int) -> Array:
 # ---- Algorithm 4 -----------------------------------------------------------------------------------------------------
 
 
-def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -> Composed:
+def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -> ComposedTopics:
     """Algorithm 4: in the place of each local topic the global one that is most like it, if it is like enough.
 
     Where the pseudo-code leaves it open, or would lose topics as printed, this is what is done. A global topic is given away
@@ -169,7 +169,7 @@ def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -
     order = np.argsort(-alike[own, theirs], kind="stable")  # stable: pairs stand by local topic, then by global
     taken = _dealt(own[order], theirs[order], *alike.shape)
     topics[taken != NOWHERE] = wider[taken[taken != NOWHERE]]
-    return Composed(topics, taken)
+    return ComposedTopics(topics, taken)
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from numba import njit
 from securetm.contracts import Array
 from securetm.models.neural.elementary import exp, log1p_of_share
 from securetm.models.neural.fixed_order import add_product, add_product_transposed, fma
-from securetm.models.neural.kernels import EPSILON, Bags, Latent, Reconstruction
+from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, WordBatch
 
 Three = tuple[Array, Array, Array]
 _LANES = 256  # sums side by side over a long row: one alone is a chain that no compiler vectorises
@@ -272,18 +272,18 @@ def _reconstruct(cells: Three, logits: Array, background: Array, gain: Any, out:
         squares[0, i], squares[1, i] = _sum_of_squares(row, 0.0, wide), _sum_of_squares(gradient, 0.0, wide)
 
 
-class Fused:
+class FusedKernels:
     """The CPU's way: numba loops over rows that stay in cache."""
 
     device = torch.device("cpu")
 
-    def embed(self, batch: Bags, weights: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    def embed(self, batch: WordBatch, weights: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """inputs @ weights + bias."""
         out = _filled(len(batch.ends) - 1, bias)
         _embed((batch.ends, batch.words, batch.inputs), weights.numpy(), out)
         return torch.from_numpy(out)
 
-    def embed_gradient(self, batch: Bags, back: torch.Tensor, out: torch.Tensor) -> None:
+    def embed_gradient(self, batch: WordBatch, back: torch.Tensor, out: torch.Tensor) -> None:
         """Adds inputs^T @ back to `out`; only the rows of words that occur are touched."""
         _scatter((batch.ends, batch.words, batch.inputs), back.numpy(), out.numpy())
 
@@ -342,13 +342,13 @@ class Fused:
         _latent_backward(back.numpy(), normal.numpy(), noise.numpy(), prior, (deviation, shares), out)
         return torch.from_numpy(out)
 
-    def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
+    def reconstruct(self, batch: WordBatch, logits: torch.Tensor, background: torch.Tensor, gain: float) -> DecoderLosses:
         """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row; `logits` become its gradient."""
         dtype = batch.counts.dtype
         losses, after, squares = np.empty(len(logits), dtype), np.empty(logits.shape, dtype), np.empty((2, len(logits)))
         cells = (batch.ends, batch.words, batch.counts)
         _reconstruct(cells, logits.numpy(), background.numpy(), dtype.type(gain), (losses, after, squares))
-        return Reconstruction(torch.from_numpy(losses), logits, torch.from_numpy(after), *torch.from_numpy(squares))
+        return DecoderLosses(torch.from_numpy(losses), logits, torch.from_numpy(after), *torch.from_numpy(squares))
 
     def squared_lengths(self, rows: torch.Tensor) -> torch.Tensor:
         """The squared l2 length of each row, summed in 64 bits whatever the row is in."""

@@ -20,8 +20,8 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
-from securetm.models.made_up import made_up
 from securetm.models.model_errors import CouplesDocuments, NoProbe
+from securetm.models.trial_documents import trial_documents
 
 Inputs = tuple[Tensor, ...]
 
@@ -218,7 +218,7 @@ def check_additive(model: TopicModel) -> None:
 
     Questions to each party by itself, and answers that are one row of a whole party, are no sums over documents: they pass.
     """
-    documents = made_up()
+    documents = trial_documents()
     query = model.query(model.start(documents.vocabulary, np.random.default_rng(0)))
     if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
         return

@@ -19,7 +19,7 @@ EPSILON = 1e-5  # keeps layer normalisation finite where a row is constant
 
 
 @dataclass(frozen=True)
-class Bags:
+class WordBatch:
     """Sparse counts of a batch, ready for both ends of the network: inputs for the encoder, counts for the loss."""
 
     ends: Array  # CSR row pointers, int64
@@ -35,21 +35,21 @@ class Bags:
         lengths: Array = (sums[self.ends[1:]] - sums[self.ends[:-1]]).astype(self.counts.dtype)
         return lengths
 
-    def only(self, rows: Array) -> Bags:
+    def only(self, rows: Array) -> WordBatch:
         """These documents, in this order."""
         sizes = np.diff(self.ends)[rows]
         ends = np.concatenate([[0], np.cumsum(sizes)])
         cells = np.arange(ends[-1]) + np.repeat(self.ends[rows] - ends[:-1], sizes)
-        return Bags(ends, self.words[cells], self.counts[cells], self.inputs[cells], self.width)
+        return WordBatch(ends, self.words[cells], self.counts[cells], self.inputs[cells], self.width)
 
 
-def bags(counts: Any, dtype: Any) -> Bags:
+def bags(counts: Any, dtype: Any) -> WordBatch:
     """A CSR matrix as the network reads it. Log and length tame long documents without looking at any other."""
     values = np.ascontiguousarray(counts.data, dtype=dtype)
     ends = np.asarray(counts.indptr, dtype=np.int64)
     inputs = np.empty_like(values)
     _fill_inputs(ends, values, inputs)
-    return Bags(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1])
+    return WordBatch(ends, np.ascontiguousarray(counts.indices), values, inputs, counts.shape[1])
 
 
 @njit(cache=True, error_model="numpy")
@@ -74,7 +74,7 @@ class Latent:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class DecoderLosses:
     """What the decoder's loss leaves behind: per document its value and the gradients, with their squared lengths.
 
     `back` is the gradient at the logits before layer normalisation; `after` is the one after it, which is the background's own.
@@ -86,6 +86,6 @@ class Reconstruction:
     back_squares: torch.Tensor
     after_squares: torch.Tensor
 
-    def only(self, rows: torch.Tensor) -> Reconstruction:
+    def only(self, rows: torch.Tensor) -> DecoderLosses:
         """What these documents left behind."""
-        return Reconstruction(*(getattr(self, part.name)[rows] for part in fields(self)))
+        return DecoderLosses(*(getattr(self, part.name)[rows] for part in fields(self)))

@@ -18,11 +18,11 @@ from securetm.errors import BadSetting
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
 from securetm.models.neural import optimisers
-from securetm.models.neural.fused import Fused
+from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.kernels import bags
-from securetm.models.neural.prodlda_losses import Network, Noise, Prior, ProdLDALosses, Shape, encode
-from securetm.models.neural.spelled import Spelled, arithmetic
-from securetm.models.neural.spreads import standardise
+from securetm.models.neural.prodlda_losses import DocumentNoise, Network, NetworkShape, Prior, ProdLDALosses, encode
+from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
+from securetm.models.neural.word_spread import standardise
 
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
 _CHUNK = 512  # documents at a time where nothing is learned, so that memory does not grow with the corpus
@@ -81,7 +81,7 @@ class ProdLDA(Estimator):
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
         """Weights before any document was seen, from the rng alone; the seed of all later document noise with them."""
-        shape = Shape(len(vocabulary), self.hidden, self.n_topics)
+        shape = NetworkShape(len(vocabulary), self.hidden, self.n_topics)
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
             if not part.endswith("_bias") and part != "background":
@@ -127,7 +127,7 @@ class ProdLDA(Estimator):
         At relevance 1 it is the decoder's own distribution; less ranks words by what sets a topic apart.
         """
         layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
-        scores = self.gain * Fused().normalise(layers["topics"])[0] + self.relevance * layers["background"]
+        scores = self.gain * FusedKernels().normalise(layers["topics"])[0] + self.relevance * layers["background"]
         shares: Array = torch.softmax(scores, dim=1).numpy()
         return shares
 
@@ -168,33 +168,33 @@ class ProdLDA(Estimator):
         return self._restore(weights), memory
 
     def _restore(self, weights: Array) -> Array:
-        standardise(Shape.of(weights, self.hidden, self.n_topics).views(weights)["topics"], self.word_spread)
+        standardise(NetworkShape.of(weights, self.hidden, self.n_topics).views(weights)["topics"], self.word_spread)
         return weights
 
     @property
     def in_fixed_order(self) -> bool:
         """Whether no library chooses how what a document gives is summed: so on a CPU, and not on a GPU."""
-        return isinstance(self._kernels, Fused)
+        return isinstance(self._kernels, FusedKernels)
 
     def _network(self, state: State) -> Network:
-        shape = Shape.of(state["weights"], self.hidden, self.n_topics)
+        shape = NetworkShape.of(state["weights"], self.hidden, self.n_topics)
         return Network(shape, Prior.laplace(self.alpha, self.n_topics, self.prior_weight), self.gain, self._kernels)
 
     @cached_property
-    def _kernels(self) -> Fused | Spelled:
+    def _kernels(self) -> FusedKernels | TorchKernels:
         return arithmetic(self.device)
 
-    def _noise(self, state: State, keys: Array) -> Noise:
+    def _noise(self, state: State, keys: Array) -> DocumentNoise:
         names = int(state["seed"][0]), int(state["step"][0]), keys
         k, dropout = self.n_topics, self.theta_dropout
-        return Noise(
+        return DocumentNoise(
             hidden=survival(*names, _HIDDEN, self.hidden, self.dropout, self.dtype),
             normal=normals(*names, _NORMAL, k, self.dtype),
             theta=survival(*names, _THETA, k, dropout, self.dtype) if dropout else None,
         )
 
     def _layers(self, state: State) -> dict[str, Array]:
-        return Shape.of(state["weights"], self.hidden, self.n_topics).views(state["weights"])
+        return NetworkShape.of(state["weights"], self.hidden, self.n_topics).views(state["weights"])
 
     def _on_device(self, layers: dict[str, Array]) -> dict[str, torch.Tensor]:
         return {name: torch.from_numpy(layer).to(self._kernels.device) for name, layer in layers.items()}

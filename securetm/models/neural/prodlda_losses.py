@@ -20,15 +20,15 @@ from torch import Tensor
 
 from securetm.contracts import Array
 from securetm.errors import BrokenPromise
-from securetm.models.neural.fused import Fused
-from securetm.models.neural.kernels import Bags
-from securetm.models.neural.spelled import Spelled
+from securetm.models.neural.fused import FusedKernels
+from securetm.models.neural.kernels import WordBatch
+from securetm.models.neural.torch_kernels import TorchKernels
 
 _TOO_LONG = 2.0**40  # a factor of a gradient beyond it counts as infinite: products and sums of what is left stay ordinary
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkShape:
     """The sizes that say where each layer lies in the flat vector of weights."""
 
     vocabulary: int
@@ -59,21 +59,21 @@ class Shape:
         return {name: flat[first:end].reshape(shape) for (name, shape), first, end in cuts}
 
     @classmethod
-    def of(cls, weights: Array, hidden: int, topics: int) -> Shape:
+    def of(cls, weights: Array, hidden: int, topics: int) -> NetworkShape:
         """The shape whose flat vector has this length; the vocabulary's size follows from it."""
         return _shape(len(weights), hidden, topics)
 
 
 @functools.lru_cache(maxsize=16)  # asked at every step, and always the same
-def _shape(length: int, hidden: int, topics: int) -> Shape:
-    words, left = divmod(length - Shape(0, hidden, topics).size, hidden + topics + 1)
+def _shape(length: int, hidden: int, topics: int) -> NetworkShape:
+    words, left = divmod(length - NetworkShape(0, hidden, topics).size, hidden + topics + 1)
     if left or words < 1:
-        raise BrokenPromise("weight vector", length, Shape(max(words, 1), hidden, topics).size)
-    return Shape(words, hidden, topics)
+        raise BrokenPromise("weight vector", length, NetworkShape(max(words, 1), hidden, topics).size)
+    return NetworkShape(words, hidden, topics)
 
 
 @dataclass(frozen=True)
-class Noise:
+class DocumentNoise:
     """One batch's dropout masks and reparametrisation draws, row i for document i."""
 
     hidden: Array
@@ -95,7 +95,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class Encoding:
     """What the encoder leaves behind for its own backward pass."""
 
     slopes: tuple[Tensor, Tensor]
@@ -109,14 +109,14 @@ class Encoded:
         return self.normal[:, : self.normal.shape[1] // 2]
 
 
-def encode(layers: dict[str, Tensor], batch: Bags, kernels: Fused | Spelled, mask: Tensor | None) -> Encoded:
+def encode(layers: dict[str, Tensor], batch: WordBatch, kernels: FusedKernels | TorchKernels, mask: Tensor | None) -> Encoding:
     """Topic means and log-variances of a batch; without a mask nothing is dropped."""
     one, first = kernels.activate(kernels.embed(batch, layers["words"], layers["words_bias"]))
     two, second = kernels.activate(kernels.dense(one, layers["inner"], layers["inner_bias"]))
     two = two if mask is None else two.mul_(mask)
     head = kernels.dense(two, layers["head"], layers["head_bias"])
     normal, rates = kernels.normalise(_halves(head))
-    return Encoded((first, second), (one, two), normal.view(head.shape), rates)
+    return Encoding((first, second), (one, two), normal.view(head.shape), rates)
 
 
 def _halves(rows: Tensor) -> Tensor:
@@ -127,22 +127,22 @@ def _halves(rows: Tensor) -> Tensor:
 class Network:
     """All that is fixed about the network while its weights change."""
 
-    shape: Shape
+    shape: NetworkShape
     prior: Prior
     gain: float  # deviation of the topics' part of the logits
-    kernels: Fused | Spelled
+    kernels: FusedKernels | TorchKernels
 
 
 class ProdLDALosses:
     """The negative evidence bound of each document of a batch (contracts.Losses), forward and backward run once."""
 
-    def __init__(self, weights: Array, net: Network, batch: Bags, noise: Noise) -> None:
+    def __init__(self, weights: Array, net: Network, batch: WordBatch, noise: DocumentNoise) -> None:
         self._net, self._batch, self._kernels = net, batch, net.kernels
         self._dtype = weights.dtype
         with torch.inference_mode():
             self._run(net.shape.views(torch.from_numpy(weights).to(net.kernels.device)), noise)
 
-    def _run(self, layers: dict[str, Tensor], noise: Noise) -> None:
+    def _run(self, layers: dict[str, Tensor], noise: DocumentNoise) -> None:
         kernels, prior = self._kernels, (self._net.prior.variance, self._net.prior.weight)
         mask, normal = self._tensor(noise.hidden), self._tensor(noise.normal)
         encoded = encode(layers, self._batch, kernels, mask)

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Array, Reads, State
-from securetm.models.gibbs.draws import Held, on_ranges
+from securetm.models.gibbs.draws import SampledDocuments, on_ranges
 from securetm.models.gibbs.lda import LDA
-from securetm.models.sentence.sentence_judging import fold_in_sentences, said_by_sentences
-from securetm.models.sentence.sentences import Sentences, slots_of
+from securetm.models.sentence.sentence_documents import Sentences, slots_of
+from securetm.models.sentence.sentence_likelihood import fold_in_sentences, said_by_sentences
 
 _PASSES = 100  # of folding in, where a document's topics do not settle earlier
 _FEW_TOPICS = 2000  # up to here a draw over all topics learns more in a second than proposals do
@@ -40,7 +40,7 @@ class SentenceLDA(LDA):
         super().__post_init__()
         self._check("longest", self.longest >= 0, "must be at least 1, or 0 for sentences of any length")
 
-    def read(self, documents: Any, words: int) -> Held:
+    def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's sentences; every sentence is a draw. Behind noise, a sentence is its slots."""
         if documents.perturbed is not None:
             return slots_of(documents, words, self.longest)

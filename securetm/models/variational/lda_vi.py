@@ -19,7 +19,7 @@ from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, 
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, on_ranges
-from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.models.noisy_counts import NoisedCounts, above_noise, told_to_parties
 from securetm.models.variational.lda_vi_kernels import expected, lengths_of, settle
 
@@ -105,12 +105,12 @@ class VariationalLDA(Estimator):
         """Each document's topic shares under the shared topics, as LDA finds them."""
         by_word = self._by_word(state)
         alpha = np.full(self.n_topics, self.alpha)
-        return Bags.of(documents.counts, len(by_word)).shares(by_word, alpha, self.passes, self.threads)
+        return LdaDocuments.of(documents.counts, len(by_word)).shares(by_word, alpha, self.passes, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
         """Of each document's unseen words, given the topic shares of its seen ones."""
         by_word, shares = self._by_word(state), self.infer(state, seen)
-        return Bags.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+        return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- what the query shares ----
 
@@ -121,13 +121,15 @@ class VariationalLDA(Estimator):
         found: Array = np.clip(state["counts"], 0, _MOST) + self.eta  # a coordinator may send anything
         return found
 
-    def counted(self, documents: Any, words: int) -> Bags:
+    def counted(self, documents: Any, words: int) -> LdaDocuments:
         """The documents as they are learned from."""
-        bags = Bags.of(documents.counts, words)
+        bags = LdaDocuments.of(documents.counts, words)
         if not self.repeats:
             return bags
         counts = np.minimum(bags.counts, self.repeats)
-        return Bags(bags.ends, bags.words, counts, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])[bags.ends])
+        return LdaDocuments(
+            bags.ends, bags.words, counts, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])[bags.ends]
+        )
 
     def _by_word(self, state: State) -> Array:
         return np.ascontiguousarray(self.topics(state).T)
@@ -159,13 +161,13 @@ class Bounds:
     counts: where shares are settled, the bound has no slope in them (Danskin's theorem). So rows are never spelled out.
     """
 
-    bags: Bags
+    bags: LdaDocuments
     chances: Array  # words x topics, the largest of each word 1
     leanings: Array  # documents x topics, the largest of each document 1
     values: Array
 
     @classmethod
-    def found(cls, model: VariationalLDA, state: State, bags: Bags) -> Bounds:
+    def found(cls, model: VariationalLDA, state: State, bags: LdaDocuments) -> Bounds:
         """After the E-step of every document."""
         chances, scale = _expected_chances(model.dirichlet(state))
         leanings, values = np.empty((len(bags), model.n_topics)), np.zeros(len(bags))

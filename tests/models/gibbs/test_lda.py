@@ -13,7 +13,7 @@ from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.gibbs import lda_documents
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.lda_documents import LdaDocuments
 from securetm.testing.query_laws import SumOfRows
 from tests.models.trained_by_hand import VOCABULARY, WORDS, counts_of, planted, rounds
 
@@ -43,7 +43,7 @@ def test_a_document_draws_from_its_exact_posterior(k, words, copies):
     model = LDA(n_topics=k, alpha=0.4, eta=0.3, sweeps=20)
     documents = as_documents(np.tile(np.bincount(words, minlength=4), (copies, 1)))
     state = {**model.start(documents.vocabulary, np.random.default_rng(1)), "counts": others}
-    bags = Bags.of(documents.counts, 4)
+    bags = LdaDocuments.of(documents.counts, 4)
     nothing = Assignments.remembered({}).recall(bags.draw_ends, bags.names(documents.keys))
     drawn = model.redrawn(model.table(state), bags, nothing).topics.reshape(copies, len(words))
     expected = exact_posterior(words, others, 0.4, 0.3)
@@ -130,11 +130,11 @@ def test_topics_follow_their_documents_wherever_these_stand():
     documents, _ = planted(20)
     model, memory = LDA(n_topics=3), {}
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 2)
-    bags = Bags.of(documents.counts, WORDS)
+    bags = LdaDocuments.of(documents.counts, WORDS)
     before = Assignments.remembered(memory).recall(bags.draw_ends, bags.names(documents.keys))
     order = np.random.default_rng(4).permutation(20)[:12]
     moved = documents.select(order)
-    some = Bags.of(moved.counts, WORDS)
+    some = LdaDocuments.of(moved.counts, WORDS)
     after = Assignments.remembered(memory).recall(some.draw_ends, some.names(moved.keys))
     for here, there in enumerate(order):
         expected = before.topics[before.draw_ends[there] : before.draw_ends[there + 1]]
@@ -146,14 +146,14 @@ def test_documents_that_were_not_asked_keep_their_topics():
     documents, _ = planted(20)
     model, memory = LDA(n_topics=3), {}
     state = rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
-    bags = Bags.of(documents.counts, WORDS)
+    bags = LdaDocuments.of(documents.counts, WORDS)
     names = bags.names(documents.keys)
     before = Assignments.remembered(memory).recall(bags.draw_ends, names)
     counts_of(model, state, documents.select(np.arange(5)), memory)
     after = Assignments.remembered(memory)
     np.testing.assert_array_equal(after.recall(bags.draw_ends, names).steps, [1] * 5 + [0] * 15)
     for row in range(5, 20):
-        one = Bags.of(documents.counts[[row]], WORDS)
+        one = LdaDocuments.of(documents.counts[[row]], WORDS)
         expected = before.topics[before.draw_ends[row] : before.draw_ends[row + 1]]
         np.testing.assert_array_equal(after.recall(one.draw_ends, names[[row]]).topics, expected)
 
@@ -165,7 +165,7 @@ def test_a_document_that_changed_is_a_new_one():
     rounds(model, model.start(VOCABULARY, np.random.default_rng(0)), documents, memory, 1)
     table = documents.counts.toarray()
     table[2, 5] += 1
-    bags = Bags.of(table, WORDS)
+    bags = LdaDocuments.of(table, WORDS)
     recalled = Assignments.remembered(memory).recall(bags.draw_ends, bags.names(documents.keys))
     np.testing.assert_array_equal(recalled.steps, [0, 0, NEVER, 0])
 

@@ -14,7 +14,7 @@ from securetm.errors import BadSetting
 from securetm.models.estimator import as_documents
 from securetm.models.gibbs.draws import Assignments
 from securetm.models.gibbs.lda import LDA
-from securetm.models.gibbs.lda_documents import Bags
+from securetm.models.gibbs.lda_documents import LdaDocuments
 
 COPIES = 40_000
 
@@ -127,7 +127,7 @@ def test_which_sampler_it_is_goes_by_the_number_of_topics():
     read = {
         (k, name): LDA(n_topics=k, sampler=name, cycles=3).read(documents, 3) for k in (2, 5_000) for name in ("auto", "mh")
     }
-    assert all(isinstance(held, Bags) for held in read.values())
+    assert all(isinstance(held, LdaDocuments) for held in read.values())
     assert {setting: held.cycles for setting, held in read.items()} == {
         (2, "auto"): 0,
         (5_000, "auto"): 3,

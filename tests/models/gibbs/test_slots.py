@@ -12,7 +12,7 @@ from securetm.contracts import Answer, Domain
 from securetm.errors import BrokenPromise
 from securetm.models.gibbs import slots
 from securetm.models.gibbs.alias_tables import tables_of
-from securetm.models.gibbs.draws import Assignments, Table
+from securetm.models.gibbs.draws import Assignments, CountTable
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.slots import Slots
 from securetm.testing.query_laws import SumOfRows
@@ -71,7 +71,7 @@ def behind(rows, lengths, sentences=None, whole=False):
 
 def table_of(counts, alpha=0.4, eta=0.3, step=3, seed=11):
     counts = np.asarray(counts, dtype=np.float64)
-    return Table(counts, np.broadcast_to(np.asarray(alpha, dtype=np.float64), len(counts)).copy(), eta, step, seed)
+    return CountTable(counts, np.broadcast_to(np.asarray(alpha, dtype=np.float64), len(counts)).copy(), eta, step, seed)
 
 
 def drawn(documents, table, by_sentence=False, sweeps=1, threads=1, topics=None):

@@ -11,10 +11,10 @@ from torch.nn import functional
 from securetm.contracts import Block, Terms, Unit
 from securetm.experiments.dense_prodlda import DenseProdLDA
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
-from securetm.models.made_up import made_up
 from securetm.models.model_errors import CouplesDocuments, NoProbe
 from securetm.models.neural.isolation import check_additive, check_module
 from securetm.models.neural.prodlda import ProdLDA
+from securetm.models.trial_documents import trial_documents
 from tests.laws.toys import Mixture
 
 torch.set_num_threads(1)
@@ -170,7 +170,7 @@ def test_inputs_may_be_given_where_no_layer_says_what_they_are():
 
 
 def test_our_network_in_torch_is_accepted():
-    net, documents = ProdLDA(n_topics=4, hidden=6, dtype="float64", device="cpu"), made_up()
+    net, documents = ProdLDA(n_topics=4, hidden=6, dtype="float64", device="cpu"), trial_documents()
     state = net.start(documents.vocabulary, np.random.default_rng(0))
     counts = torch.from_numpy(documents.counts.toarray().astype(float))
     check_module(TorchProdLDA(net, state), (counts, *drawn(net._noise(state, documents.keys))))

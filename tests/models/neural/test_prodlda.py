@@ -8,8 +8,8 @@ from securetm.contracts import Answer
 from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import as_documents
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Prior, Shape
-from securetm.models.neural.spelled import Spelled
+from securetm.models.neural.prodlda_losses import NetworkShape, Prior
+from securetm.models.neural.torch_kernels import TorchKernels
 
 torch.set_num_threads(1)
 WORDS = 40
@@ -49,7 +49,7 @@ def autograd_rows(net, state, documents):
 
 
 def spelled_loss(net, flat, counts, hidden, normal, theta, decode=None):
-    layer = Shape(WORDS, net.hidden, net.n_topics).views(flat)
+    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(flat)
     counts = torch.from_numpy(counts.astype(float))
     rest = functional.normalize(torch.log1p(counts), dim=1)
     rest = functional.softplus(rest @ layer["words"] + layer["words_bias"])
@@ -156,7 +156,7 @@ def test_a_hundred_steps_are_those_of_a_bare_torch_loop():
         spelled_loss(net, flat, documents.counts[rows].toarray(), *draws).mean().backward()
         adam.step()
         with torch.no_grad():
-            topics = Shape(WORDS, net.hidden, net.n_topics).views(flat)["topics"]
+            topics = NetworkShape(WORDS, net.hidden, net.n_topics).views(flat)["topics"]
             topics -= topics.mean(0)
             topics *= net.word_spread / torch.sqrt(topics.var(0, unbiased=False) + 1e-12)
         state = net.update(state, Answer(asked(net, state, documents.select(rows))))
@@ -183,7 +183,7 @@ def test_plain_sgd_is_equation_three():
     total = asked(net, state, documents)
     after = net.update(state, Answer(total))["weights"]
     expected = state["weights"] - 0.01 * total["gradient"] / len(documents)
-    shape = Shape(WORDS, net.hidden, net.n_topics)
+    shape = NetworkShape(WORDS, net.hidden, net.n_topics)
     ours, theirs = shape.views(after), shape.views(expected)
     np.testing.assert_allclose(ours["words"], theirs["words"], atol=1e-14)
     np.testing.assert_allclose(ours["background"], theirs["background"], atol=1e-14)
@@ -192,7 +192,7 @@ def test_plain_sgd_is_equation_three():
 def test_every_word_keeps_its_spread_over_the_topics(setting):
     net, state, documents = setting
     after = net.update(state, Answer(asked(net, state, documents)))
-    topics = Shape(WORDS, net.hidden, net.n_topics).views(after["weights"])["topics"]
+    topics = NetworkShape(WORDS, net.hidden, net.n_topics).views(after["weights"])["topics"]
     np.testing.assert_allclose(topics.mean(0), 0, atol=1e-12)
     np.testing.assert_allclose(topics.std(0), net.word_spread, rtol=1e-6)
 
@@ -232,7 +232,7 @@ def test_topics_and_shares_are_distributions(setting):
 
 def test_at_relevance_one_topics_are_what_the_decoder_says(setting):
     net, state, _ = setting
-    layer = Shape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
+    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
     scores = net.gain * functional.layer_norm(layer["topics"], (WORDS,)) + layer["background"]
     np.testing.assert_allclose(model(relevance=1.0).topics(state), torch.softmax(scores, 1).numpy(), rtol=1e-10)
 
@@ -240,7 +240,7 @@ def test_at_relevance_one_topics_are_what_the_decoder_says(setting):
 def test_log_likelihood_is_the_decoders(setting):
     net, state, documents = setting
     seen, unseen = documents, corpus(seed=8)
-    layer = Shape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
+    layer = NetworkShape(WORDS, net.hidden, net.n_topics).views(torch.from_numpy(state["weights"]))
     logits = torch.from_numpy(net.infer(state, seen)) @ layer["topics"]
     scores = torch.log_softmax(net.gain * functional.layer_norm(logits, (WORDS,)) + layer["background"], 1).numpy()
     expected = (unseen.counts.toarray() * scores).sum(1)
@@ -267,7 +267,7 @@ def test_federated_averaging_weighs_parties_by_documents():
     parts = [asked(net, state, documents.select(rows)) for rows in (np.arange(16), np.arange(16, 24))]
     total = {name: parts[0][name] + parts[1][name] for name in parts[0]}
     after = net.update(state, Answer(total))["weights"]
-    shape = Shape(WORDS, net.hidden, net.n_topics)
+    shape = NetworkShape(WORDS, net.hidden, net.n_topics)
     means = [state["weights"] + part["difference"] / part["documents"][0] for part in parts]
     expected = (16 * means[0] + 8 * means[1]) / 24
     np.testing.assert_allclose(shape.views(after)["head"], shape.views(expected)["head"], atol=1e-12)
@@ -318,7 +318,7 @@ def test_the_way_of_a_gpu_gives_the_same(setting):
     """The network over torch's own operations, which a GPU runs, here on the CPU."""
     net, state, documents = setting
     other = model()
-    other.__dict__["_kernels"] = Spelled(torch.device("cpu"))
+    other.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
     ours, theirs = (n.losses(state, documents.counts, documents.keys) for n in (net, other))
     weights, owners = np.random.default_rng(2).uniform(size=len(documents)), np.arange(len(documents)) % 5
     np.testing.assert_allclose(theirs.values, ours.values, rtol=1e-11)

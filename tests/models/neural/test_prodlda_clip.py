@@ -11,8 +11,8 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Block, Terms
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
-from securetm.models.neural.spelled import Spelled
+from securetm.models.neural.prodlda_losses import NetworkShape
+from securetm.models.neural.torch_kernels import TorchKernels
 
 torch.set_num_threads(1)
 WORDS, TOPICS, HIDDEN = 1500, 20, 15
@@ -34,7 +34,7 @@ def setting(dtype, hostile=lambda parts, rng: None):
     net, rng = ProdLDA(n_topics=TOPICS, hidden=HIDDEN, dtype=dtype, device="cpu"), np.random.default_rng(5)
     state = net.start(documents().vocabulary, rng)
     with np.errstate(all="ignore"):
-        hostile(Shape(WORDS, HIDDEN, TOPICS).views(state["weights"]), rng)
+        hostile(NetworkShape(WORDS, HIDDEN, TOPICS).views(state["weights"]), rng)
     return net, state
 
 
@@ -137,7 +137,7 @@ def test_norms_are_short_by_less_than_half_of_the_tallys_room(name, dtype):
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_way_of_a_gpu_is_bounded_alike(name):
     net, state = setting("float32", HOSTILE[name])
-    net.__dict__["_kernels"] = Spelled(torch.device("cpu"))
+    net.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
     for i in range(12):
         assert length(poured(net, state, documents().select(np.array([i])), 1.0).vector()) <= 1.0
     assert length(poured(net, state, documents(), 1.0, persons=np.zeros(12, dtype=int)).vector()) <= 1.0
@@ -176,7 +176,7 @@ def test_no_document_changes_a_bit_of_what_another_one_gives(dtype, hidden):
     """Sums of large numbers that cancel make a row of its last bit, so that one document more would turn others' rows round."""
     net, rng = ProdLDA(n_topics=TOPICS, hidden=hidden, dtype=dtype, device="cpu", dropout=0.0), np.random.default_rng(1)
     state = net.start(tuple(map(str, range(300))), rng)
-    parts = Shape(300, hidden, TOPICS).views(state["weights"])
+    parts = NetworkShape(300, hidden, TOPICS).views(state["weights"])
     parts["words"][...], parts["words_bias"][...] = 0, rng.uniform(0, 3, hidden)
     inward, inner = np.log1p(np.exp(parts["words_bias"].astype(float))), rng.standard_normal((hidden, hidden))
     parts["inner"][...] = 1e8 * (inner - np.outer(inward, inward @ inner) / (inward @ inward))

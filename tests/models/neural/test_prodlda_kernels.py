@@ -3,10 +3,10 @@ import pytest
 import torch
 from scipy import sparse
 
-from securetm.models.neural.fused import Fused
+from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.kernels import bags
-from securetm.models.neural.spelled import Spelled
-from securetm.models.neural.spreads import standardise
+from securetm.models.neural.torch_kernels import TorchKernels
+from securetm.models.neural.word_spread import standardise
 
 torch.set_num_threads(1)
 WORDS, HIDDEN = 300, 9
@@ -44,11 +44,11 @@ def counts_of(batch):
 
 def test_fused_and_spelled_embeddings_agree(dtype):
     batch, weights, back, bias = batch_of(dtype), drawn(dtype, WORDS, HIDDEN), drawn(dtype, 12, HIDDEN), drawn(dtype, HIDDEN)
-    spelled = Spelled(torch.device("cpu"))
+    spelled = TorchKernels(torch.device("cpu"))
     close = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-11, "atol": 1e-12}
-    np.testing.assert_allclose(Fused().embed(batch, weights, bias), spelled.embed(batch, weights, bias), **close)
+    np.testing.assert_allclose(FusedKernels().embed(batch, weights, bias), spelled.embed(batch, weights, bias), **close)
     ours, theirs = torch.zeros_like(weights), torch.zeros_like(weights)
-    Fused().embed_gradient(batch, back, ours)
+    FusedKernels().embed_gradient(batch, back, ours)
     spelled.embed_gradient(batch, back, theirs)
     np.testing.assert_allclose(ours, theirs, **close)
 
@@ -59,8 +59,8 @@ def test_fused_and_spelled_reconstructions_agree(dtype, scale):
     close = {"rtol": 2e-4, "atol": 2e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-9}
     logits = drawn(dtype, 12, WORDS, scale=scale)
     logits[5, 7] = 200 * scale  # a row that is nearly one word
-    theirs = Spelled(torch.device("cpu")).reconstruct(batch, logits.clone(), background, 1.7)
-    ours = Fused().reconstruct(batch, logits.clone(), background, 1.7)
+    theirs = TorchKernels(torch.device("cpu")).reconstruct(batch, logits.clone(), background, 1.7)
+    ours = FusedKernels().reconstruct(batch, logits.clone(), background, 1.7)
     for part in ("losses", "after", "after_squares"):
         theirs_part = getattr(theirs, part)
         np.testing.assert_allclose(getattr(ours, part), theirs_part, err_msg=part, **close)
@@ -71,7 +71,7 @@ def test_fused_and_spelled_reconstructions_agree(dtype, scale):
 def test_divergence_is_seen():
     batch, logits = batch_of("float32"), drawn("float32", 12, WORDS)
     logits[2, 5] = float("nan")
-    losses = Fused().reconstruct(batch, logits, drawn("float32", WORDS), 1.0).losses
+    losses = FusedKernels().reconstruct(batch, logits, drawn("float32", WORDS), 1.0).losses
     assert torch.isnan(losses[2])
     assert not torch.isnan(losses[[0, 1, 4]]).any()
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from securetm.clipped_sum import ClippedRowSum
 from securetm.models.estimator import BagOfWords
 from securetm.models.neural.prodlda import ProdLDA
-from securetm.models.neural.prodlda_losses import Shape
+from securetm.models.neural.prodlda_losses import NetworkShape
 
 WORDS, DOCUMENTS = 117, 33  # no multiples of what a processor takes at once
 
@@ -35,7 +35,7 @@ def setting(name, dtype, hidden=15):
     net = ProdLDA(n_topics=11, hidden=hidden, dtype=dtype, device="cpu", dropout=0.0)
     words = tuple(map(str, range(WORDS)))
     state = net.start(words, rng)
-    WEIGHTS[name](Shape(WORDS, hidden, 11).views(state["weights"]), rng)
+    WEIGHTS[name](NetworkShape(WORDS, hidden, 11).views(state["weights"]), rng)
     counts = sparse.csr_array(rng.poisson(0.1, (DOCUMENTS, WORDS)))
     return net, state, BagOfWords(counts, words, np.arange(DOCUMENTS, dtype=np.uint64) * 977)
 

@@ -12,7 +12,7 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
 from securetm.models.gibbs.draws import Assignments
-from securetm.models.sentence import sentence_proposals, sentences
+from securetm.models.sentence import sentence_mh_kernels, sentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import counts_of, rounds
 
@@ -83,7 +83,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_another_ratio_would_be_seen(name, monkeypatch):
     right, wrong = MUTANTS[name]
-    source = inspect.getsource(sentence_proposals)
+    source = inspect.getsource(sentence_mh_kernels)
     assert source.count(right) == 1
     mutant = types.ModuleType("mutant")
     monkeypatch.setitem(sys.modules, "mutant", mutant)

@@ -10,8 +10,8 @@ from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.gibbs.lda import LDA
 from securetm.models.model_errors import NoSentences
+from securetm.models.sentence.sentence_documents import Sentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
-from securetm.models.sentence.sentences import Sentences
 from tests.models.trained_by_hand import counts_of, rounds
 
 from .planted import SAMPLERS, WORDS, planted

@@ -7,8 +7,8 @@ from scipy import sparse
 from securetm.models.estimator import as_documents
 from securetm.models.gibbs.draws import NEVER, Assignments
 from securetm.models.model_errors import NoSentences
+from securetm.models.sentence.sentence_documents import Sentences
 from securetm.models.sentence.sentence_lda import SentenceLDA
-from securetm.models.sentence.sentences import Sentences
 from tests.models.trained_by_hand import rounds
 
 from .planted import WORDS, planted

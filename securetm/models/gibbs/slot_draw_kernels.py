@@ -23,7 +23,7 @@ _MOST = 700.0  # its exponential is finite
 _OTHER = np.uint64(0xFFFF)  # alias tables: where a cell keeps its other outcome
 
 
-class Layout(NamedTuple):
+class DrawLayout(NamedTuple):
     """Whose a draw is and which slots it has: where pieces, documents' draws and draws' slots begin, and the last ones end."""
 
     pieces: Array
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
     slot_ends: Array
 
 
-class Read(NamedTuple):
+class SlotWeights(NamedTuple):
     """The weights of some slots in a row, as they were read."""
 
     ends: Array
@@ -40,7 +40,7 @@ class Read(NamedTuple):
     weights: Array
 
 
-class Shared(NamedTuple):
+class SharedTopics(NamedTuple):
     """What every draw of a round is weighed by."""
 
     log_phi: Array  # topics x words

@@ -15,8 +15,8 @@ from numba import njit
 from securetm.contracts import Array
 from securetm.models.document_noise import uniform
 from securetm.models.gibbs.alias_tables import build, draw, tables_of
-from securetm.models.gibbs.draws import Table, on_ranges
-from securetm.models.sentence.sentence_kernels import STRETCH, Given, Spoken, widest
+from securetm.models.gibbs.draws import CountTable, on_ranges
+from securetm.models.sentence.sentence_gibbs_kernels import STRETCH, RoundFacts, SentenceWords, widest
 
 _PROPOSERS = 8  # words of a sentence that propose a topic in one sweep; of a longer one they are drawn anew each time
 
@@ -32,7 +32,7 @@ class Proposals(NamedTuple):
     prior: float  # the sum of alpha
 
 
-class Diary(NamedTuple):
+class DocumentCounts(NamedTuple):
     """One document's sentences in each topic, everybody's words with its own, and what its own add: empty in between."""
 
     here: Array
@@ -40,7 +40,7 @@ class Diary(NamedTuple):
     own: Array  # kinds of words x topics
 
 
-class State(NamedTuple):
+class SentenceTopic(NamedTuple):
     """A sentence's topic, how likely that makes its words, and the power of two this is to be raised by."""
 
     z: int
@@ -48,7 +48,7 @@ class State(NamedTuple):
     power: int
 
 
-def proposals_of(table: Table, threads: int) -> Proposals:
+def proposals_of(table: CountTable, threads: int) -> Proposals:
     """This round's tables."""
     scale = 1.0 / (table.totals + table.words * table.eta)
     of_words, sums = np.empty((table.words, table.topics)), np.empty(table.words)
@@ -60,14 +60,21 @@ def proposals_of(table: Table, threads: int) -> Proposals:
 
 @njit(cache=True, nogil=True)
 def resample_by_proposals(
-    first: int, last: int, spoken: Spoken, given: Given, proposals: Proposals, sweeps: int, cycles: int, topics: Array
+    first: int,
+    last: int,
+    spoken: SentenceWords,
+    given: RoundFacts,
+    proposals: Proposals,
+    sweeps: int,
+    cycles: int,
+    topics: Array,
 ) -> None:
     """As `resample_sentences`; a document that is not `known` begins with topics that its words propose.
 
     In each cycle a sentence's document proposes once, and then its words do, each by its own table.
     """
     k = given.shared.shape[1]
-    diary = Diary(np.empty(k), np.empty(k), np.zeros((widest(spoken, first, last), k)))
+    diary = DocumentCounts(np.empty(k), np.empty(k), np.zeros((widest(spoken, first, last), k)))
     for d in range(first, last):
         begin, end, drawn = spoken.draw_ends[d], spoken.draw_ends[d + 1], 0
         words, old = spoken.kinds[spoken.kind_ends[d] : spoken.kind_ends[d + 1]], topics[begin:end].copy()
@@ -107,14 +114,14 @@ def _by_document(s: int, begin: int, others: int, topics: Array, proposals: Prop
 def _by_words(
     s: int,
     words: Array,
-    now: State,
-    spoken: Spoken,
-    given: Given,
+    now: SentenceTopic,
+    spoken: SentenceWords,
+    given: RoundFacts,
     proposals: Proposals,
-    diary: Diary,
+    diary: DocumentCounts,
     noise: np.uint64,
     drawn: int,
-) -> tuple[State, int]:
+) -> tuple[SentenceTopic, int]:
     """Each word proposes by its table; which words do, does not depend on the topic."""
     e, kinds = spoken.word_ends[s], spoken.word_ends[s + 1] - spoken.word_ends[s]
     for turn in range(min(kinds, _PROPOSERS)):
@@ -133,14 +140,14 @@ def _by_words(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _proposed(w: int, z: int, given: Given, proposals: Proposals) -> float:
+def _proposed(w: int, z: int, given: RoundFacts, proposals: Proposals) -> float:
     """How often a word's table proposes a topic, but for a factor that is the same for all topics."""
     often: float = (given.shared[w, z] + given.eta) * proposals.scale[z]
     return often
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _said(s: int, z: int, words: Array, spoken: Spoken, given: Given, diary: Diary) -> State:
+def _said(s: int, z: int, words: Array, spoken: SentenceWords, given: RoundFacts, diary: DocumentCounts) -> SentenceTopic:
     """How likely one topic makes a whole sentence (Dirichlet-multinomial), in the document as it is without it."""
     above, below, power, t = 1.0, 1.0, 0, 0
     mass = diary.mass[z] + given.smoothing
@@ -157,8 +164,8 @@ def _said(s: int, z: int, words: Array, spoken: Spoken, given: Given, diary: Dia
             t += 1
     if t > STRETCH:
         above, more = math.frexp(above / below)
-        return State(z, above, power + more)
-    return State(z, above / below, 0)
+        return SentenceTopic(z, above, power + more)
+    return SentenceTopic(z, above / below, 0)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -168,7 +175,7 @@ def _raised(number: float, power: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _open(d: int, words: Array, spoken: Spoken, given: Given, topics: Array, diary: Diary) -> None:
+def _open(d: int, words: Array, spoken: SentenceWords, given: RoundFacts, topics: Array, diary: DocumentCounts) -> None:
     """Everybody's words without this document's old ones, never less than none, and then with its own."""
     diary.mass[:] = given.totals
     if given.counted[d]:
@@ -185,7 +192,7 @@ def _open(d: int, words: Array, spoken: Spoken, given: Given, topics: Array, dia
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put(s: int, z: int, sign: float, spoken: Spoken, diary: Diary) -> None:
+def _put(s: int, z: int, sign: float, spoken: SentenceWords, diary: DocumentCounts) -> None:
     """A sentence's words into a topic or out of it."""
     diary.here[z] += sign
     for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
@@ -195,7 +202,7 @@ def _put(s: int, z: int, sign: float, spoken: Spoken, diary: Diary) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _close(d: int, old: Array, spoken: Spoken, topics: Array, diary: Diary) -> None:
+def _close(d: int, old: Array, spoken: SentenceWords, topics: Array, diary: DocumentCounts) -> None:
     """What this document has added stands only where a sentence's topic was or is; it is emptied."""
     begin = spoken.draw_ends[d]
     for s in range(begin, spoken.draw_ends[d + 1]):

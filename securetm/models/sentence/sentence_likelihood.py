@@ -12,13 +12,13 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.gibbs.lda_kernels import move
-from securetm.models.sentence.sentence_kernels import Spoken
+from securetm.models.sentence.sentence_gibbs_kernels import SentenceWords
 
 _SETTLED = 1e-4  # of a topic's sentences in a document: folding in ends where no topic moves further
 
 
 @njit(cache=True, nogil=True)
-def fold_in_sentences(first: int, last: int, spoken: Spoken, logs: Array, alpha: Array, passes: int, out: Array) -> None:
+def fold_in_sentences(first: int, last: int, spoken: SentenceWords, logs: Array, alpha: Array, passes: int, out: Array) -> None:
     """Topic shares of documents under fixed topics (`logs`: vocabulary x topics) by CVB0: a sentence leaves its own out."""
     k, here, fresh = logs.shape[1], np.empty(logs.shape[1]), np.empty(logs.shape[1])
     for d in range(first, last):
@@ -40,7 +40,7 @@ def fold_in_sentences(first: int, last: int, spoken: Spoken, logs: Array, alpha:
 
 
 @njit(cache=True, nogil=True)
-def _judge(s: int, d: int, spoken: Spoken, logs: Array, chances: Array) -> float:
+def _judge(s: int, d: int, spoken: SentenceWords, logs: Array, chances: Array) -> float:
     """How likely each topic makes a sentence, beside the likeliest, of which the logarithm is returned."""
     chances[:] = 0.0
     for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
@@ -54,7 +54,7 @@ def _judge(s: int, d: int, spoken: Spoken, logs: Array, chances: Array) -> float
 
 
 @njit(cache=True, nogil=True)
-def said_by_sentences(first: int, last: int, spoken: Spoken, logs: Array, shares: Array, out: Array) -> None:
+def said_by_sentences(first: int, last: int, spoken: SentenceWords, logs: Array, shares: Array, out: Array) -> None:
     """Log-likelihood of documents' sentences under fixed topics and the documents' own shares of them."""
     chances = np.empty(logs.shape[1])
     for d in range(first, last):

@@ -18,7 +18,7 @@ _LANES = 8  # products that are added side by side
 STRETCH = 16  # words of a sentence that are multiplied before the product's power of two is put aside: 1e-18 ** 16 is a double
 
 
-class Spoken(NamedTuple):
+class SentenceWords(NamedTuple):
     """Documents as sentences. A sentence is a list of words and counts; a word is a place among the kinds its document has."""
 
     draw_ends: Array  # where each document begins among the sentences, and where the last one ends
@@ -29,7 +29,7 @@ class Spoken(NamedTuple):
     kinds: Array
 
 
-class Given(NamedTuple):
+class RoundFacts(NamedTuple):
     """What the draws of one round are weighed by, and what is known of each document."""
 
     noise: Array  # where each document's stream of public noise begins
@@ -42,7 +42,7 @@ class Given(NamedTuple):
     smoothing: float  # eta of all words together
 
 
-class Bench(NamedTuple):
+class DocumentBuffers(NamedTuple):
     """Room for one document: its sentences in each topic, and everybody's words with its own of the moment."""
 
     here: Array
@@ -50,7 +50,7 @@ class Bench(NamedTuple):
     rows: Array  # kinds of words x topics
 
 
-class Scales(NamedTuple):
+class SentenceBuffers(NamedTuple):
     """Room for one sentence: numerators, denominators, powers of two, and what comes of them (beyond the last topic zeros)."""
 
     above: Array
@@ -66,7 +66,7 @@ class Scales(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def gather(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: int) -> Spoken:
+def gather(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: int) -> SentenceWords:
     """Documents as sentences; words are numbered as they first come.
 
     `sentence_ends` has no empty sentence and every document's end; both kinds of ends begin with 0.
@@ -93,11 +93,11 @@ def gather(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: i
             s += 1
             word_ends[s] = used
         draw_ends[d + 1], kind_ends[d + 1] = s, known
-    return Spoken(draw_ends, word_ends, places[:used].copy(), counts[:used].copy(), kind_ends, kinds[:known].copy())
+    return SentenceWords(draw_ends, word_ends, places[:used].copy(), counts[:used].copy(), kind_ends, kinds[:known].copy())
 
 
 @njit(cache=True, nogil=True)
-def name_sentences(spoken: Spoken, keys: Array) -> Array:
+def name_sentences(spoken: SentenceWords, keys: Array) -> Array:
     """A 64-bit name of each document: its key and what its sentences hold, so that topics are never recalled for others."""
     names = np.empty(len(keys), dtype=np.uint64)
     for d in range(len(keys)):
@@ -115,7 +115,7 @@ def name_sentences(spoken: Spoken, keys: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def resample_sentences(first: int, last: int, spoken: Spoken, given: Given, sweeps: int, topics: Array) -> None:
+def resample_sentences(first: int, last: int, spoken: SentenceWords, given: RoundFacts, sweeps: int, topics: Array) -> None:
     """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each sentence's topic before and after.
 
     A document that is `counted` in the table takes its old topics out and puts its new ones in as it goes; of the other
@@ -124,8 +124,8 @@ def resample_sentences(first: int, last: int, spoken: Spoken, given: Given, swee
     k = given.shared.shape[1]
     padded = -(-k // _LANES) * _LANES
     room = (np.empty(k), np.empty(k), np.empty(k, np.int64), np.zeros(padded), np.empty(padded // _LANES))
-    scales = Scales(*room, np.empty(STRETCH, np.int64), np.empty(STRETCH))
-    bench = Bench(np.empty(k), np.empty(k), np.empty((widest(spoken, first, last), k)))
+    scales = SentenceBuffers(*room, np.empty(STRETCH, np.int64), np.empty(STRETCH))
+    bench = DocumentBuffers(np.empty(k), np.empty(k), np.empty((widest(spoken, first, last), k)))
     for d in range(first, last):
         _open(d, spoken, given, topics, bench)
         begin, end, drawn = spoken.draw_ends[d], spoken.draw_ends[d + 1], 0
@@ -140,7 +140,7 @@ def resample_sentences(first: int, last: int, spoken: Spoken, given: Given, swee
 
 
 @njit(cache=True, nogil=True)
-def widest(spoken: Spoken, first: int, last: int) -> int:
+def widest(spoken: SentenceWords, first: int, last: int) -> int:
     """The most kinds of words that one of these documents has."""
     most = 0
     for d in range(first, last):
@@ -149,7 +149,7 @@ def widest(spoken: Spoken, first: int, last: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _open(d: int, spoken: Spoken, given: Given, topics: Array, bench: Bench) -> None:
+def _open(d: int, spoken: SentenceWords, given: RoundFacts, topics: Array, bench: DocumentBuffers) -> None:
     """Everybody's words without this document's old ones, never less than none, and then with its own."""
     bench.mass[:] = given.totals
     for i in range(spoken.kind_ends[d], spoken.kind_ends[d + 1]):
@@ -164,7 +164,7 @@ def _open(d: int, spoken: Spoken, given: Given, topics: Array, bench: Bench) -> 
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put(s: int, z: int, sign: float, spoken: Spoken, bench: Bench) -> None:
+def _put(s: int, z: int, sign: float, spoken: SentenceWords, bench: DocumentBuffers) -> None:
     """A sentence's words into a topic or out of it; noise in the others' counts leaves none below zero."""
     bench.here[z] += sign
     for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
@@ -174,7 +174,7 @@ def _put(s: int, z: int, sign: float, spoken: Spoken, bench: Bench) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _weigh(s: int, spoken: Spoken, given: Given, bench: Bench, scales: Scales) -> None:
+def _weigh(s: int, spoken: SentenceWords, given: RoundFacts, bench: DocumentBuffers, scales: SentenceBuffers) -> None:
     """Each topic's share of the document times how likely it makes the whole sentence (Dirichlet-multinomial).
 
     Numerators and denominators are multiplied apart. Of a long sentence each product's power of two is put aside every few
@@ -196,7 +196,7 @@ def _weigh(s: int, spoken: Spoken, given: Given, bench: Bench, scales: Scales) -
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _multiply(words: int, smoothing: float, bench: Bench, scales: Scales) -> None:
+def _multiply(words: int, smoothing: float, bench: DocumentBuffers, scales: SentenceBuffers) -> None:
     """The waiting words into the products, four at a time where there are as many: memory is what takes the time."""
     above, below, mass, at, plus, t = scales.above, scales.below, bench.mass, scales.at, scales.plus, 0
     while t + 4 <= words:
@@ -216,7 +216,7 @@ def _multiply(words: int, smoothing: float, bench: Bench, scales: Scales) -> Non
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put_aside(scales: Scales) -> None:
+def _put_aside(scales: SentenceBuffers) -> None:
     for z in range(len(scales.below)):
         scales.above[z], more = math.frexp(scales.above[z] / scales.below[z])
         scales.power[z] += more
@@ -224,7 +224,7 @@ def _put_aside(scales: Scales) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _settle(long: bool, scales: Scales) -> None:
+def _settle(long: bool, scales: SentenceBuffers) -> None:
     if long:
         _put_aside(scales)
         most = scales.power.max()
@@ -264,7 +264,7 @@ def pick(weight: Array, sums: Array, k: int, chance: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def counts_of_sentences(spoken: Spoken, topics: Array, out: Array) -> None:
+def counts_of_sentences(spoken: SentenceWords, topics: Array, out: Array) -> None:
     """All documents' topic-word counts together, added to `out` (vocabulary x topics)."""
     for d in range(len(spoken.draw_ends) - 1):
         words = spoken.kinds[spoken.kind_ends[d] : spoken.kind_ends[d + 1]]
@@ -274,7 +274,9 @@ def counts_of_sentences(spoken: Spoken, topics: Array, out: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def rows_of_sentences(documents: Array, spoken: Spoken, topics: Array, vocabulary: int, k: int) -> tuple[Array, Array, Array]:
+def rows_of_sentences(
+    documents: Array, spoken: SentenceWords, topics: Array, vocabulary: int, k: int
+) -> tuple[Array, Array, Array]:
     """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right."""
     size = most = 0
     for d in documents:

@@ -13,23 +13,23 @@ import torch
 from torch.nn.functional import softplus
 
 from securetm.contracts import Array
-from securetm.models.neural.fused import Fused
-from securetm.models.neural.kernels import EPSILON, Bags, Latent, Reconstruction
+from securetm.models.neural.fused import FusedKernels
+from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, WordBatch
 
 
 @dataclass(frozen=True)
-class Spelled:
-    """The same operations as `Fused`, on any device."""
+class TorchKernels:
+    """The same operations as `FusedKernels`, on any device."""
 
     device: torch.device
 
-    def embed(self, batch: Bags, weights: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    def embed(self, batch: WordBatch, weights: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """inputs @ weights + bias."""
         rows, words, inputs = self._cells(batch, batch.inputs)
         out: torch.Tensor = bias.repeat(len(batch.ends) - 1, 1)
         return out.index_add_(0, rows, inputs[:, None] * weights[words])
 
-    def embed_gradient(self, batch: Bags, back: torch.Tensor, out: torch.Tensor) -> None:
+    def embed_gradient(self, batch: WordBatch, back: torch.Tensor, out: torch.Tensor) -> None:
         """Adds inputs^T @ back to `out`."""
         rows, words, inputs = self._cells(batch, batch.inputs)
         out.index_add_(0, words, inputs[:, None] * back[rows])
@@ -83,7 +83,7 @@ class Spelled:
         spread = 0.5 * (drawn.deviation.square() * pull - weight + before * noise * drawn.deviation)
         return torch.cat([before + pull * mean, spread], dim=1)
 
-    def reconstruct(self, batch: Bags, logits: torch.Tensor, background: torch.Tensor, gain: float) -> Reconstruction:
+    def reconstruct(self, batch: WordBatch, logits: torch.Tensor, background: torch.Tensor, gain: float) -> DecoderLosses:
         """-sum(counts * log softmax(gain * layer norm(logits) + background)) of each row, and its gradients."""
         rows, words, counts = self._cells(batch, batch.counts)
         normal, rates = self.normalise(logits)
@@ -95,19 +95,19 @@ class Spelled:
         after.index_put_((rows, words), -counts, accumulate=True)
         pull = gain * (after * normal).mean(dim=1, keepdim=True)
         back = rates[:, None] * (gain * after - normal * pull)
-        return Reconstruction(losses, back, after, self.squared_lengths(back), self.squared_lengths(after))
+        return DecoderLosses(losses, back, after, self.squared_lengths(back), self.squared_lengths(after))
 
     def squared_lengths(self, rows: torch.Tensor) -> torch.Tensor:
         """The squared l2 length of each row, summed in 64 bits whatever the row is in."""
         lengths: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
         return lengths.square()
 
-    def _cells(self, batch: Bags, values: Array) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _cells(self, batch: WordBatch, values: Array) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         rows = np.repeat(np.arange(len(batch.ends) - 1), np.diff(batch.ends))
         return tuple(torch.from_numpy(x).to(self.device) for x in (rows, batch.words.astype(np.int64), values))  # type: ignore[return-value]
 
 
-def arithmetic(device: str) -> Fused | Spelled:
+def arithmetic(device: str) -> FusedKernels | TorchKernels:
     """The operations for a device; "auto" takes a GPU where there is one."""
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    return Fused() if chosen == "cpu" else Spelled(torch.device(chosen))
+    return FusedKernels() if chosen == "cpu" else TorchKernels(torch.device(chosen))

@@ -27,7 +27,7 @@ ONE, TWO, THREE, WORD = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)  
 MOST_OF_A_STEP = 3 * (1 + 4 * MORE_WORDS) + 1  # places of the rest that one coordinate takes at most
 
 
-class Ladders(NamedTuple):
+class BoundTables(NamedTuple):
     """Laws on 0, 1, 2, ... as bounds of 272 bits: the outcome is how many of a law's bounds are not above the draw.
 
     Gaps between counts that are left; how far these are above the least, first and last bits; whether noise is not negative.

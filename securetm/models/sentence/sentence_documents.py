@@ -14,19 +14,19 @@ from scipy import sparse
 
 from securetm.contracts import Array, ClippedSum
 from securetm.errors import BrokenPromise
-from securetm.models.gibbs.draws import Assignments, Table, chunks, on_ranges
+from securetm.models.gibbs.draws import Assignments, CountTable, chunks, on_ranges
 from securetm.models.gibbs.slots import Slots
 from securetm.models.model_errors import NoSentences
-from securetm.models.sentence.sentence_kernels import (
-    Given,
-    Spoken,
+from securetm.models.sentence.sentence_gibbs_kernels import (
+    RoundFacts,
+    SentenceWords,
     counts_of_sentences,
     gather,
     name_sentences,
     resample_sentences,
     rows_of_sentences,
 )
-from securetm.models.sentence.sentence_proposals import proposals_of, resample_by_proposals
+from securetm.models.sentence.sentence_mh_kernels import proposals_of, resample_by_proposals
 
 _CHUNK = 1 << 20  # words poured at a time, so that memory does not grow with the corpus
 
@@ -35,7 +35,7 @@ _CHUNK = 1 << 20  # words poured at a time, so that memory does not grow with th
 class Sentences:
     """Documents as sentences in reading order."""
 
-    spoken: Spoken
+    spoken: SentenceWords
     cycles: int = 0  # of proposals for each sentence in a sweep; 0: it is drawn by Gibbs
 
     @classmethod
@@ -69,11 +69,11 @@ class Sentences:
         """What each document's topics are remembered under: its key and what its sentences hold."""
         return name_sentences(self.spoken, np.ascontiguousarray(keys, dtype=np.uint64))
 
-    def redrawn(self, table: Table, old: Assignments, sweeps: int, threads: int) -> Array:
+    def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
         """Sentence by sentence, by collapsed Gibbs sampling or by proposals: both draw from one law."""
         topics, counts = old.topics.copy(), np.ascontiguousarray(table.counts.T)
         of_documents = (table.noise(old.names), old.known(), old.counted(table.step))
-        given = Given(*of_documents, counts, table.totals, table.alpha, table.eta, table.eta * table.words)
+        given = RoundFacts(*of_documents, counts, table.totals, table.alpha, table.eta, table.eta * table.words)
         if self.cycles:
             facts = (self.spoken, given, proposals_of(table, threads), sweeps, self.cycles, topics)
             on_ranges(self.lengths, threads, lambda first, last: resample_by_proposals(first, last, *facts))
@@ -82,13 +82,13 @@ class Sentences:
             on_ranges(self.lengths, threads, lambda first, last: resample_sentences(first, last, *rest))
         return topics
 
-    def counted(self, topics: Array, table: Table) -> Array:
+    def counted(self, topics: Array, table: CountTable) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
         by_word = np.zeros((table.words, table.topics))
         counts_of_sentences(self.spoken, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def pour(self, topics: Array, table: Table, clipped_sum: ClippedSum, persons: Array | None) -> None:
+    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         for rows in chunks(self.lengths, persons, _CHUNK):

@@ -14,7 +14,7 @@ _WORDS = 30
 
 
 @dataclass(frozen=True)
-class MadeUp:
+class TrialDocuments:
     """Documents of nobody (contracts.Documents), with everything that a model may ask of them."""
 
     each: tuple[Array, ...]  # word ids in reading order
@@ -62,9 +62,9 @@ class MadeUp:
         return type(self)(seen, self.keys, self.persons), type(self)(unseen, self.keys, self.persons)
 
 
-def made_up(copies: int = 1) -> MadeUp:
+def trial_documents(copies: int = 1) -> TrialDocuments:
     """Short ones, long ones and one of a single word, so many times; each of its own person."""
     rng = np.random.default_rng(0)
     lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10) * copies
     each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)
-    return MadeUp(each, rng.integers(0, 2**64, len(each), dtype=np.uint64), np.arange(len(each)))
+    return TrialDocuments(each, rng.integers(0, 2**64, len(each), dtype=np.uint64), np.arange(len(each)))
