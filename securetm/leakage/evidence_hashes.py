@@ -160,6 +160,13 @@ def _path(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
+def _source(module: str) -> Path:
+    """The file of a module below `securetm`, or of one that another package brings as a part."""
+    own = _path(module)
+    found = None if own.is_file() else find_spec(module)
+    return Path(found.origin) if found is not None and found.origin else own
+
+
 def _hashed(pieces: Iterable[bytes]) -> str:
     whole = hashlib.sha256()
     for piece in pieces:

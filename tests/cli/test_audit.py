@@ -214,15 +214,15 @@ def test_what_a_plan_asks_of_its_runs_is_checked_before_any_is_made(bench: Path,
     good = plan.read_text("utf-8")
     place = "bad.toml, [[trial]] number 1, run"
     for new, said in (
-        ("nan", f"`model.batch` in {place}, run is nan; it must be a number, a text"),
+        ("nan", f"`model.batch` in {place} is nan; it must be a number, a text"),
         (
             '"many"',
             f"{place} under open: the runs that it asks for cannot be made: the setting `batch` in [model] prodlda is 'many'",
         ),
-        ("{ all = 1 }", f"{place}: model.batch = {{'all': 1}} must be a number"),
+        ("{ all = 1 }", f"`model.batch` in {place} is {{'all': 1}}; it must be a number"),
         (
             '20\n"model.size" = 3',
-            f"{place} under open: the runs that it asks for cannot be made: [model] prodlda: there is no se",
+            f"{place} under open: the runs that it asks for cannot be made: there is no setting of [model] prodlda called",
         ),
     ):
         plan.write_text(good.replace('"model.batch" = 25', f'"model.batch" = {new}'), "utf-8")
@@ -357,7 +357,7 @@ def test_what_cannot_be_shown_again_ends_in_a_letter(tried: Path, tmp_path: Path
     kept["findings"][0]["verdict"] = "\x1b[2Jsafe"
     (tmp_path / "foreign.json").write_text(json.dumps(kept), "utf-8")
     foreign = securetm("report", str(tmp_path / "foreign.json"))
-    advised(foreign, 2, "finding 1: verdict", "give what `securetm audit PLAN --json` printed")
+    advised(foreign, 2, "`verdict` in finding 1", "give what `securetm audit PLAN --json` printed")
     assert "\x1b" not in foreign.err
 
 
@@ -381,6 +381,6 @@ def test_places_that_take_no_report_are_refused_before_anything_is_trained(bench
 def test_misuses_end_in_a_letter(bench: Path, tmp_path: Path) -> None:
     told(securetm("audit", "magic"), 2, "no audit plan called 'magic'")
     told(securetm("audit"), 2, "Missing argument")
-    advised(securetm("audit", "absent.toml"), 2, "there is no file absent.toml", "give the audit plan's file where it lies")
+    advised(securetm("audit", "absent.toml"), 2, "absent.toml does not exist", "check the spelling")
     told(securetm("audit", str(bench / "small.toml"), "--run", str(tmp_path / "absent")), 2, "holds no run")
     told(securetm("audit", str(bench / "small.toml"), "--examples", "99"), 2, "--examples")

@@ -149,11 +149,14 @@ def copied(house: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     _forget()
 
 
+ROLES = "what parties and the coordinator do"
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        *((f"federation/{name}.py", "what parties and the coordinator do") for name in ("party", "round", "store", "floor")),
-        *((f"federation/{name}.py", "what parties and the coordinator do") for name in ("questions", "wire", "coordinator")),
+        *((f"federation/{name}.py", ROLES) for name in ("party", "answering", "store", "document_minimum")),
+        *((f"federation/{name}.py", ROLES) for name in ("questions", "wire", "coordinator", "rounds")),
         ("federation/witness.py", "what parties and the coordinator do"),
         ("aggregation/masked/party_round.py", "the aggregation of the profile dp-distributed"),
         ("mechanisms/sampling.py", "a mechanism of the profile dp-distributed"),
