@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,15 @@ from docs.generate.folder_pages import profiles
 from docs.generate.site_links import faults
 from securetm.errors import error_classes
 
+from ..reports.browser import BROWSER, Tab, browser
 from .blocks import DOCS, ROOT
+
+_SEARCHED = """new Promise(found => {
+  const list = document.querySelector('.md-search-result__list'), field = document.querySelector('.md-search__input');
+  new MutationObserver(() => list.children.length && found(list.innerText)).observe(list, {childList: true});
+  field.focus(); field.value = 'ledger'; field.dispatchEvent(new Event('keyup'));
+  setTimeout(() => found('nothing was found in a minute'), 60_000);
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +47,29 @@ def test_the_site_is_built_and_its_links_lead_somewhere(site: Path) -> None:
 def test_the_search_works_without_a_server(site: Path) -> None:
     assert (site / "search" / "search_index.js").is_file()
     assert "assets/iframe-worker.js" in (site / "index.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """A browser, where there is one."""
+    if BROWSER is None:
+        pytest.skip("no browser is installed")
+    with browser(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+def test_a_browser_finds_words_and_asks_the_network_for_nothing(site: Path, tab: Tab) -> None:
+    tab.open(site / "index.html")
+    shown = tab.call("Runtime.evaluate", expression=_SEARCHED, awaitPromise=True, returnByValue=True)["result"]["value"]
+    assert "ledger" in shown.lower()
+    assert all(url.startswith((site.as_uri(), "data:", "blob:")) for url in tab.requested())
+
+
+@pytest.mark.parametrize("name", ["index", "quickstart", "which-profile", "reference/commands", "profiles/masked"])
+def test_a_page_fits_a_phone(site: Path, tab: Tab, name: str) -> None:
+    tab.wide(390)
+    tab.open(site / f"{name}.html")
+    assert tab.asks("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
 
 
 @pytest.mark.parametrize(
