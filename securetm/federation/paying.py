@@ -18,6 +18,7 @@ from securetm.agreement import Agreement
 from securetm.contracts import Budget, Mechanism, Unit
 from securetm.errors import BadSetting
 from securetm.federation.questions import JOINT, TRAIN, Questions
+from securetm.models.additivity import check_additive
 from securetm.profiles import cohort_of
 from securetm.route import Route, compile_route
 
@@ -85,7 +86,6 @@ def calibrated(agreement: Agreement, parties: int, unit: Unit | None = None) -> 
     if agreement.unit is Unit.WORD:  # the noise is in the documents before any row is made of them, as large as epsilon says
         bill_of(agreement, parties)
         return agreement
-    from securetm.models.neural.isolation import check_additive  # with torch, which only this needs
 
     check_additive(agreement.model)
     if unit is not None and not agreement.plan.privacy.unit:

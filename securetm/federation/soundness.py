@@ -15,6 +15,7 @@ from securetm.agreement import Agreement, agree
 from securetm.contracts import Profile, State, Unit
 from securetm.errors import Unsound
 from securetm.federation.questions import COHERENCE, FREQUENCIES, HELD_OUT, JOINT, TRAIN, WORDS, Questions
+from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import ModelChoice, Plan, VocabularyChoice
@@ -64,7 +65,6 @@ def _coupled(agreement: Agreement) -> list[Gap]:
     """
     if agreement.budget is None or agreement.unit is Unit.WORD:
         return []
-    from securetm.models.neural.isolation import check_additive  # with torch, which only this needs
 
     try:
         check_additive(agreement.model)

@@ -1,6 +1,6 @@
 """Refuses what couples documents: a clip per document bounds a sum only if no document changes another's gradient.
 
-It tries networks and models on made-up documents and reads none of anybody's. What it accepts has passed the trials, which is
+It tries networks on made-up documents and reads none of anybody's. What it accepts has passed the trials, which is
 no proof; what it refuses has failed one.
 """
 
@@ -11,17 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
 from securetm.models.model_errors import CouplesDocuments, NoProbe
-from securetm.models.trial_documents import trial_documents
 
 Inputs = tuple[Tensor, ...]
 
@@ -206,41 +202,3 @@ def _first(module: nn.Module, before: dict[str, Tensor], after: dict[str, Tensor
 
 def _where(module: nn.Module, path: str) -> str:
     return f"{type(module).__name__}.{path}" if path else type(module).__name__
-
-
-# ---- models --------------------------------------------------------------------------------------------------------------
-
-_PARTS = ((0, 2), (2, 6), (6, 12))  # two at least, as some models refuse a single document
-
-
-def check_additive(model: TopicModel) -> None:
-    """Raises CouplesDocuments unless a fresh model's answer about some documents is the sum of its answers about parts of them.
-
-    Questions to each party by itself, and answers that are one row of a whole party, are no sums over documents: they pass.
-    """
-    documents = trial_documents()
-    query = model.query(model.start(documents.vocabulary, np.random.default_rng(0)))
-    if query.terms.needs is not Needs.SUM or query.terms.unit is Unit.PARTY:
-        return
-    for radius in (INF, 1.0):
-        whole = _answer(query, documents, radius)
-        apart = np.array([_answer(query, documents.select(np.arange(*part)), radius) for part in _PARTS])
-        unit = _unit(query) if np.issubdtype(whole.dtype, np.floating) else 0.0
-        _compare(type(model).__name__, whole, apart.sum(axis=0), np.abs(apart).sum(axis=0), unit)
-
-
-def _unit(query: Query) -> float:
-    """Of the last place, in the model's own precision."""
-    return float(np.finfo(np.float32 if query.terms.bits == 32 else np.float64).eps)
-
-
-def _compare(model: str, whole: Array, apart: Array, terms: Array, unit: float) -> None:
-    # Rounding follows the largest terms: what is far below them in one coordinate may be all rounding.
-    if not (np.abs(whole - apart) <= _ROUNDS * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))).all():
-        raise CouplesDocuments(model, "the answer about all documents is not the sum of the answers about parts of them")
-
-
-def _answer(query: Query, documents: Any, radius: float) -> Array:
-    clipped_sum = ClippedRowSum(query.terms, radius=radius, persons=documents.persons)
-    query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
-    return np.asarray(clipped_sum.vector())

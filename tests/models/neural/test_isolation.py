@@ -11,8 +11,9 @@ from torch.nn import functional
 from securetm.contracts import Block, Terms, Unit
 from securetm.experiments.dense_prodlda import DenseProdLDA
 from securetm.experiments.torch_prodlda import TorchProdLDA, drawn
+from securetm.models.additivity import check_additive
 from securetm.models.model_errors import CouplesDocuments, NoProbe
-from securetm.models.neural.isolation import check_additive, check_module
+from securetm.models.neural.isolation import check_module
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.trial_documents import trial_documents
 from tests.laws.toys import Mixture

@@ -10,7 +10,7 @@ import pytest
 from securetm.contracts import Query, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
-from securetm.models.neural.isolation import check_additive
+from securetm.models.additivity import check_additive
 from securetm.models.queries import HeldOut
 from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.testing.few_documents import some_documents
