@@ -113,7 +113,7 @@ def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site
         assert all(np.array_equal(same.total[name], opened.total[name]) for name in same.total)
     site.parties.away = {site.folder.members[0]}
     third, _ = begun(site)
-    with pytest.raises(SurvivorsMissing, match="over north, too"):
+    with pytest.raises(SurvivorsMissing, match="begun before with north, from which"):
         third.ask(TRAIN, state)
     site.parties.away = set()
     assert begun(site)[0].ask(TRAIN, state).survivors == site.folder.members  # when it is there again, the run goes on
