@@ -134,7 +134,7 @@ class TrialOnRun:
     adversary: Adversary
     claimed: ClaimedEpsilon | None
     tests: int  # claims of an epsilon that are tested beside it
-    bound: Mapping[str, str]  # hashes of all that the result depends on; none of a run that somebody brings
+    bound: Mapping[str, str]  # hashes of all that the result depends on; empty for a user's run
 
     @property
     def confidence(self) -> float:

@@ -1,4 +1,4 @@
-"""What a kept result is bound to: hashes of all that made it and was held against it. It runs none of that.
+"""What a kept result is bound to: hashes of the code and the files that it depends on. It runs no attack.
 
 It reads source files without running them and imports no attack, so that evidence can be looked up in a moment. Comments,
 docstrings and layout have no part in a hash. Installed packages, whose docstrings the demonstration documents are, have no hash
@@ -107,7 +107,7 @@ def _federation_hash() -> str:
 
 @cache
 def _parts(profile: str) -> dict[str, str]:
-    """The profile's file, and the source of the parts that it chooses, with what they are made of; of what it claims, too."""
+    """The profile's file, and the source of its mechanisms, its aggregation and, if it has a budget, its accounting."""
     from securetm.profiles import read_profile  # with all mechanisms, whose arithmetic is slow to import
 
     parts = read_profile(profile)

@@ -12,13 +12,13 @@ from securetm.threats import read_threat_model
 
 
 def is_for(trial: Trial, given: RunFolder) -> bool:
-    """Whether a trial fits a run that somebody brings: one run, without canaries, of honest roles, with what it measures."""
+    """Whether a trial can use a user's run: one run, without canaries, of honest roles, with an epsilon if it measures one."""
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
     return alone and given.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
 
 
 def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
-    """Whether the trial measures an epsilon, and the run has none: of what nobody noised there is nothing to measure."""
+    """Whether the trial measures an epsilon, and the run claims none."""
     measures_epsilon = "epsilon" in attack_called(trial.attack).measures.get(trial.measure, "")
     return measures_epsilon and given.agreement.budget is None
 
@@ -40,7 +40,7 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
 
 
 def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
-    """What was not tried on a run that somebody brings; what the plan's author left out speaks of the plan's own runs."""
+    """What was not tried on a user's run. What the plan's author left out concerns the plan's own runs only."""
     profile, model = given.agreement.profile.name, given.plan.model.name
     beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
     others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
@@ -55,7 +55,7 @@ def _apart(trial: Trial, given: RunFolder) -> bool:
 
 
 def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
-    """Why an attack of the plan was not tried on a run that somebody brings."""
+    """Why an attack of the plan was not tried on a user's run."""
     if given is None or attack not in {trial.attack for trial in plan.trials}:
         return ""
     if given.plan.model.name not in attack_called(attack).models:
@@ -66,7 +66,7 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
 
 
 def how_again(plan: AuditPlan, given: RunFolder | None = None) -> tuple[str, ...]:
-    """What to type to have the same again, where the plan's file and the run lie."""
+    """The command that repeats the audit, from the folder of the plan's file and the run."""
     run = f" --run {given.path.resolve().name}" if given is not None else ""
     named = plan.name if plan.name in audit_plan_names() else f"{plan.name}.toml"
     return (f"securetm audit {named}{run}",)

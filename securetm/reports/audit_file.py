@@ -1,7 +1,7 @@
-"""An audit's record in a file, and back again, so that it can be shown without being repeated. It runs no attack.
+"""Writes an audit's record to a file and reads it again, so that it can be shown without being repeated. It runs no attack.
 
-What is read is checked: the kind of every field, every text for what a terminal would obey, every verdict against its figures.
-Who writes a whole record of his own is not found out; who changes a verdict, or a figure alone, is.
+Reading checks the kind and range of every field, spells out control characters in texts, and compares every verdict with its
+figures. It finds a changed verdict and a changed figure. It cannot find a record that somebody made up as a whole.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from securetm.toml_settings import require
 
 AUDITS = "audits"  # where the folder of a run keeps what was found of it
 _DERIVED = "refuted_claims"
-_DIGITS = 18  # a whole number with more is none of an audit's
-_MOST_SAID = 400  # letters of a complaint: it may quote what is wrong
+_DIGITS = 18  # a whole number with more digits is no number of an audit
+_MOST_SAID = 400  # characters of an error message, which may quote the file
 _LARGEST = 1e15  # no figure of an audit is larger
 _SAME = 1e-4  # of kept results six digits are kept
 _SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
@@ -84,7 +84,7 @@ def _only_one(folder: Path) -> Path:
 
 
 def _audit(content: Any) -> Audit:
-    """The record of that content, with all that it says checked."""
+    """The record in that content, checked."""
     table = dict(_kind(content, dict, "the file"))
     require("findings" in table, "the file", "findings", None)
     results = _kind(table.pop("findings"), list, "findings")
@@ -131,7 +131,7 @@ def _inside(where: str, name: str) -> str:
 
 
 def _check_audit(audit: Audit) -> None:
-    """What stands beside the findings, each finding, and each verdict beside that of its baseline."""
+    """Checks the refusals, each finding, and each verdict against its figures and its baseline."""
     for number, one in enumerate(audit.refusals, start=1):
         named = not one.refused or bool(one.by and one.reason)
         require(named, f"refusal {number}", "by", None, "a refusal names who refused and why")

@@ -1,4 +1,4 @@
-"""The parts of an audit's page: tables that narrow screens can show, sections, and its style. It knows no finding.
+"""The parts of an audit's page: tables that narrow screens can show, sections, and its style. It builds markup only.
 
 On a narrow screen a table's rows become blocks, each cell with the name of its column; roles keep it a table when read out.
 """

@@ -1,7 +1,7 @@
-"""An audit as one HTML file that loads nothing, for whoever has to decide. It computes nothing.
+"""An audit as one HTML file that loads nothing from elsewhere. It computes nothing.
 
-Summary first, then every verdict, then each adversary with its findings folded under their verdicts; on paper what is claimed
-and what leaked is unfolded.
+The summary comes first, then all verdicts, then each adversary with its findings, folded under their verdicts. A print unfolds
+what is claimed and what leaked.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Seq
 
 
 def _feared(threats: str) -> str:
-    """What this threat model fears, in its own words; nothing of one that does not come with securetm."""
+    """The title of a threat model that comes with securetm; nothing of another."""
     return f"<p>{escape(read_threat_model(threats).title)}.</p>" if threats in threat_model_names() else ""
 
 

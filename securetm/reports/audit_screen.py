@@ -25,7 +25,7 @@ from securetm.wording import counted
 
 
 def show_audit(audit: Audit, examples: int, to: Console) -> None:
-    """All of it, in the order in which people ask."""
+    """Prints verdicts, reasons, examples, the summary, refusals and what was not tried."""
     to.print(f"[bold]{escape(audit.title)}[/bold]")
     for adversary, several in by_adversary(audit).items():
         to.print(_findings(f"Seen by {adversary}", several))

@@ -166,13 +166,13 @@ def confidence(finding: Finding) -> str:
 
 
 def effort_in_words(finding: Finding) -> str:
-    """How hard it was tried: what was asked for, and what was spent where the run had room for less."""
+    """The effort: what the plan asks for, and what was spent if the run allowed less."""
     effort, spent = finding.attempt.effort, finding.outcome.spent
     return effort if spent in ("", effort) else f"{effort} asked for; spent: {spent}"
 
 
 def helped(finding: Finding) -> str:
-    """Who helped the adversary, and what was added to the run to judge it; nothing where nobody and nothing was."""
+    """Who helped the adversary, and what was added to the run to judge it; empty if nothing was."""
     attempt = finding.attempt
     said = (
         (attempt.helpers, f"helped by {counted(attempt.helpers, 'party', 'parties')}"),
@@ -189,8 +189,8 @@ def since(finding: Finding) -> str:
 
 
 def quoted(example: Example) -> tuple[str, str, str]:
-    """An example as people read it: the original, what was made of it, and whether that is all of it."""
-    if example.original.rstrip().endswith(":"):  # somebody's list, and there was nothing on it
+    """An example in words: the original, what was recovered, and whether it is exact."""
+    if example.original.rstrip().endswith(":"):  # an empty list of a named party
         return f"{example.original.rstrip()} nothing", example.recovered or "nothing", "–"
     return example.original, example.recovered or "nothing", "yes" if example.exact else "no"
 
