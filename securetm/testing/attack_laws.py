@@ -70,7 +70,7 @@ class AttackLaws:
         truth = ground_truth_of(run, questions_of(run, attack.questions, self.effort["rounds"]).values())
         if attack.pose is not None:
             posed = attack.pose(truth, self.effort, np.random.default_rng(1))
-            view, truth = replace(view, question=posed.question), replace(truth, answer=posed.answer)
+            view, truth = replace(view, question=posed.question, redrawn=posed.redrawn), replace(truth, answer=posed.answer)
         if attack.prepare is not None:
             view = replace(view, prepared=attack.prepare(replace(view, seen={}, weights=None), self.effort))
         return view, truth

@@ -22,17 +22,9 @@ from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.rotating import Rotation
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, rounded_gaussian, skellam
 from securetm.mechanisms.sampling import PoissonSample, ShuffledBatches
-from securetm.testing import mechanism_laws
-from securetm.testing.mechanism_laws import (
-    COHORT,
-    InTurn,
-    MechanismLaws,
-    deviation,
-    discrete_laplace,
-    each_terms,
-    integer_terms,
-    scale_of,
-)
+from securetm.testing import mechanism_laws, stated_noise
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, each_terms, integer_terms
+from securetm.testing.stated_noise import deviation, discrete_laplace, scale_of
 from tests.laws.toy_mechanisms import ToyClip, ToyIntegerNoise, cumulative, two_sided_geometric
 
 REAL = replace(integer_terms(), domain=each_terms().domain)
@@ -298,11 +290,11 @@ class IntegerNoiseLaws(MechanismLaws):
 
 
 class GaussianLaws(MechanismLaws):
-    distribution = staticmethod(mechanism_laws.rounded_gaussian)
+    distribution = staticmethod(stated_noise.rounded_gaussian)
 
 
 class ShareLaws(MechanismLaws):
-    distribution = staticmethod(mechanism_laws.discrete_gaussian)
+    distribution = staticmethod(stated_noise.discrete_gaussian)
 
 
 LAWS, GAUSSIAN, SHARES = IntegerNoiseLaws(), GaussianLaws(), ShareLaws()
@@ -352,7 +344,7 @@ def test_the_laws_know_their_distributions(law: Any, sampler: float, stated: flo
     noise = drawn.draw(OperatingSystem(), mechanism_laws.SAMPLES).astype(float)
     own = getattr(mechanism_laws, law.__wrapped__.__name__)
     for factor, fits in ((1.0, True), (1.2, False), (0.8, False)):
-        assert (mechanism_laws.misfit(noise, own(replace(BOUNDED, deviation=factor * stated**0.5))) <= 1) is fits
+        assert (stated_noise.misfit(noise, own(replace(BOUNDED, deviation=factor * stated**0.5))) <= 1) is fits
 
 
 def test_the_stated_deviation_counts() -> None:

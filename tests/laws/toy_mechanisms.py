@@ -29,7 +29,7 @@ from securetm.contracts import (
 )
 from securetm.entropy import words
 from securetm.errors import BadSetting
-from securetm.testing.mechanism_laws import deviation
+from securetm.testing.stated_noise import deviation
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent

@@ -14,7 +14,8 @@ from securetm.mechanisms.central_noise import CentralNoise
 from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
-from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
+from securetm.testing.stated_noise import rounded_gaussian
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
 
 

@@ -17,7 +17,8 @@ from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 from securetm.mechanisms.quantising import FixedPoint
 from securetm.mechanisms.sampling import PoissonSample
-from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, rounded_gaussian
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
+from securetm.testing.stated_noise import rounded_gaussian
 from tests.mechanisms.noisy import BOUNDED, COUNTS, GRADIENT, REAL
 
 

@@ -14,7 +14,8 @@ from securetm.contracts import Array, Mechanism, Noised, Terms
 from securetm.errors import BadSetting, NeedsIntegers
 from securetm.mechanisms.laplace_noise import DiscreteLaplaceNoise
 from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
-from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context, discrete_laplace
+from securetm.testing.mechanism_laws import COHORT, MechanismLaws, context
+from securetm.testing.stated_noise import discrete_laplace
 from tests.mechanisms.noisy import BOUNDED, COUNTS, REAL
 
 

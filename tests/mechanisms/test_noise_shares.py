@@ -15,7 +15,8 @@ from securetm.mechanisms.clipping import Clip
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, NoiseOnNoise, NoiseWithoutClip, TooFewShares
 from securetm.mechanisms.noise_shares import NoiseShares, gaussian_shares_divergence, skellam_divergence
 from securetm.mechanisms.quantising import FixedPoint
-from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context, discrete_gaussian, skellam
+from securetm.testing.mechanism_laws import COHORT, InTurn, MechanismLaws, context
+from securetm.testing.stated_noise import discrete_gaussian, skellam
 from securetm.zcdp_event import SymmetricZCDpEvent
 from tests.mechanisms.noisy import BOUNDED, COUNTS, EACH, GRADIENT, REAL
 
