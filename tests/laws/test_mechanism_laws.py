@@ -342,7 +342,7 @@ def test_the_laws_know_their_distributions(law: Any, sampler: float, stated: flo
     """Each sampler fits its own law, and a deviation a fifth off fits none."""
     drawn: Sampler = law(sampler)
     noise = drawn.draw(OperatingSystem(), mechanism_laws.SAMPLES).astype(float)
-    own = getattr(mechanism_laws, law.__wrapped__.__name__)
+    own = getattr(stated_noise, law.__wrapped__.__name__)
     for factor, fits in ((1.0, True), (1.2, False), (0.8, False)):
         assert (stated_noise.misfit(noise, own(replace(BOUNDED, deviation=factor * stated**0.5))) <= 1) is fits
 
