@@ -63,7 +63,12 @@ def securetm(*arguments: str, cwd: Path, path: str, code: int = 0) -> str:
 @pytest.fixture(scope="module")
 def run(installed: str, place: Path) -> dict[str, object]:
     """What a run says that uses the model, the mechanism, the aggregation and the reader of the example."""
-    settings = ("vocabulary.min_documents=1", "vocabulary.max_share=1", "corpus.partition=column")
+    settings = (
+        "vocabulary.min_documents=1",
+        "vocabulary.max_share=1",
+        "vocabulary.most_candidates=500",
+        "corpus.partition=column",
+    )
     chosen = ("--model", "unigram-mixture", "--profile", "capped.toml", "--corpus", "documents.jsonl.xz", "--rounds", "4")
     more = [part for setting in settings for part in ("--set", setting)]
     found: dict[str, object] = json.loads(

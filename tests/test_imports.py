@@ -40,7 +40,8 @@ COMMAND = "import atexit, sys\natexit.register(lambda: exec({listed!r}))\nfrom s
 COUNTS = {"numpy", "scipy", "numba"}
 COSTS = {*COUNTS, "dp_accounting"}
 RUN = {*COSTS, "cryptography", "safetensors", "google.protobuf", "rich"}
-SHORT = "run --corpus documents.csv --rounds 1 --json --set vocabulary.min_documents=1 --set vocabulary.max_share=1 --out out"
+WORDS = ("min_documents=1", "max_share=1", "most_candidates=500")
+SHORT = f"run --corpus documents.csv --rounds 1 --json --out out {' '.join(f'--set vocabulary.{word}' for word in WORDS)}"
 
 COMMANDS: dict[str, set[str]] = {
     "--help": set(),

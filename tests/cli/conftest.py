@@ -18,7 +18,9 @@ from securetm.cli.main import main
 
 from ..federation.conftest import FIVE, texts
 
-SMALL = ("--topics", "3", "--set", "model.hidden=8", "--set", "vocabulary.min_documents=2", "--set", "vocabulary.max_share=1.0")
+# Few candidates for words: the sketch of all parties' words is otherwise 14 MB in each message.
+SETTINGS = ("model.hidden=8", "vocabulary.min_documents=2", "vocabulary.max_share=1.0", "vocabulary.most_candidates=500")
+SMALL = ("--topics", "3", *(part for setting in SETTINGS for part in ("--set", setting)))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from .conftest import Said, securetm
 from .test_run_says import SUBJECTS
 
 RUN = "run --corpus documents.jsonl --profile open --model lda --topics 2 --rounds 1 --json"
-RUN += " --set vocabulary.min_documents=1 --set vocabulary.max_share=1"
+RUN += " --set vocabulary.min_documents=1 --set vocabulary.max_share=1 --set vocabulary.most_candidates=500"
 
 
 def rows() -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ from ..federation.conftest import FIVE, SHARED
 from .conftest import Said, securetm
 
 LDA = ["--corpus", "documents.jsonl", "--partition", "column", "--model", "lda", "--topics", "3"]
-ALL = ["--set", "vocabulary.min_documents=2", "--set", "vocabulary.max_share=1.0"]
+ALL = ["--set", "vocabulary.most_candidates=500", "--set", "vocabulary.min_documents=2", "--set", "vocabulary.max_share=1.0"]
 
 
 def flat(said: Said) -> str:

@@ -62,7 +62,7 @@ def small_plan(**more: object) -> Plan:
         "profile": "open",
         "model": {"name": "prodlda", "n_topics": 3, "hidden": 8, "batch": 16},
         "training": {"rounds": 12, "held_out": 0.2},
-        "vocabulary": {"min_documents": 2, "max_share": 1.0},
+        "vocabulary": {"min_documents": 2, "max_share": 1.0, "most_candidates": 500},  # by default the sketch has 14 MB
     }
     for name, value in more.items():
         section, _, setting = name.partition("__")

@@ -15,7 +15,8 @@ from securetm.federation.simulation import execute, federate
 
 from .conftest import small_plan
 
-LDA = {"profile": "open", "model.name": "lda", "model.n_topics": 3, "vocabulary.min_documents": 2, "vocabulary.max_share": 1.0}
+WORDS = {"vocabulary.min_documents": 2, "vocabulary.max_share": 1.0, "vocabulary.most_candidates": 500}
+LDA = {"profile": "open", "model.name": "lda", "model.n_topics": 3, **WORDS}
 
 
 def test_a_model_that_learned_is_of_use(corpora: Mapping[str, Corpus], tmp_path: Path) -> None:
