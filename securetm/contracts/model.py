@@ -17,7 +17,7 @@ MOST_TOPICS = 1000  # where a model does not say how many it has
 
 
 class Perturbed(Protocol):
-    """The words of token slots behind noise: each slot holds weights of words, and which word it really held is nowhere in it.
+    """The words of token slots behind noise: each slot holds weights of words, and no longer the word that stood there.
 
     How many slots each document and each sentence has is public (`token_ends` and `sentence_ends` count slots then).
     """
@@ -55,7 +55,7 @@ class Documents(Protocol):
 
 
 class Losses(Protocol):
-    """One differentiable loss per document, and what a clip must know of their gradients: no row is materialised."""
+    """One differentiable loss per document, and what a clip needs of their gradients: no row is materialised."""
 
     @property
     def values(self) -> Array: ...  # one loss per document; stays at the party
@@ -64,11 +64,11 @@ class Losses(Protocol):
 
 
 class ClippedSum(Protocol):
-    """All that a model ever meets of privacy: it pours rows in, bounded and summed they come out elsewhere."""
+    """Clips each owner's row and adds it to the sum. A model adds its rows and never reads the sum."""
 
     def add(self, rows: Rows, owners: Array) -> None: ...
-    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None: ...  # beside: the row's other coordinates
-    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array: ...  # sums over a party's own words; 0: not named
+    def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None: ...  # beside: the other coordinates
+    def named(self, rows: Rows, owners: Array, numbers: Array) -> Array: ...  # sums over own words; 0: not named
 
 
 class Query(Protocol):

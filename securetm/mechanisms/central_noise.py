@@ -1,4 +1,4 @@
-"""Gaussian noise on the opened total, by whoever opens it. It protects from readers of the model, never from the opener.
+"""Gaussian noise that the opening role adds to the opened sum. It protects against readers of the model, not the opener.
 
 As it is added after the sum, one dose serves all parties. Its place in a profile is after the rounding: the way back goes
 through the last mechanism first, so it meets the total while that still consists of whole numbers.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CentralNoise(Mechanism):
-    """Noise of `noise_multiplier` times the l2 bound in every coordinate of the total. What parties send stays exact.
+    """Adds noise of `noise_multiplier` times the l2 bound to every coordinate of the sum. What parties send stays exact.
 
     So the terms keep saying that the vector is not noised. Each opening draws its own noise and is an answer of its own: a
     total that is opened again after a crash is spent again.
@@ -37,7 +37,7 @@ class CentralNoise(Mechanism):
         check_positive(self, "noise_multiplier", self.noise_multiplier)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - the dose does not depend on how many add to the sum
-        """The same terms, or a refusal: what is not a bounded sum of whole numbers cannot be noised after it is opened."""
+        """The same terms. Refuses terms that are not a bounded sum of whole numbers."""
         if terms.noised is Noised.WHOLE:
             return terms
         if terms.needs is not Needs.SUM:
@@ -47,18 +47,18 @@ class CentralNoise(Mechanism):
         return terms
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Against those who see the noised total only; parties do not know the opener's noise."""
+        """Claims against those who see only the noised sum; parties do not know the opener's noise."""
         others = len(cohort.members) - 1
         return claims_against({"model reader": others, "party": others - 1})
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
-        """One Gaussian answer; none where parties noised their vectors themselves."""
+        """One Gaussian answer; nothing where parties added noise themselves."""
         from dp_accounting import GaussianDpEvent
 
         return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
-        """How far the drawn noise may be from the ideal one, over all coordinates."""
+        """The total variation distance between the drawn and the ideal noise, over all coordinates."""
         return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
 
     def total_deviation(self, terms: Terms) -> float:
@@ -66,7 +66,7 @@ class CentralNoise(Mechanism):
         return self._noise(terms).deviation if _adds(terms) else 0.0
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """Run by whoever opens the total, on whole numbers."""
+        """Run by the opening role: adds the noise to whole numbers."""
         if not _adds(terms) or answer.total is None:
             return answer
         noise = self._noise(terms)

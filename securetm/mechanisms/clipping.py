@@ -1,4 +1,4 @@
-"""How much one document, person or party may add to a sum: bounds that are enforced, row by row. It draws no noise.
+"""Bounds what one document, person or party may add to a sum, row by row. It draws no noise.
 
 Where a vector is protected otherwise (it spells out words, or it is noised already) both leave it as it is.
 """
@@ -19,7 +19,7 @@ from securetm.errors import BadSetting
 
 @dataclass(frozen=True)
 class Clip(Mechanism):
-    """Real rows, and gradients of losses, shrunk to a length (l2 norm) of at most `radius`. Whole numbers stay as they are."""
+    """Scales real rows and gradients of losses down to an l2 norm of at most `radius`. Whole numbers stay as they are."""
 
     radius: float
     plan_numbers: ClassVar[Mapping[str, str]] = {"radius": "radius"}
@@ -29,24 +29,24 @@ class Clip(Mechanism):
             raise BadSetting("Clip", "radius", str(self.radius), "must be above 0 and finite")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is clipped alike in any cohort
-        """The same terms with a bound on one row, from which every noise takes its size."""
+        """The same terms with the bound on one row. Noise mechanisms scale their noise by it."""
         if not self._concerns(terms):
             return terms
         l2 = min(terms.l2, self.radius)
         return replace(terms, l2=l2, linf=min(terms.linf, l2), l1=min(terms.l1, l2 * terms.size**0.5))
 
     def row_radius(self, terms: Terms) -> float:
-        """To this length rows are clipped where they are summed."""
+        """The l2 norm that rows are clipped to where they are summed."""
         return min(self.radius, terms.l2) if self._concerns(terms) else INF
 
     def _concerns(self, terms: Terms) -> bool:
-        """Ragged rows are not summed, so nobody clips them."""
+        """Whether this clips rows under these terms. Ragged rows are not summed, so they are not clipped."""
         return terms.domain is Domain.REAL and terms.noised is Noised.NOT and not terms.ragged
 
 
 @dataclass(frozen=True)
 class BoundedCounts(Mechanism):
-    """Rows of counts with at most `most` units in all, and at most `each` in one place. Real rows stay as they are.
+    """Bounds rows of counts to `most` units in all and `each` in one place. Real rows stay as they are.
 
     A row with more keeps a part of it, chosen by a public hash of the row itself: which part depends on no other row and not
     on where the row stands, so adding or removing one changes nothing about the others.
@@ -61,14 +61,14 @@ class BoundedCounts(Mechanism):
                 raise BadSetting("BoundedCounts", name, str(getattr(self, name)), "must be at least 1 and below 2^31")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is bounded alike in any cohort
-        """The same terms with a bound on one row: the sum of squares is at most the largest times the sum."""
+        """The same terms with the bounds on one row: the sum of squares is at most the largest value times the sum."""
         if not self._concerns(terms):
             return terms
         linf, l1 = min(terms.linf, self.each, self.most), min(terms.l1, self.most, self.each * terms.size)
         return replace(terms, linf=linf, l1=l1, l2=min(terms.l2, (l1 * linf) ** 0.5))
 
     def on_rows(self, rows: Rows, terms: Terms) -> Rows:
-        """Run by a party, on the sums of each owner's rows."""
+        """Run by a party: bounds the sum of each owner's rows."""
         return at_most(rows, self.most, self.each) if self._concerns(terms) else rows
 
     def _concerns(self, terms: Terms) -> bool:
@@ -76,7 +76,7 @@ class BoundedCounts(Mechanism):
 
 
 def at_most(rows: Rows, most: int, each: int) -> Rows:
-    """Rows of whole numbers with at most `most` units in all and `each` in one place; a sparse matrix stays one."""
+    """Rows of whole numbers with at most `most` units in all and `each` in one place; a sparse matrix stays sparse."""
     table = sparse.csr_array(rows, copy=True)
     table.sum_duplicates()  # and in order of columns: a row is the same however it was stored
     table.data = np.clip(np.trunc(np.nan_to_num(table.data)), -each, each).astype(np.int64)
@@ -96,7 +96,7 @@ def _mixed(x: np.uint64) -> np.uint64:
 
 @njit(cache=True)
 def _cut(counts: Array, columns: Array, ends: Array, most: int) -> None:
-    """Leaves each row its first `most` units, in the order that its own hash gives its columns."""
+    """Keeps the first `most` units of each row, in the order of columns that the row's own hash gives."""
     for row in range(len(ends) - 1):
         first, last = ends[row], ends[row + 1]
         if np.abs(counts[first:last]).sum() <= most:

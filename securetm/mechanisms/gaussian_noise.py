@@ -1,4 +1,4 @@
-"""Whole Gaussian noise at every party, so that nobody need be trusted with anything exact. It bounds no row; a clip does.
+"""Gaussian noise that each party adds in full, so that no other role sees an exact sum. It bounds no row; a clip does.
 
 What is added is a Gaussian rounded to whole numbers. For a whole number x, x plus rounded noise is x plus noise, rounded: a
 view of the Gaussian mechanism's answer and nothing more, so its event is exactly that one.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
-    """Noise of `noise_multiplier` times the l2 bound in every coordinate of each party's vector; noised ones pass."""
+    """Adds noise of `noise_multiplier` times the l2 bound to each coordinate of a party's vector. Noised vectors pass."""
 
     noise_multiplier: float
     noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
@@ -30,7 +30,7 @@ class GaussianNoise(Mechanism):
         check_positive(self, "noise_multiplier", self.noise_multiplier)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
-        """The terms of a vector that is private by itself, or a refusal if nothing bounds what one document adds."""
+        """The terms of a vector that is private by itself. Refuses terms without a bound on one document's row."""
         if terms.noised is Noised.WHOLE:
             return terms
         check_bounded(self, terms, terms.l2)
@@ -38,25 +38,25 @@ class GaussianNoise(Mechanism):
         return replace(terms, noised=Noised.WHOLE, deviation=noise.deviation, reach=terms.reach + noise.reach(CUT))
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """It holds whoever works together, as long as the document's own party does not."""
+        """Claims that hold whatever other parties collude, as long as the document's own party does not."""
         return claims_alone(cohort)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
-        """One Gaussian answer; none where the words were selected before and nothing is added."""
+        """One Gaussian answer; nothing where words were selected before, since no noise is added then."""
         from dp_accounting import GaussianDpEvent
 
         return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
-        """How far the drawn noise may be from the ideal one, over all coordinates."""
+        """The total variation distance between the drawn and the ideal noise, over all coordinates."""
         return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Run by a party, on whole numbers. Cutting the sum to its reach afterwards only takes from what it shows."""
+        """Run by a party, on whole numbers. Clamping the sum to its reach afterwards is post-processing."""
         return noised(vector, self._noise(terms), terms, context.entropy) if _adds(terms) else vector
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """Run by whoever opens the total: every party's noise is in it."""
+        """Run by the opening role: says how much noise of all parties is in the sum."""
         if not _adds(terms):
             return answer
         return with_noise(answer, self._noise(terms).deviation, adding(answer, context.cohort))

@@ -1,4 +1,4 @@
-"""iFTM's Laplace noise on the counts of words, drawn once for a corpus: one word occurrence is hidden. No document is.
+"""iFTM's Laplace noise on word counts, drawn once for a corpus. It protects one word occurrence, and no whole document.
 
 Each token slot counts one word. Two corpora are neighbours if they differ in one slot, which holds a word in one of them and
 nothing in the other; the slot itself stays, for lengths of documents and sentences are public here. One count of that slot then
@@ -48,7 +48,7 @@ _COMPUTED = "laplace_counts"  # in a context: the noised documents, with the nam
 
 @dataclass(frozen=True)
 class LaplaceCounts(Mechanism):
-    """Counts of every token slot with noise of scale 1 / `epsilon`; what is not above `threshold` becomes 0.
+    """Adds noise of scale 1 / `epsilon` to the counts of every token slot; what is not above `threshold` becomes 0.
 
     `discrete` noise is whole and leaves far fewer words than `continuous` noise, which is the paper's, on a fine grid.
     `raw` is the paper as printed, where Equations 7 and 20 and line 24 of Algorithm 1 count the words themselves: no epsilon
@@ -96,7 +96,7 @@ class LaplaceCounts(Mechanism):
         return CountNoise(law.chance * (law.least / law.steps + float(beyond)), 0.0 if law.whole else 1.0 / law.steps)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
-        """The terms of an answer made of noised counts alone; no bound is left, for no other noise is needed.
+        """The terms of an answer made of noised counts alone. They have no bound, since no further noise is needed.
 
         A question that names words or asks about the corpus itself stays as it is, so that a budget refuses it. `deviation` is
         that of the noise on one count of one slot: how far a model's answer is off by it depends on the model.
@@ -117,12 +117,12 @@ class LaplaceCounts(Mechanism):
         return self.row_terms(done)
 
     def row_terms(self, terms: Terms) -> Terms:
-        """Counts behind continuous noise are not whole, and rows made of them must not be taken for whole ones."""
+        """The same terms with real numbers under continuous noise, whose counts are not whole."""
         whole = terms.domain is Domain.INTEGER and (self.distribution == "discrete" or terms.grid > 0)
         return replace(terms, domain=Domain.INTEGER if whole else Domain.REAL)
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Of single word occurrences. It holds whoever works together, as long as the document's own party does not."""
+        """Claims for single word occurrences, whatever other parties collude."""
         if self.raw:
             return frozenset()
         return frozenset(replace(claim, unit=Unit.WORD) for claim in claims_alone(cohort))
@@ -143,7 +143,7 @@ class LaplaceCounts(Mechanism):
         return _concerns(terms) and _lasting_store(context).get(self._key(documents)) is not None
 
     def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
-        """Run by a party: documents in which no word is known any more. Their secret is on disk before it is used."""
+        """Run by a party: the documents with noise in place of their words. The secret is on disk before it is used."""
         if not _concerns(terms):
             return documents
         if self.raw:
@@ -160,7 +160,7 @@ class LaplaceCounts(Mechanism):
         return kept[1]
 
     def _key(self, documents: Any) -> str:
-        """The secret's name: a hash of all that the noised counts are a function of.
+        """The name of the secret: a hash of everything that the noised counts depend on.
 
         So other content, another order of it or other settings meet other noise. The threshold is among them: what is drawn
         from the stream depends on it, and two thresholds on one stream would not be one answer, cut twice. So does the way in
@@ -180,7 +180,7 @@ class LaplaceCounts(Mechanism):
 
 
 def _content(documents: Any) -> tuple[Array, ...]:
-    """Which word every slot holds, and where documents and sentences end."""
+    """The word of every slot, and where documents and sentences end."""
     if documents.tokens is None:
         table = canonical(documents.counts)
         return tuple(part.astype(np.int64) for part in (table.indptr, table.indices, table.data))
@@ -189,15 +189,15 @@ def _content(documents: Any) -> tuple[Array, ...]:
 
 
 def _concerns(terms: Terms) -> bool:
-    """Questions that a model asks about documents; lists of words and the corpus' own statistics are others' to protect."""
+    """Whether this noise covers the question: a model's, and none about a list of words or the corpus alone."""
     return terms.noised is Noised.NOT and not terms.names_words and not terms.data_only
 
 
 def _noised_here(terms: Terms) -> bool:
-    """No other mechanism speaks of words."""
+    """Whether this mechanism already added noise: no other one has terms for single words."""
     return terms.noised is Noised.WHOLE and terms.unit is Unit.WORD
 
 
 def _lasting_store(context: RoundContext) -> Store:
-    """Where the secret lies: beside the ledger, so that a later run draws no other noise for the same words."""
+    """The store of the secret: beside the ledger, so that a later run reads the same noise for the same words."""
     return context.store if context.lasting is None else context.lasting

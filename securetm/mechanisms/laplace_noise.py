@@ -1,4 +1,4 @@
-"""Discrete Laplace noise at every party for counts with an l1 bound. Its delta is its failure probability. It bounds no row.
+"""Discrete Laplace noise that each party adds to counts with an l1 bound. Its delta is its failure probability.
 
 One coordinate that carries the whole l1 bound is the worst case: noise that hides a shift of a + b in one coordinate hides
 shifts of a and b in two at least as well. With r = exp(-1/scale), the privacy loss of a shift by k is k - 2 min(Y, k) steps,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DiscreteLaplaceNoise(Mechanism):
-    """Noise of scale l1 / `epsilon` in every coordinate of each party's vector; vectors that are noised already pass."""
+    """Adds noise of scale l1 / `epsilon` to each coordinate of a party's vector. Noised vectors pass."""
 
     epsilon: float
     noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
@@ -32,7 +32,7 @@ class DiscreteLaplaceNoise(Mechanism):
         check_positive(self, "epsilon", self.epsilon)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
-        """The terms of a vector that is private by itself, or a refusal if nothing bounds what one document adds."""
+        """The terms of a vector that is private by itself. Refuses terms without a bound on one document's row."""
         if terms.noised is Noised.WHOLE:
             return terms
         check_bounded(self, terms, terms.l1)
@@ -42,7 +42,7 @@ class DiscreteLaplaceNoise(Mechanism):
         return replace(terms, noised=Noised.WHOLE, deviation=noise.deviation, reach=terms.reach + noise.reach(CUT))
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """It holds whoever works together, as long as the document's own party does not."""
+        """Claims that hold whatever other parties collude, as long as the document's own party does not."""
         return claims_alone(cohort)
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
@@ -61,7 +61,7 @@ class DiscreteLaplaceNoise(Mechanism):
         return DiscreteLaplaceDpEvent(log1p(terms.sampling * expm1(steps / scale)), 1)
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
-        """How far the drawn noise may be from the ideal one, over all coordinates."""
+        """The total variation distance between the drawn and the ideal noise, over all coordinates."""
         return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
@@ -72,7 +72,7 @@ class DiscreteLaplaceNoise(Mechanism):
         return noised
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """Run by whoever opens the total: every party's noise is in it."""
+        """Run by the opening role: says how much noise of all parties is in the sum."""
         if not _adds(terms):
             return answer
         return with_noise(answer, self._noise(terms).deviation, adding(answer, context.cohort))

@@ -1,4 +1,4 @@
-"""Noise in shares: every party adds a part, and only the sum over enough of them is private. It needs a sum nobody looks into.
+"""Noise in shares: each party adds a share, and only the sum over enough parties is private. It needs a secure sum.
 
 Shares are added after rounding and before masking (Kairouz, Liu and Steinke 2021; Agarwal, Kairouz and Liu 2021).
 """
@@ -26,7 +26,7 @@ _TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; bo
 
 @dataclass(frozen=True)
 class NoiseShares(Mechanism):
-    """Shares whose sum has a deviation of `noise_multiplier` times the l2 bound, however many parties may be missing or listen.
+    """Adds shares whose sum has a deviation of `noise_multiplier` times the l2 bound, whatever parties drop out or collude.
 
     Only shares count that nobody subtracts: those of the fewest parties that may remain, less those that may collude. Each has
     so much variance that these few are enough; what the others add comes on top. A share may exceed its reach with a chance
@@ -45,7 +45,7 @@ class NoiseShares(Mechanism):
             raise BadSetting("NoiseShares", "distribution", self.distribution, known=tuple(DISTRIBUTIONS))
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """The terms of a vector with a share of noise, or a refusal if no honest share is certain."""
+        """The terms of a vector with a share of noise. Refuses a cohort in which no honest share is certain."""
         if terms.noised is Noised.WHOLE:
             return terms
         if terms.needs is not Needs.SUM:
@@ -57,7 +57,7 @@ class NoiseShares(Mechanism):
         return replace(terms, noised=Noised.SHARE, deviation=deviation, reach=terms.reach + share.reach(CUT))
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Against the coordinator with its helpers; a party that looks for documents knows its own share, so it is a helper."""
+        """Claims against the coordinator with its helpers. A party knows its own share, so it counts as one helper."""
         helpers = cohort.colluding
         return claims_against({"coordinator": helpers, "model reader": helpers, "party": helpers - 1})
 
@@ -71,7 +71,7 @@ class NoiseShares(Mechanism):
         return sampled(SymmetricZCDpEvent(rho, xi), terms)  # type: ignore[call-arg]  # its base has no types
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
-        """How far the drawn shares may be from the ideal ones, or be cut, over all coordinates."""
+        """The total variation distance of the drawn shares, and the chance that one is clamped, over all coordinates."""
         if terms.noised is not Noised.SHARE:
             return 0.0
         return terms.size * (honest_shares(cohort) * self._share(terms, cohort).failure_probability + len(cohort.members) * CUT)
@@ -83,13 +83,13 @@ class NoiseShares(Mechanism):
         return noised(vector, self._share(terms, context.cohort), terms, context.entropy)
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """Run by whoever opens the total: every party's noise is in it."""
+        """Run by the opening role: says how much noise of all parties is in the sum."""
         if terms.noised is not Noised.SHARE:
             return answer
         return with_noise(answer, self._share(terms, context.cohort).deviation, adding(answer, context.cohort))
 
     def _check_share(self, terms: Terms, cohort: Cohort) -> None:
-        """Sums of discrete Gaussians have a proved bound for shares of a deviation of one half or more; far below it fails."""
+        """Refuses narrow shares: the bound on sums of discrete Gaussians is proved for deviations of one half or more."""
         narrow = self.distribution == "discrete_gaussian" and self._variance(terms, cohort) < LEAST_VARIANCE
         if narrow and honest_shares(cohort) > 1:
             given = f"{self.noise_multiplier:g}"
@@ -110,7 +110,7 @@ class NoiseShares(Mechanism):
 
 
 def honest_shares(cohort: Cohort) -> int:
-    """Shares that are in every sum and that nobody can take off again, or a refusal if there may be none."""
+    """The number of shares in every sum that no adversary can subtract. Refuses a cohort that may have none."""
     honest = cohort.threshold - cohort.colluding
     if honest < 1:
         raise TooFewShares(cohort.threshold, cohort.colluding)
@@ -140,5 +140,5 @@ def skellam_divergence(terms: Terms, variance: float) -> tuple[float, float]:
 
 
 def _l1(terms: Terms) -> float:
-    """What l2 says of l1: of whole numbers, squares are no smaller than the numbers."""
+    """A bound on l1 from l2: the square of a whole number is no smaller than the number."""
     return min(terms.l1, sqrt(terms.size) * terms.l2, terms.l2**2)

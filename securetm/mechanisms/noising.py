@@ -1,4 +1,4 @@
-"""What every noise asks of terms before it protects them, and what it says of itself after. It draws nothing.
+"""What noise mechanisms share: checks of terms, claims, and the deviation that an answer states. It draws nothing.
 
 The samplers draw; the mechanisms decide who adds what. Events count one document or person more or less.
 """
@@ -33,7 +33,7 @@ def check_positive(mechanism: object, name: str, value: float) -> None:
 
 
 def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
-    """Refuses terms whose noise nobody could size: no bound, no whole numbers, or shares of other noise in them."""
+    """Refuses terms without a bound, terms that are not whole numbers, and terms that hold shares of noise already."""
     name = type(mechanism).__name__
     if terms.noised is Noised.SHARE:
         raise NoiseOnNoise(name)
@@ -44,17 +44,17 @@ def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
 
 
 def with_noise(answer: Answer, deviation: float, parties: int = 1) -> Answer:
-    """The answer, saying that so many parties' noise of that deviation is in each coordinate of its total, beside what was."""
+    """The answer, whose stated deviation also counts the noise of so many parties."""
     return replace(answer, deviation=hypot(answer.deviation, deviation * sqrt(parties))) if answer.total is not None else answer
 
 
 def adding(answer: Answer, cohort: Cohort) -> int:
-    """How many parties' vectors, and so how many parties' noises, are in an opened total."""
+    """The number of parties whose vectors, and so whose noise, are in an opened sum."""
     return len(answer.survivors or cohort.members)
 
 
 def claims_against(helpers: dict[str, int]) -> frozenset[Claim]:
-    """Privacy of a document or person, whichever the question's rows belong to, against each with so many helpers.
+    """Claims of privacy of a document or person, against each adversary with so many helpers.
 
     An adversary whose own knowledge already takes the noise off again is left out: it has fewer than no helpers.
     """
@@ -63,20 +63,20 @@ def claims_against(helpers: dict[str, int]) -> frozenset[Claim]:
 
 
 def claims_alone(cohort: Cohort) -> frozenset[Claim]:
-    """Of a party that adds all the noise itself: they hold whoever works together, but for the document's own party."""
+    """Claims of a party that adds all noise itself: they hold unless the document's own party colludes."""
     others = len(cohort.members) - 1
     return claims_against({"coordinator": others, "model reader": others, "party": others - 1})
 
 
 def sampled(event: DpEvent, terms: Terms) -> DpEvent:
-    """The same event for units that took part by secret coins only."""
+    """The same event, amplified by secret sampling."""
     from dp_accounting import PoissonSampledDpEvent  # slow to import, and only accountants ask
 
     return event if terms.sampling == 1 else PoissonSampledDpEvent(terms.sampling, event)
 
 
 def noised(vector: Array, noise: Sampler, terms: Terms, entropy: Entropy) -> Array:
-    """A party's whole numbers with noise, in their own place: a step hands its vector over and keeps none.
+    """Adds noise to a party's whole numbers, in place where possible: a step keeps no reference to its vector.
 
     32 bits hold them where they hold the reach; where noise exceeds its reach they wrap, a function of what 64 bits would hold.
     """

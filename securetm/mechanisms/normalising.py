@@ -1,4 +1,4 @@
-"""iFTM's topic-wise normalisation: each topic of a party's matrix sums to one before it is sent. It hides next to nothing.
+"""iFTM's topic-wise normalisation: each topic of a party's matrix sums to one before it is sent. It protects nothing.
 
 Ratios of whole counts are the counts: rational reconstruction gives them back exactly, topic by topic, from float64 or float32.
 So this claims nothing and spends nothing. It belongs to the paper's messages, and what protects them is noise.
@@ -17,14 +17,14 @@ TOPICS = "topics"  # the block it is for: one row per topic, weights of the word
 
 @dataclass(frozen=True)
 class TopicWise(Mechanism):
-    """Each topic's weights as shares of their sum; a topic without any weight stays zeros. Other vectors pass."""
+    """Divides each topic's weights by their sum. A topic without weight stays zero. Other vectors pass."""
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a topic is normalised alike in any cohort
-        """Shares are real numbers."""
+        """The same terms with real numbers."""
         return replace(terms, domain=Domain.REAL) if _concerns(terms) else terms
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
-        """Run by a party, on one row per topic. The last number of a row is the party's amount of data, which stays."""
+        """Run by a party, on one row per topic. The last number of a row is the party's amount of data and stays."""
         if not _concerns(terms):
             return vector
         rows = np.array(vector, dtype=np.float32 if terms.bits == 32 else np.float64)

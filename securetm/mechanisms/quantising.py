@@ -1,4 +1,4 @@
-"""Real vectors on a grid of whole numbers, so that a sum can be hidden in a ring. It bounds and rounds; it adds no noise.
+"""Rounds real vectors to a grid of whole numbers, so that a secure sum can add them in a ring. It adds no noise.
 
 A value beyond the promised range is clamped to it, and one that is no number counts as nothing. How many were, stays with the
 party: a refusal that depended on the data would be an answer.
@@ -22,7 +22,7 @@ NO_NUMBERS = "no numbers"  # and how many were no finite numbers
 
 @dataclass(frozen=True)
 class Clamped(Mechanism):
-    """Real values within plus or minus `span`, or `wide_span` where terms ask for 64 bits. It rounds nothing."""
+    """Clamps real values to plus or minus `span`, or `wide_span` where terms ask for 64 bits. It rounds nothing."""
 
     span: float = 4096.0
     wide_span: float = 2.0**30
@@ -41,7 +41,7 @@ class Clamped(Mechanism):
         return self.wide_span if terms.bits == 64 else self.span
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Run by a party; how much was clamped stays in its own store."""
+        """Run by a party: clamps, and notes in its own store how many values were clamped."""
         numbers = np.isfinite(vector)
         note(NO_NUMBERS, int((~numbers).sum()), context)
         vector = np.where(numbers, vector, vector.dtype.type(0))
@@ -51,7 +51,7 @@ class Clamped(Mechanism):
 
 @dataclass(frozen=True)
 class FixedPoint(Clamped):
-    """Values on a grid as fine as the ring allows for a cohort of that size; whole numbers stay as they are.
+    """Rounds to a grid as fine as the ring allows for a cohort of that size. Whole numbers stay as they are.
 
     `ring` forces its width in bits: 32 halves the bytes of what would travel in 64, on a coarser grid. `headroom` is the share
     of the ring that is left for noise. Where rows are clipped, the grid follows the clip and not the span: rounding a party's
@@ -80,7 +80,7 @@ class FixedPoint(Clamped):
                 raise BadSetting("FixedPoint", name, str(getattr(self, name)), problem)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """Whole numbers whose sum over the cohort fits the ring; the step and the reach are public."""
+        """The terms of whole numbers whose sum over the cohort fits the ring; grid and reach are public."""
         if terms.noised is Noised.SHARE or (terms.noised is Noised.WHOLE and terms.domain is Domain.REAL):
             raise NoiseBeforeRounding()
         bits = self.ring or terms.bits
@@ -105,7 +105,7 @@ class FixedPoint(Clamped):
         return replace(terms, domain=Domain.INTEGER, bits=bits, grid=grid, reach=reach, **bounds)
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Run by a party. Stochastic rounding draws its coins from the party's own entropy."""
+        """Run by a party: rounds. Stochastic rounding draws its coins from the party's entropy."""
         if terms.grid == 0:
             return super().on_vector(vector, terms, context).astype(np.int64)
         whole = np.empty(len(vector), dtype=np.int32 if terms.bits == 32 else np.int64)
@@ -116,7 +116,7 @@ class FixedPoint(Clamped):
         return whole
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:  # noqa: ARG002
-        """Back to real numbers, for whoever opened the sum."""
+        """Run by the opening role: the sum as real numbers."""
         if terms.grid == 0 or answer.total is None:
             return answer
         real = {name: block * terms.grid for name, block in answer.total.items()}
@@ -125,7 +125,7 @@ class FixedPoint(Clamped):
 
 @njit(cache=True, error_model="numpy")
 def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array) -> tuple[int, int]:
-    """One pass: scale, clamp, round. It counts what was clamped and what is not finite, which counts as nothing."""
+    """Scales, clamps and rounds in one pass. Counts clamped values, and values that are not finite, which become 0."""
     clamped = broken = 0
     drawn = len(coins) > 0
     for i in range(len(values)):
@@ -139,7 +139,7 @@ def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array
 
 
 def note(what: str, count: int, context: RoundContext) -> None:
-    """Run by a party: how many such values it ever had, in its own store and nowhere else."""
+    """Run by a party: adds to a count in its own store, which no other role sees."""
     if count:
         before = int.from_bytes(context.store.get(what) or b"")
         context.store.put(what, (before + count).to_bytes(8))

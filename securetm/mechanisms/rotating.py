@@ -1,4 +1,4 @@
-"""A random rotation of real vectors before they are put on a grid, and its inverse after. It hides nothing: all know it.
+"""A random rotation of real vectors before rounding, and its inverse after. It protects nothing, since it is public.
 
 It helps where a few coordinates of a sum are much larger than the rest: rotated, they are all about as large, so fewer values
 are clamped and a coarser grid will do (fewer bits). Where the ring is wide enough for the sum as it is, it only costs time.
@@ -31,7 +31,7 @@ class Rotation(Mechanism):
     mixes: ClassVar[bool] = True
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - all parties turn alike
-        """The same length, spread over all coordinates."""
+        """The same l2 bound, and the bounds on coordinates that follow from it."""
         if terms.grid > 0:  # what was not turned before the grid must not be turned back behind it
             raise BadSetting("the profile", "rotation", "behind fixed_point", "turns nothing there and belongs before the grid")
         if not _turns(terms):
@@ -42,7 +42,7 @@ class Rotation(Mechanism):
         return replace(terms, linf=terms.l2, l1=terms.l2 * terms.size**0.5, reach=reach)
 
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Run by a party, on its sum: turning a sum is summing turned rows."""
+        """Run by a party: rotates its sum, which is the sum of the rotated rows."""
         if not _turns(terms):
             return vector
         turned = np.asarray(vector, dtype=np.float64) * _signs(context.cohort.round_id, len(vector))
@@ -50,7 +50,7 @@ class Rotation(Mechanism):
         return turned
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """Run by whoever opened the sum: the same transform turns back, and then the signs."""
+        """Run by the opening role: applies the transform again, and then the signs."""
         if answer.total is None or not (_turns(terms) or terms.grid > 0):  # whole numbers of real origin were turned
             return answer
         flat: Any = np.concatenate([np.asarray(block, dtype=np.float64).ravel() for block in answer.total.values()])
@@ -65,14 +65,14 @@ def _turns(terms: Terms) -> bool:
 
 @lru_cache(maxsize=2)
 def _signs(name: bytes, size: int) -> Array:
-    """A public coin for each coordinate, from the round's name."""
+    """A public sign for each coordinate, from the round id."""
     bits = np.unpackbits(np.frombuffer(shake_256(b"rotation " + name).digest(-(-size // 8)), dtype=np.uint8))[:size]
     return 1.0 - 2.0 * bits
 
 
 @njit(cache=True)
 def _transform(values: Array) -> None:
-    """In place: the largest block of 2^k values first, then the rest likewise. Each block keeps its length."""
+    """In place: transforms the largest block of 2^k values, then the rest likewise. Each block keeps its l2 norm."""
     start = 0
     while start < len(values):
         size = 1

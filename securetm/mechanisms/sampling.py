@@ -1,4 +1,4 @@
-"""Which documents of a party take part in a round: by secret coins for privacy, or in shuffled batches for learning alone.
+"""Chooses which documents of a party take part in a round: by secret coins, or in shuffled batches that everybody knows.
 
 It bounds nothing. Only the coins amplify privacy; the order of shuffled batches follows from public numbers, so their terms
 keep a sampling rate of 1.
@@ -23,7 +23,7 @@ AMPLIFIED = (Unit.DOCUMENT, Unit.PERSON)  # whose presence a coin decides; a par
 
 @dataclass(frozen=True)
 class PoissonSample(Mechanism):
-    """Where a question asks for a batch: every document, or every person, takes part with probability `rate`.
+    """Where a question asks for a batch, each document (or person) takes part with probability `rate`.
 
     The coins are independent, come from the operating system, and are neither kept nor told: not even how many took part.
     They are exact: a 64-bit word is below floor(rate x 2^64), so the real probability is never above the rate.
@@ -38,13 +38,13 @@ class PoissonSample(Mechanism):
             raise BadSetting("PoissonSample", "rate", str(self.rate), "must lie above 0 and not above 1")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party draws for itself
-        """The rate is public, and whoever asked for a batch is answered by what the coins chose instead."""
+        """The same terms with the sampling rate and without a batch: the coins choose the documents instead."""
         if terms.batch == 0:
             return terms
         return replace(terms, batch=0, sampling=terms.sampling * self.rate if terms.unit in AMPLIFIED else terms.sampling)
 
     def on_documents(self, documents: Any, terms: Terms, context: RoundContext) -> Any:
-        """Run by a party: the documents that its coins chose, perhaps none. Nobody learns which, or how many."""
+        """Run by a party: the documents that its coins chose, perhaps none. No other role learns which, or how many."""
         if terms.batch == 0:
             return documents
         if terms.unit is not Unit.PERSON:
@@ -62,7 +62,7 @@ class PoissonSample(Mechanism):
 
 @dataclass(frozen=True)
 class ShuffledBatches(Mechanism):
-    """The documents in epochs, in an order drawn anew for each; a batch may reach from one epoch into the next."""
+    """Takes the documents in epochs, each in a new public order; a batch may reach from one epoch into the next."""
 
     sampling: ClassVar[Sampling] = Sampling.PUBLIC
 

@@ -1,4 +1,4 @@
-"""Which of its words a party may name: those that enough documents use, counted with noise. It covers no other question.
+"""Selects the words that a party may name: those that enough documents use, counted with noise. It covers nothing else.
 
 A public list of words needs none of this; words that only parties know are themselves a secret of their documents.
 """
@@ -67,7 +67,7 @@ class WordSelection(Mechanism):
 
     @property
     def threshold(self) -> int:
-        """Noised counts above this are named: the smallest for which words of one document alone hardly ever are."""
+        """Words with a noised count above this are named: the least count at which `miss` holds."""
         sigma = self._sigma
         least = max(1, ceil(0.5 - sigma * NormalDist().inv_cdf(self.miss / self.words_per_document)) - 1)
         while self.words_per_document * erfc((least - 0.5) / (sigma * sqrt(2))) / 2 > self.miss:  # P(1 + noise > least)
@@ -76,15 +76,15 @@ class WordSelection(Mechanism):
 
     @property
     def found_from(self) -> int:
-        """In so many documents of one party a word must be, to be named in 99 of 100 selections."""
+        """The number of documents of one party at which a word is named in 99 of 100 selections."""
         return ceil(self.threshold + 0.5 + NormalDist().inv_cdf(_FOUND) * self._sigma)
 
     def naming_threshold(self) -> NamingThreshold:
-        """What a word needs to be named."""
+        """The threshold of this selection."""
         return NamingThreshold(self.threshold, self.found_from)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party selects by itself
-        """What is named afterwards is public as far as this mechanism's event goes; other questions pass."""
+        """The terms of selected words, whose naming this mechanism's event pays for; other questions pass."""
         if not terms.names_words:
             return terms
         if terms.domain is not Domain.INTEGER:
@@ -94,7 +94,7 @@ class WordSelection(Mechanism):
         return replace(done, l1=INF, l2=INF, linf=INF)  # nothing is left for another noise to cover, and none is added
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
-        """Of the words only. A party counts on nobody else's noise, so it holds whoever works together."""
+        """Claims for the named words only, whatever other parties collude."""
         return frozenset(replace(claim, what=WORDS_PRIVATE) for claim in claims_alone(cohort))
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
@@ -104,18 +104,18 @@ class WordSelection(Mechanism):
         return sampled(GaussianDpEvent(self.noise_multiplier), terms) if self._selected(terms) else None
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
-        """A word of one document alone let through, and how far its words' noise may be from the ideal one.
+        """The chance that a word of one document alone is named, and the distance of its noise from the ideal one.
 
         The noise of all other words is the same with and without the document, so what it lacks tells nothing.
         """
         return self.miss + self.words_per_document * self._noise.failure_probability if self._selected(terms) else 0.0
 
     def on_rows(self, rows: Rows, terms: Terms) -> Rows:
-        """Run by a party: each owner's row with at most so many words, once each."""
+        """Run by a party: keeps at most `words_per_document` words of each owner, once each."""
         return at_most(rows, self.words_per_document, 1) if terms.names_words else rows
 
     def on_named(self, sums: Array, terms: Terms, context: RoundContext) -> Array:
-        """Run by a party: noised counts of the words that may be named, 0 for the others, and for words it has not."""
+        """Run by a party: noised counts of the words that may be named, and 0 for all others."""
         if not terms.names_words:
             return sums
         noised = np.asarray(sums, dtype=np.int64) + self._noise.draw(context.entropy, len(sums))
@@ -131,6 +131,6 @@ class WordSelection(Mechanism):
         return rounded_gaussian(self._sigma)
 
     def _selected(self, terms: Terms) -> bool:
-        """No other mechanism leaves whole noise on a vector that nothing bounds, but for noise on the words themselves."""
+        """Whether words were selected here: no other mechanism leaves noise on a vector without bounds, except word noise."""
         unbounded = terms.l1 == terms.l2 == terms.linf == INF
         return terms.noised is Noised.WHOLE and unbounded and terms.unit is not Unit.WORD
