@@ -1,6 +1,6 @@
-"""The audit itself: every trial of a plan on real runs, first where nothing protects, then where something is claimed.
+"""Carries out an audit plan: every trial on real runs, first on the unprotected baseline, then where something is claimed.
 
-It is the judge: attacks get what their adversary sees, and what they guess is held against the truth here.
+Attacks get what their adversary sees. This module compares their guesses with the ground truth and reaches the verdicts.
 """
 
 from __future__ import annotations
