@@ -50,7 +50,7 @@ class BagOfWords:
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far `fit` is; it stays with whoever holds the documents."""
+    """The progress of `fit`. It depends on the documents and is not sent."""
 
     epoch: int
     epochs: int
@@ -60,7 +60,7 @@ class FitProgress:
 
 @dataclass(frozen=True)
 class LearnedState:
-    """What fitting left behind."""
+    """The result of fitting."""
 
     state: State
     vocabulary: tuple[str, ...]
@@ -191,7 +191,7 @@ class Estimator(TopicModel):
 
 
 def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any:
-    """Documents as they are; a matrix of counts as documents whose keys are their row numbers, spread over 64 bits."""
+    """The documents, or a matrix of counts as documents, whose keys are their row numbers spread over 64 bits."""
     if hasattr(documents, "keys") and hasattr(documents, "counts"):
         return documents
     counts = _canonical(documents)
@@ -213,7 +213,7 @@ def warn_of_unknown(documents: Any) -> None:
 
 
 def unknown_among(unknown: int, documents: int) -> str:
-    """The sentence about them."""
+    """The sentence of that warning."""
     have = "document has" if documents == 1 else "documents has" if unknown == 1 else "documents have"
     return (
         f"{unknown} of {documents} {have} no word that the model knows: the topic shares given for "
@@ -232,7 +232,7 @@ def _canonical(matrix: Any) -> Any:
 
 
 def _matrix(counts: Any) -> Any:
-    """Numbers in rows and columns; texts, which somebody may hand over instead, are none."""
+    """The matrix as CSR. Refuses anything that is no table of numbers, such as texts."""
     table = counts if sparse.issparse(counts) else np.asarray(counts)
     if table.dtype.kind not in "biuf" or table.ndim != 2 or table.shape[1] == 0:
         shape = " x ".join(map(str, table.shape))

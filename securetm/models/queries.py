@@ -1,4 +1,4 @@
-"""Questions that any federation asks beside its model's own: which words there are, and how good the shared model is.
+"""Questions that every federation asks: about the words of the corpus, and about the quality of the shared model.
 
 They pass through the one door like every other: what leaves a party is one row per document, summed, and nothing else.
 Only `WordList` needs each party's own answer, and so shows every party's words.
@@ -37,12 +37,12 @@ LONGEST_WORD = 100  # characters
 
 
 def pour(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
-    """The party gives one row per document; where persons are protected, the clipped sum puts each person's rows together."""
+    """Adds one row per document. Where persons are protected, the clipped sum joins the rows of each person."""
     clipped_sum.add(rows, np.arange(len(documents)))
 
 
 def present(counts: Any) -> Any:
-    """Which words each document holds, as sparse whole numbers 0 and 1."""
+    """The words that each document holds, as a sparse matrix of 0 and 1."""
     whole = sparse.csr_array(counts, copy=True)
     whole.eliminate_zeros()
     return sparse.csr_array((np.ones(whole.nnz, np.int64), whole.indices, whole.indptr), whole.shape)
@@ -65,7 +65,7 @@ class DocumentFrequencies:
         return _presence_terms(layout, self.unit, data_only=True)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """The party pours one row per document."""
+        """Adds one row per document."""
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
         pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
 
@@ -95,7 +95,7 @@ class WordList:
         )
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """The party pours its own words."""
+        """Adds the party's words as one row."""
         held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
         words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and sendable(w)]
         chosen = sorted(_fitting([w for _, w in sorted(words)], self.max_bytes))
@@ -103,7 +103,7 @@ class WordList:
 
 
 def merge_words(answer: Answer) -> tuple[str, ...]:
-    """The coordinator unites the parties' words, alphabetically; whatever a party may not send is refused by name."""
+    """The union of the parties' words, alphabetically. Refuses by name what a party may not send."""
     union: set[str] = set()
     for party, blocks in sorted(answer.each.items()):
         union |= _words_of(party, blocks["words"])
@@ -139,7 +139,7 @@ def _fitting(words: Sequence[str], limit: int) -> Sequence[str]:
 
 
 def _words_of(party: str, values: Array) -> set[str]:
-    """One party's words out of untrusted bytes."""
+    """One party's words, decoded from untrusted bytes."""
     if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
         raise BadWordList(party, "is not a list of bytes")
     if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before as many texts are made of them
@@ -155,7 +155,7 @@ def _words_of(party: str, values: Array) -> set[str]:
 
 
 def sendable(word: str) -> bool:
-    """Whether a word may travel: neither control nor formatting characters: a vocabulary ends up on screens and in files."""
+    """Whether a word may be sent: it has no control or formatting characters, since vocabularies are printed."""
     return 0 < len(word) <= LONGEST_WORD and word.isprintable() and word == word.strip()
 
 
@@ -177,7 +177,7 @@ class CooccurrenceCounts:
         return _presence_terms(layout, self.unit, data_only=False)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """The party pours one sparse row per document."""
+        """Adds one sparse row per document."""
         words, pairs = _words_and_pairs(self.top)
         holds = present(sparse.csr_array(documents.counts)[:, words])
         both = holds[:, np.searchsorted(words, pairs[:, 0])] * holds[:, np.searchsorted(words, pairs[:, 1])]
@@ -213,7 +213,7 @@ class HeldOut:
         return Terms(layout, bits=64, unit=self.unit)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """The party pours (log-likelihood of the unseen words, how many they are, 1) per document."""
+        """Adds one row per document: the log-likelihood of its unseen words, their number, and 1."""
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)
         tokens = np.asarray(unseen.counts.sum(axis=1), dtype=np.float64).ravel()
@@ -230,7 +230,7 @@ def perplexity_from_answer(answer: Answer) -> float:
 
 
 def _presence_terms(layout: tuple[Block, ...], unit: Unit, *, data_only: bool) -> Terms:
-    """A document's row holds zeros and ones, so its size bounds it; of a person's rows nothing is known beforehand."""
+    """The terms of rows of zeros and ones. Their size bounds a document's row; a person's rows have no bound beforehand."""
     size = sum(block.shape[0] for block in layout)
     bounds = {"l1": float(size), "l2": float(size) ** 0.5, "linf": 1.0} if unit is Unit.DOCUMENT else {}
     return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=64, unit=unit, **bounds)

@@ -1,4 +1,4 @@
-"""Tries on this very processor whether what one unit gives depends on others, to the last bit: a clip assumes it does not.
+"""Tries on this processor whether a row depends on other documents, to the last bit. A clip assumes that it does not.
 
 All documents are made up, so that the outcome says nothing about anybody's: it depends on the model, the processor and the
 number of threads. What has passed is not proven; what is refused has failed.
@@ -39,7 +39,7 @@ def check_rows(model: TopicModel, protected: Unit = Unit.DOCUMENT) -> None:
 
 
 def _threads() -> int:
-    """Those of torch, if this process has it at all."""
+    """The number of torch's threads, or 1 if torch is not imported."""
     import sys
 
     return int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else 1
@@ -47,7 +47,7 @@ def _threads() -> int:
 
 @dataclass(frozen=True)
 class _Trial:
-    """A model by its settings, which say all of it, and the number of threads."""
+    """One trial: a model, compared by its settings, and the number of threads."""
 
     kind: type
     settings: str
@@ -86,7 +86,7 @@ def _differ(query: Query, documents: TrialDocuments, owners: Array) -> bool:
 
 
 def _rows(query: Query, documents: TrialDocuments, owners: Array, names: Array) -> dict[int, list[bytes]]:
-    """What each of these owners gives, round after round."""
+    """The rows of each of these owners in every round."""
     places = np.concatenate([np.flatnonzero(owners == name) for name in names])
     kept = _Kept(owners[places])
     memory: Memory = {}
@@ -105,14 +105,14 @@ class _Kept:
         self.rows: dict[int, list[bytes]] = {}
 
     def add(self, rows: Rows, owners: Array) -> None:
-        """Each owner's row, all its documents' together."""
+        """Keeps each owner's row, summed over its documents."""
         names = self._owners[owners]
         bounded = clipped(joined(rows, names), _RADIUS)
         for name, row in zip(np.unique(names), bounded, strict=True):
             self._keep(name, np.asarray(row.todense() if sparse.issparse(row) else row))
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:  # noqa: ARG002 - public numbers
-        """Each owner's length, and the row that it is the length of."""
+        """Keeps each owner's norm and row."""
         names = self._owners[owners]
         for name, length in zip(np.unique(names), losses.norms(names), strict=True):
             self._keep(name, np.array(length))
@@ -120,7 +120,7 @@ class _Kept:
                 self._keep(name, losses.gradient((names == name).astype(np.float64)))
 
     def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:  # noqa: ARG002 - models name no words
-        """Nothing is let through."""
+        """Names no word."""
         return np.zeros(len(numbers), dtype=np.int64)
 
     def _keep(self, name: Any, row: Array) -> None:

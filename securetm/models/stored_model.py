@@ -1,4 +1,4 @@
-"""A learned model as one safetensors file: arrays, and settings as JSON beside them. It is never pickle and runs no code.
+"""Stores a trained model as one safetensors file: arrays, and settings as JSON. It uses no pickle and runs no code.
 
 The file holds what the model learned and the words of its vocabulary; it holds no documents and no optimiser of another model.
 """
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=TopicModel)
 
 
 def write_model(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
-    """Writes the file whole or not at all, for its owner alone to read; the same model gives the same bytes."""
+    """Writes the file whole or not at all, readable by its owner only. The same model gives the same bytes."""
     settings = {f.name: getattr(model, f.name) for f in fields(model)}
     facts = {"kind": _KIND, "version": str(VERSION), "model": model.name, "settings": json.dumps(settings, sort_keys=True)}
     half = path.with_name(path.name + ".part")
@@ -63,7 +63,7 @@ def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, t
 
 
 def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
-    """A state must look like the one this model starts with over that vocabulary, or as a model says whose state grows."""
+    """Refuses a state that does not fit the model and the vocabulary."""
     if len(set(vocabulary)) < len(vocabulary):
         raise DamagedModel(str(path), "a word stands twice in its vocabulary")
     try:

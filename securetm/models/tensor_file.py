@@ -1,4 +1,4 @@
-"""Named arrays and a few facts as one safetensors file: the same content gives the same bytes. It knows no model and no run.
+"""Stores named arrays and a few facts as one safetensors file. The same content gives the same bytes.
 
 The library itself writes the facts of the header in an order that changes from file to file. A SHA-256 of all that a file
 says stands among them, so that one that was changed is told from one that was written so; files of earlier versions have none.
@@ -36,7 +36,7 @@ def packed(arrays: Mapping[str, Array], facts: Mapping[str, str]) -> bytes:
 
 
 def unpacked(path: Path) -> tuple[dict[str, str], dict[str, Array]]:
-    """Facts and arrays of such a file; what is none, or not as it was written, is a `SafetensorError`."""
+    """The facts and arrays of such a file. Raises `SafetensorError` for any other or changed file."""
     with safe_open(path, framework="numpy") as stored:
         facts = dict(stored.metadata() or {})
         arrays = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - it is no mapping

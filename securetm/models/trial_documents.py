@@ -1,4 +1,4 @@
-"""Documents of nobody, with everything that a model may ask of documents: what trials of models are made on."""
+"""Made-up documents for trials of models, with everything that a model may read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORDS = 30
 
 @dataclass(frozen=True)
 class TrialDocuments:
-    """Documents of nobody (contracts.Documents), with everything that a model may ask of them."""
+    """Made-up documents (contracts.Documents), with everything that a model may read."""
 
     each: tuple[Array, ...]  # word ids in reading order
     keys: Array
@@ -45,7 +45,7 @@ class TrialDocuments:
 
     @property
     def embeddings(self) -> Array:
-        """A point for each document, a fixed linear map of its counts."""
+        """An embedding of each document: a fixed linear map of its counts."""
         found: Array = self.counts.toarray() @ np.random.default_rng(3).normal(0, 1, (_WORDS, 16))
         return found
 
@@ -63,7 +63,7 @@ class TrialDocuments:
 
 
 def trial_documents(copies: int = 1) -> TrialDocuments:
-    """Short ones, long ones and one of a single word, so many times; each of its own person."""
+    """Short and long documents and one of a single word, so many copies of each; every document has its own person."""
     rng = np.random.default_rng(0)
     lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10) * copies
     each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)

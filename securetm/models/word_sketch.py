@@ -27,7 +27,7 @@ WIDTH = _WORD + _LIMBS
 
 @dataclass(frozen=True)
 class WordSketch:
-    """The party's words, their document frequencies and its number of documents, as a table that only the sum opens."""
+    """Asks for the party's words, their document frequencies and its number of documents, as a Bloom lookup table."""
 
     most_words: int
     counted: bool = True  # whether the number of documents goes with it; under a privacy budget nothing goes that is not paid
@@ -39,12 +39,12 @@ class WordSketch:
 
     @property
     def terms(self) -> Terms:
-        """A party's whole table. No noise can cover it: to be private, its words are selected before they enter it."""
+        """One row per party: its table. Noise cannot protect a table; for privacy, words are selected before they enter it."""
         layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
         return Terms(layout, data_only=True, names_words=True, domain=Domain.INTEGER, bits=32)
 
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """The party pours its table."""
+        """Adds the party's table as one row."""
         held = clipped_sum.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
         words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and _fits(word)]
         entries = _entries([word for word, _ in words], [n for _, n in words])

@@ -56,12 +56,12 @@ class Counting(Estimator):
 
     @abstractmethod
     def read(self, documents: Any, words: int) -> SampledDocuments:
-        """The documents as this model draws from them; they have that many words in their vocabulary."""
+        """The documents in the form that this model draws topics from, over a vocabulary of so many words."""
 
     # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
-        """Nothing is counted yet: each document's first draws, from the seed, are what sets topics apart."""
+        """A state without counts: the first draws of each document, from the seed, make topics differ."""
         return {
             "counts": np.zeros((self.n_topics, len(vocabulary))),
             "alpha": np.full(self.n_topics, self.alpha),
@@ -71,15 +71,15 @@ class Counting(Estimator):
         }
 
     def query(self, state: State) -> CountsQuery:
-        """The next question: how often each word has each topic once every document has drawn anew."""
+        """The next question: how often each word has each topic after every document has drawn its topics again."""
         return self.asked(state)
 
     def asked(self, state: State) -> CountsQuery:
-        """The same; a model that asks for more beside the counts says so here."""
+        """The same question. A model that asks for more than the counts overrides this."""
         return CountsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """The total is the next state's table, as far as it is no noise; a noised total is kept as it came as well."""
+        """The state after one sum: its counts with noise removed. A noised sum is also kept as it came."""
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
@@ -89,37 +89,37 @@ class Counting(Estimator):
         return {**after, **kept, "counts": above_noise(counts, self.deviations, answer.deviation)}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The table of counts, the priors, the step and the seed; not what is kept of noised answers for the end."""
+        """The counts, the priors, the step and the seed, without the noised sums that are kept for the end."""
         return told_to_parties(state)
 
     def topics(self, state: State) -> Array:
-        """Each topic's words: its counts, smoothed by eta; behind noise, the counts that are likely."""
+        """Each topic's words: its counts, smoothed by eta; from noised sums, the likely counts."""
         table, noised = self.table(state), NoisedCounts.kept_in(state)
         smooth = noised.likely() if noised else table.counts + table.eta
         shares: Array = smooth / smooth.sum(axis=1, keepdims=True)
         return shares
 
     def infer(self, state: State, documents: Any) -> Array:
-        """Each document's topic shares under the shared topics, without chance (CVB0 with the topics held fixed)."""
+        """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
         bags = LdaDocuments.of(documents.counts, self._words(state))
         return bags.shares(self._by_word(state), self.table(state).alpha, _PASSES, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """Of each document's unseen words, given the topic shares of its seen ones."""
+        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
         by_word, shares = self._by_word(state), self.infer(state, seen)
         return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
     # ---- what the query shares ----
 
     def table(self, state: State) -> CountTable:
-        """The shared counts as they came, perhaps from a coordinator that one need not trust with their sign or size."""
+        """The shared counts, clamped: a malicious coordinator may send negative or huge numbers."""
         if state["counts"].shape[0] != self.n_topics:
             raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
         alpha, eta = (bounded(state[name], 1.0 / MOST_COUNTED) for name in ("alpha", "eta"))
         return CountTable(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
 
     def redrawn(self, table: CountTable, held: SampledDocuments, old: Assignments) -> Assignments:
-        """Every draw's topic after this round's sweeps, from the table, the old topics and public noise."""
+        """The topic of every draw after this round's sweeps."""
         topics = held.redrawn(table, old, self.sweeps, self.threads)
         return replace(old, steps=np.full(len(held), table.step), topics=topics)
 
@@ -132,18 +132,18 @@ class Counting(Estimator):
 
 @dataclass(frozen=True)
 class CountsQuery:
-    """Asks how often each word has each topic, in all documents together, after they have drawn their topics anew."""
+    """Asks how often each word has each topic in all documents together, after they have drawn their topics again."""
 
     model: Counting
     state: State
 
     @property
     def terms(self) -> Terms:
-        """One row per document: whole numbers, as many in all as it has words. How many these are is bounded elsewhere."""
+        """One row per document: whole numbers that add up to its number of words. A mechanism bounds that number."""
         return Terms((Block("counts", self.state["counts"].shape),), domain=Domain.INTEGER)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws come from public noise by document, not from the rng; the topics stay in the party's memory."""
+        """Draws use public noise per document, not the rng. The topics stay in the party's memory."""
         table = self.model.table(self.state)
         held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
         fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
@@ -153,11 +153,11 @@ class CountsQuery:
     def pour(
         self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
     ) -> None:
-        """What is poured of topics that were drawn; another question may pour more beside."""
+        """Adds the counts of the drawn topics to the sum. Another question may add more."""
         held.pour(fresh.topics, table, clipped_sum, documents.persons)
 
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:
-    """Numbers out of a state, perhaps a forged one, as counts and priors may be: no loop has to reckon with others."""
+    """Numbers of a state, perhaps a forged one, clamped to what counts and priors may be."""
     found: Array = np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
     return found

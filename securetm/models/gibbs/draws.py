@@ -1,4 +1,4 @@
-"""What gets a topic, and what is remembered of it: a draw is a token for LDA, a sentence for SentenceLDA. It draws nothing.
+"""The draws of a model: a token of LDA, or a sentence of SentenceLDA, has one topic. It draws no random number.
 
 All of it stays with whoever holds the documents; what leaves is a sum over documents, poured in by `CountsQuery`.
 """
@@ -25,7 +25,7 @@ _DRAWS = 0  # the stream of a document's noise
 
 @dataclass(frozen=True)
 class CountTable:
-    """What the draws of one round are weighed by: counts of words in topics, never below zero, and the priors."""
+    """The weights of one round's draws: counts of words in topics, never below zero, and the priors."""
 
     counts: Array  # float64, topics x words
     alpha: Array  # of the Dirichlet prior of a document's topics, one for each
@@ -35,12 +35,12 @@ class CountTable:
 
     @property
     def topics(self) -> int:
-        """How many there are."""
+        """The number of them."""
         return int(self.counts.shape[0])
 
     @property
     def words(self) -> int:
-        """How many there are."""
+        """The number of them."""
         return int(self.counts.shape[1])
 
     @cached_property
@@ -50,7 +50,7 @@ class CountTable:
 
     @cached_property
     def totals(self) -> Array:
-        """Of each topic, without eta."""
+        """The sum of each topic's counts, without eta."""
         whole: Array = self.counts.sum(axis=1)
         return whole
 
@@ -70,13 +70,13 @@ class Assignments:
 
     @classmethod
     def remembered(cls, memory: Memory) -> Self:
-        """What the party's memory holds; at first nothing."""
+        """The assignments in the party's memory; none at first."""
         if _MINE + "names" not in memory:
             return cls(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint16))
         return cls(*(memory[_MINE + part] for part in ("names", "steps", "draw_ends", "topics")))
 
     def recall(self, draw_ends: Array, names: Array) -> Assignments:
-        """These documents' topics, in their order; of a document never met the step is `NEVER` and topics are zeros."""
+        """The topics of these documents, in their order. A new document has the step `NEVER` and topic 0 everywhere."""
         if np.array_equal(names, self.names):  # as in most rounds
             return Assignments(names, self.steps, draw_ends, self.topics)
         topics = np.zeros(int(draw_ends[-1]), dtype=np.uint16)
@@ -100,7 +100,7 @@ class Assignments:
         return included
 
     def keep(self, memory: Memory, fresh: Assignments) -> None:
-        """Into the party's memory: the fresh topics, beside those of documents that were not asked this time."""
+        """Stores the fresh topics in the party's memory, and keeps those of documents that took no part this time."""
         again = np.array_equal(self.names, fresh.names)
         others = np.flatnonzero(~np.isin(self.names, fresh.names)) if not again else np.zeros(0, dtype=np.int64)
         lengths = np.concatenate([np.diff(fresh.draw_ends), np.diff(self.draw_ends)[others]])
@@ -111,7 +111,7 @@ class Assignments:
 
 
 class SampledDocuments(Protocol):
-    """A party's documents as one model reads them."""
+    """A party's documents in the form that one model draws topics from."""
 
     @property
     def draw_ends(self) -> Array:
@@ -120,11 +120,11 @@ class SampledDocuments(Protocol):
 
     def __len__(self) -> int: ...
     def names(self, keys: Array) -> Array:
-        """What each document's topics are remembered under."""
+        """The name under which each document's topics are remembered."""
         ...
 
     def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
-        """Every draw's topic after so many sweeps, each document given the table, its own old topics and public noise alone."""
+        """The topic of every draw after so many sweeps. A document's depend on no other document."""
         ...
 
     def counted(self, topics: Array, table: CountTable) -> Array:
@@ -132,7 +132,7 @@ class SampledDocuments(Protocol):
         ...
 
     def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
-        """The same into a clipped sum, one row per document."""
+        """Adds the same counts to a clipped sum, one row per document."""
         ...
 
 

@@ -58,11 +58,11 @@ class LDA(Counting):
         return replace(LdaDocuments.of(documents.counts, words), cycles=self.cycles if by_proposals else 0)
 
     def asked(self, state: State) -> CountsQuery:
-        """How often each word has each topic; where priors are learned, what they are learned from as well."""
+        """How often each word has each topic; where priors are learned, also the numbers they are learned from."""
         return super().asked(state) if self.priors == "fixed" else LearningQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """The total is the next state's table; where priors are learned, they are what it tells of them."""
+        """The state after one sum: its counts, and the learned priors."""
         after = super().update(state, answer)
         if self.priors == "fixed" or not answer.total or not priors.settled(int(state["step"][0])):
             return after
@@ -73,18 +73,18 @@ class LDA(Counting):
 
 
 class LearningQuery(CountsQuery):
-    """Asks for the same counts, and beside them for what priors are learned from."""
+    """Asks for the same counts and for the numbers that priors are learned from."""
 
     @property
     def terms(self) -> Terms:
-        """One row per document, as of `CountsQuery`, and as many tables as topics, at most one for each word."""
+        """The row of `CountsQuery`, and for each topic the number of its tables: at most one per word."""
         counts = super().terms
         return replace(counts, layout=(*counts.layout, priors.block_of(self.model.n_topics)))
 
     def pour(
         self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
     ) -> None:
-        """The tables are those of the topics that are counted; behind noise all documents are poured as one row."""
+        """Adds the tables of the counted topics. Where noise replaced the words, all documents give one row."""
         found = priors.tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
         if documents.perturbed is not None:
             found = sparse.csr_array(found.sum(axis=0)[None])

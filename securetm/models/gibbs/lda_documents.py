@@ -1,4 +1,4 @@
-"""What LDA holds of a party's documents: their words and counts in one fixed order, each token a draw of its own.
+"""A party's documents in the form that LDA reads: words and counts in a fixed order, one draw per token.
 
 It stays with whoever holds the documents. How tokens draw is in the kernels; another sampler reads the same bags.
 """

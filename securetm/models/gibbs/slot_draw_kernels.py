@@ -41,7 +41,7 @@ class SlotWeights(NamedTuple):
 
 
 class SharedTopics(NamedTuple):
-    """What every draw of a round is weighed by."""
+    """The weights of every draw of a round."""
 
     log_phi: Array  # topics x words
     tables: Array  # each word's phi as an alias table

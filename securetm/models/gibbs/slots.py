@@ -1,4 +1,4 @@
-"""Documents behind noise as LDA and SentenceLDA draw from them: slots of weights, with no word in them that is known.
+"""Documents with noise in place of words, in the form that LDA and SentenceLDA read: slots of weights.
 
 It draws no noise of its own: all that it reads was made private before, so whatever it makes of it is post-processing.
 """

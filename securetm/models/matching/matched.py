@@ -58,16 +58,16 @@ class Matched(LDA):
 
     @property
     def most_topics(self) -> int:
-        """As many as the party with most of them has."""
+        """The number of topics of the party with the most topics."""
         return max(self.n_topics, *self.topics_at.values(), 1)
 
     @property
     def most_shown_topics(self) -> int:
-        """Of the topics that are shown: all of all parties, however many these are, unless they are merged."""
+        """The most topics of the shared model: those of all parties together, unless they are merged."""
         return MOST_TOPICS if self.merged == ALL else self.n_topics
 
     def fits(self, state: State, words: int) -> bool:
-        """Whether a state, perhaps out of a file, is one that this model may have come to over so many words."""
+        """Whether a state, perhaps out of a file, has a form that this model can reach over so many words."""
         tables = {name: array for name, array in state.items() if name == "counts" or name.startswith(_OWN)}
         if "counts" not in tables or not all(t.ndim == 2 and 0 < len(t) <= MOST_TOPICS for t in tables.values()):
             return False
@@ -80,7 +80,7 @@ class Matched(LDA):
     # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
-        """No topic has a word yet: the first draws of each document, from the seed, are what sets topics apart."""
+        """A state without counts: the first draws of each document, from the seed, make topics differ."""
         return {
             "counts": np.zeros((self.n_topics, len(vocabulary))),
             "weights": np.zeros(self.n_topics),
@@ -90,7 +90,7 @@ class Matched(LDA):
         }
 
     def query(self, state: State) -> TopicsQuery:  # type: ignore[override]  # it asks another question
-        """The next question to one party: its own topics, after it trained from what its state holds."""
+        """The next question to one party: its own topics after training from the state that it was shown."""
         return TopicsQuery(self, self.for_party(state, ""))
 
     def update(self, state: State, answer: Answer) -> State:
@@ -130,11 +130,11 @@ class Matched(LDA):
         return summed(counts, member), summed(weights, member)
 
     def findings(self, state: State) -> Mapping[str, Any]:
-        """What became of all parties' topics: how many different ones they are, and how many were asked for of the model."""
+        """The number of different topics that were found, and the number that was asked for."""
         return {"matched": {"found": int(state["found"][0]), "asked": self.n_topics, "merged": self.merged}}
 
     def for_party(self, state: State, party: str) -> State:
-        """The local model composed for that party; who has sent none yet gets the global topics with most data behind them."""
+        """The local model composed for that party. A party without one gets the global topics with the most data."""
         if "held" in state:
             return dict(state)
         held = self.topics_at.get(party, self.n_topics)
@@ -147,11 +147,11 @@ class Matched(LDA):
         return {"counts": counts, "held": np.full(1, max(held, len(own)), dtype=np.int64), **kept}
 
     def shared(self, state: State) -> State:
-        """The global topics, as they may be shown to everybody: no party's own model is in it."""
+        """The global topics, without any party's own model."""
         return {name: array for name, array in state.items() if not name.startswith(_OWN)}
 
     def table(self, state: State) -> CountTable:
-        """A party's own topics, or the global ones, as counts; they may come from a coordinator that one need not trust."""
+        """A party's own topics, or the global ones, as counts. They are clamped: the coordinator may be malicious."""
         held = min(max(int(state["held"][0]), 1), self.most_topics) if "held" in state else len(state["counts"])
         counts = bounded(state["counts"][:held])
         return CountTable(counts, np.full(held, self.alpha), self.eta, int(state["step"][0]), int(state["seed"][0]))
@@ -159,7 +159,7 @@ class Matched(LDA):
     # ---- what the parts share ----
 
     def trained(self, start: CountTable, held: SampledDocuments, names: Array) -> Array:
-        """Algorithm 1 from line 8: this party's own table after a restart and `sweeps` local iterations."""
+        """Algorithm 1 from line 8: this party's table after a restart and `sweeps` local iterations."""
         step = start.step * (self.sweeps + 1)
         old = Assignments(names, np.full(len(held), step), held.draw_ends, self._restarted(start, held, names, step))
         for _ in range(self.sweeps):
@@ -170,7 +170,7 @@ class Matched(LDA):
         return held.counted(old.topics, start)
 
     def _restarted(self, start: CountTable, held: SampledDocuments, names: Array, step: int) -> Array:
-        """A first topic of every draw, as likely as its words have it in the composed model; at the very first all alike."""
+        """A first topic of every draw, by the probability of its words under the composed model; uniform at the very first."""
         said = np.flatnonzero(start.counts.sum(axis=1) > 0)
         firm = shares(start.counts[said]) * _FIRM
         if not len(said):
@@ -181,7 +181,7 @@ class Matched(LDA):
         return topics
 
     def _composed(self, topics: Array, masses: Array, local: Array, amount: float) -> Array:
-        """A party's new model as counts: behind each topic stands as much data as is known of it."""
+        """A party's new model as counts: each topic has as many counts as data is known for it."""
         found = composed(topics, local, self.xi, self.top)
         own = np.full(len(local), amount)
         taken = found.taken != NOWHERE
@@ -192,7 +192,7 @@ class Matched(LDA):
 
 @dataclass(frozen=True)
 class TopicsQuery:
-    """Asks one party for its own topics: how often each has each word, and in the last column how much data the party has."""
+    """Asks one party for its own topics: the counts of words in each, and in the last column the party's amount of data."""
 
     model: Matched
     state: State
@@ -204,7 +204,7 @@ class TopicsQuery:
         return Terms((Block("topics", (most, words + 1)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws come from public noise by document. Nothing is remembered: each round restarts from the composed model."""
+        """Draws use public noise per document. Nothing is remembered: each round restarts from the composed model."""
         start = self.model.table(self.state)
         held = self.model.read(documents, start.words)
         counts = self.model.trained(start, held, held.names(documents.keys))
@@ -213,7 +213,7 @@ class TopicsQuery:
 
 
 def amount_of(documents: Any) -> int:
-    """How many token slots documents have: their lengths are public where their words are behind noise."""
+    """The number of token slots. Where noise replaces the words, lengths are public."""
     if documents.perturbed is not None:
         return len(documents.perturbed)
     return int(documents.counts.sum())

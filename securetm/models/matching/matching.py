@@ -1,4 +1,4 @@
-"""Which topics of several parties are one: iFTM's similarity, and its Algorithms 3 and 4.
+"""Matches the topics of several parties: iFTM's similarity, and its Algorithms 3 and 4.
 
 Pure functions of tables of topics: no party, no sampler and no privacy is known here, and nothing is random.
 """
@@ -24,7 +24,7 @@ _MOST = 1e280  # of an entry: rows are summed
 
 @dataclass(frozen=True)
 class IntegratedTopics:
-    """The topics of all parties, each kind once."""
+    """The matched topics of all parties."""
 
     topics: Array  # global topics x words; rows sum to one
     weights: Array  # how much data stands behind each
@@ -33,7 +33,7 @@ class IntegratedTopics:
 
 @dataclass(frozen=True)
 class ComposedTopics:
-    """A party's topics after it was shown the global ones: as many as before, in the same places."""
+    """A party's topics after matching with the global ones: as many as before, in the same places."""
 
     topics: Array  # rows sum to one, or are empty
     taken: Array  # the global topic that stands in each place, or NOWHERE where the party's own stayed
@@ -43,7 +43,7 @@ class ComposedTopics:
 
 
 def similarities(ones: Array, others: Array, words: int) -> Array:
-    """How alike topics are by their heaviest words: the lesser weights of words in both, over all else that is in either.
+    """The similarity of topics by their heaviest words: a weighted Jaccard index.
 
     A weight counts only among a topic's `words` heaviest. Two topics without any weight are not alike: the answer is 0. It is
     exactly 1 of a topic and itself, and the same whichever comes first.
@@ -78,14 +78,14 @@ def _heaviest_of(row: Array, words: int) -> Array:
 
 
 def _by_word(ends: Array, columns: Array, weights: Array, vocabulary: int) -> tuple[Array, Array, Array, Array]:
-    """The same lists turned: which topics have each word, and with what weight; and each topic's whole weight."""
+    """The transposed lists: the topics that have each word, with its weight; and each topic's total weight."""
     turned = sparse.csr_array((weights, columns, ends), shape=(len(ends) - 1, vocabulary)).tocsc()
     return turned.indptr.astype(np.int64), turned.indices.astype(np.int64), turned.data, _masses(ends, weights)
 
 
 @njit(cache=True, nogil=True)
 def _masses(ends: Array, weights: Array) -> Array:
-    """Whole weights, added one by one as `_compared` adds: sums in another order would make a topic less than its own like."""
+    """Total weights, added in the order of `_compared`: in another order, a topic's similarity with itself would be below 1."""
     masses = np.zeros(len(ends) - 1)
     for z in range(len(masses)):
         for i in range(ends[z], ends[z + 1]):
@@ -174,7 +174,7 @@ def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -
 
 @njit(cache=True, nogil=True)
 def _dealt(own: Array, theirs: Array, places: int, topics: int) -> Array:
-    """Pairs in order: each place is filled once, and each topic given once."""
+    """Takes pairs in order: each place is filled once, and each topic is used once."""
     taken, given = np.full(places, NOWHERE), np.zeros(topics, dtype=np.bool_)
     for pair in range(len(own)):
         if taken[own[pair]] == NOWHERE and not given[theirs[pair]]:
@@ -194,7 +194,7 @@ def shares(topics: Array) -> Array:
 
 
 def _vocabulary(topics: Mapping[str, Array]) -> int:
-    """How many words all parties' topics speak of."""
+    """The size of the vocabulary that all parties' topics have."""
     sizes = set()
     for name, table in topics.items():
         _check_topics(name, table)

@@ -1,4 +1,4 @@
-"""Topics merged down to a number that was asked for: post-processing of what the matched form found, by whoever has it.
+"""Merges topics down to a number that was asked for. It is post-processing of the matched topics.
 
 It is not in the paper, whose model keeps every topic that Algorithm 3 finds. It is a function of the found topics alone: it
 asks no party anything, and nothing of it is random.
@@ -30,7 +30,7 @@ def merged(counts: Array, most: int) -> Array:
 
 
 def summed(rows: Array, member: Array) -> Array:
-    """The rows of each merged topic, added up."""
+    """The sum of the rows of each merged topic."""
     total = np.zeros((int(member.max(initial=NOWHERE)) + 1, *rows.shape[1:]))
     np.add.at(total, member[member != NOWHERE], rows[member != NOWHERE])
     return total
@@ -57,7 +57,7 @@ def _merged(counts: Array, most: int) -> Array:
 
 @njit(cache=True, nogil=True)
 def _all_losses(masses: Array, roots: Array) -> Array:
-    """Of every pair; a topic is no pair with itself."""
+    """The loss of merging every pair of different topics."""
     losses = np.full((len(masses), len(masses)), np.inf)
     for z in range(len(masses)):
         for y in range(z):
@@ -67,7 +67,7 @@ def _all_losses(masses: Array, roots: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _refreshed(row: Array, roots: Array) -> float:
-    """The whole weight of a topic; its shares' square roots are written down."""
+    """The total weight of a topic. Writes the square roots of its shares to `out`."""
     mass = 0.0
     for w in range(len(row)):
         mass += row[w]
@@ -78,7 +78,7 @@ def _refreshed(row: Array, roots: Array) -> float:
 
 @njit(cache=True, nogil=True)
 def _loss(masses: Array, roots: Array, one: int, other: int) -> float:
-    """What is lost if these two become one; rounding may not make equal topics better than equal."""
+    """The loss of merging these two topics, never below 0."""
     alike = 0.0
     for w in range(roots.shape[1]):
         alike += roots[one, w] * roots[other, w]
@@ -88,7 +88,7 @@ def _loss(masses: Array, roots: Array, one: int, other: int) -> float:
 
 @njit(cache=True, nogil=True)
 def _best(losses: Array, nearest: Array, member: Array) -> int:
-    """The first topic whose merging with its nearest loses least."""
+    """The first topic with the least loss of merging with its nearest one."""
     best = -1
     for z in range(len(nearest)):
         if member[z] == z and (best < 0 or losses[z, nearest[z]] < losses[best, nearest[best]]):

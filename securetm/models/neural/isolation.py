@@ -1,4 +1,4 @@
-"""Refuses what couples documents: a clip per document bounds a sum only if no document changes another's gradient.
+"""Refuses networks that couple documents: a clip per document bounds a sum only if no document changes another's gradient.
 
 It tries networks on made-up documents and reads none of anybody's. What it accepts has passed the trials, which is
 no proof; what it refuses has failed one.
@@ -54,7 +54,7 @@ def _check_kinds(module: nn.Module) -> None:
 
 
 def _check_memory(module: nn.Module, batch: Inputs) -> None:
-    """Neither a buffer nor anything else may be left behind by a batch."""
+    """Refuses a module that keeps a buffer or anything else from a batch."""
     before = {name: buffer.clone() for name, buffer in module.named_buffers()}
     first = _run(module, batch)[0]
     _run(module, _replaced(batch, range(len(batch[0]))))
@@ -66,7 +66,7 @@ def _check_memory(module: nn.Module, batch: Inputs) -> None:
 
 
 def _check_outputs(module: nn.Module, batch: Inputs) -> None:
-    """Row i may not move when another row is replaced; randomness is drawn alike, so it stays with its row."""
+    """Refuses a module whose row i changes when another row is replaced. Both runs draw the same random numbers."""
     whole, parts = _run(module, batch)
     if len(whole) != len(batch[0]):
         raise CouplesDocuments(_where(module, ""), f"it gives {len(whole)} rows for {len(batch[0])} documents")
@@ -78,7 +78,7 @@ def _check_outputs(module: nn.Module, batch: Inputs) -> None:
 
 
 def _check_gradients(module: nn.Module, batch: Inputs) -> None:
-    """The gradient of a sum must be the sum of what each row's loss gives among other rows than its own."""
+    """Refuses a module whose gradient of a sum is not the sum of the gradients of each row among other rows."""
     rows = range(len(batch[0]))
     together = _gradient(module, batch, list(rows))
     apart = [_gradient(module, _replaced(batch, [j for j in rows if j != i]), [i]) for i in rows]
@@ -90,7 +90,7 @@ def _check_gradients(module: nn.Module, batch: Inputs) -> None:
 
 
 def _check_size(module: nn.Module, batch: Inputs) -> None:
-    """Nor may a row depend on how many there are. Noise is switched off for this: another size draws other noise."""
+    """Refuses a module whose rows depend on their number. Noise is switched off, since another size draws other noise."""
     with _held_still(module, batch):
         half = tuple(x[: len(x) // 2] for x in batch)
         whole, fewer = _run(module, batch)[0], _run(module, half)[0]

@@ -1,4 +1,4 @@
-"""What goes into the network's three vocabulary-wide places and comes out of them, whoever computes it.
+"""The inputs and outputs of the network's three vocabulary-wide operations, for either set of kernels.
 
 They know sparse rows, weights and logits, not topic models. Row i of every output depends on row i of the input only.
 """
@@ -75,7 +75,7 @@ class Latent:
 
 @dataclass(frozen=True)
 class DecoderLosses:
-    """What the decoder's loss leaves behind: per document its value and the gradients, with their squared lengths.
+    """The decoder's loss of each document, its gradients, and their squared norms.
 
     `back` is the gradient at the logits before layer normalisation; `after` is the one after it, which is the background's own.
     """
@@ -87,5 +87,5 @@ class DecoderLosses:
     after_squares: torch.Tensor
 
     def only(self, rows: torch.Tensor) -> DecoderLosses:
-        """What these documents left behind."""
+        """The entries of these documents."""
         return DecoderLosses(*(getattr(self, part.name)[rows] for part in fields(self)))

@@ -32,7 +32,7 @@ def _adam(weights: Array, gradient: Array, scale: Any, first: Array, second: Arr
 
 
 def moments(optimiser: str, weights: Array) -> dict[str, Array]:
-    """What the optimiser remembers at the start."""
+    """The optimiser's moments at the start."""
     if optimiser not in KNOWN:
         raise NotFound("optimiser", optimiser, KNOWN)
     return {"first": np.zeros_like(weights), "second": np.zeros_like(weights)} if optimiser == ADAM else {}

@@ -80,7 +80,7 @@ class ProdLDA(Estimator):
     # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
-        """Weights before any document was seen, from the rng alone; the seed of all later document noise with them."""
+        """Fresh weights from the rng, and the seed of all later document noise."""
         shape = NetworkShape(len(vocabulary), self.hidden, self.n_topics)
         flat = np.zeros(shape.size, dtype=self.dtype)
         for part, values in shape.views(flat).items():
@@ -96,11 +96,11 @@ class ProdLDA(Estimator):
         }
 
     def query(self, state: State) -> StepQuery | EpochsQuery:
-        """The next question: a gradient over one batch, or each party's whole difference after its own epochs."""
+        """The next question: a gradient over one batch, or the difference of each party's weights after local epochs."""
         return EpochsQuery(self, state) if self.local_epochs else StepQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """The state after one answer, run by whoever may hold the total: gradient step, or federated average."""
+        """The state after one answer: a gradient step, or a federated average."""
         return self.advance(state, answer.total or {}, in_place=False)
 
     def advance(self, state: State, total: Mapping[str, Array], in_place: bool) -> State:
@@ -118,7 +118,7 @@ class ProdLDA(Estimator):
         return {**after, "weights": weights, **memory}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """What travels: weights, step and seed, without the optimiser's moments."""
+        """The weights, step and seed, without the optimiser's moments."""
         return {name: state[name] for name in ("weights", "step", "seed")}
 
     def topics(self, state: State) -> Array:
@@ -142,7 +142,7 @@ class ProdLDA(Estimator):
         return out
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """Of each document's unseen words, given the topic shares of its seen ones."""
+        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
         kernels, decoder = self._kernels, self._on_device(self._layers(state))
         shares = self.infer(state, seen).astype(self.dtype)
         out = np.empty(len(unseen))
@@ -156,13 +156,13 @@ class ProdLDA(Estimator):
     # ---- what the queries share ----
 
     def losses(self, state: State, counts: Any, keys: Array) -> ProdLDALosses:
-        """The losses of a batch: noise from (seed, step, key), so it does not matter who computes them."""
+        """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""
         return ProdLDALosses(state["weights"], self._network(state), bags(counts, self.dtype), self._noise(state, keys))
 
     def stepped(
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
     ) -> tuple[Array, State]:
-        """Weights and moments after one step along the mean gradient, every word's spread restored."""
+        """Weights and moments after one step along the mean gradient, with every word's spread restored."""
         rate, beta1 = self.learning_rate, self.beta1
         weights, memory = optimisers.step(weights, gradient, count, memory, number, rate, beta1, in_place)
         return self._restore(weights), memory
@@ -173,7 +173,7 @@ class ProdLDA(Estimator):
 
     @property
     def in_fixed_order(self) -> bool:
-        """Whether no library chooses how what a document gives is summed: so on a CPU, and not on a GPU."""
+        """Whether sums run in an order that this package fixes: on a CPU, and not on a GPU."""
         return isinstance(self._kernels, FusedKernels)
 
     def _network(self, state: State) -> Network:
@@ -202,7 +202,7 @@ class ProdLDA(Estimator):
 
 @dataclass(frozen=True)
 class StepQuery:
-    """Asks for the sum of the documents' gradients at the current weights. Whoever answers holds the batch already drawn."""
+    """Asks for the sum of the documents' gradients at the current weights. The party has drawn the batch already."""
 
     model: ProdLDA
     state: State
@@ -214,7 +214,7 @@ class StepQuery:
         return Terms(layout, batch=self.model.batch, bits=_bits(self.model.dtype))
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """All given documents are the batch; their noise is public, so neither memory nor rng is used."""
+        """Adds the gradient of each given document. Their noise is public, so neither memory nor rng is used."""
         count = len(documents)
         if count:
             losses = self.model.losses(self.state, documents.counts, documents.keys)
@@ -223,19 +223,19 @@ class StepQuery:
 
 @dataclass(frozen=True)
 class EpochsQuery:
-    """Asks each party to train on its own and to answer with its weights' whole difference, as one row (FedAvg)."""
+    """Asks each party to train by itself and to answer with the difference of its weights, as one row (FedAvg)."""
 
     model: ProdLDA
     state: State
 
     @property
     def terms(self) -> Terms:
-        """One row per party: its difference times its documents, and how many these are."""
+        """One row per party: its difference times its number of documents, and that number."""
         layout = (Block("difference", self.state["weights"].shape), Block("documents", (1,)))
         return Terms(layout, unit=Unit.PARTY, bits=_bits(self.model.dtype))
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Batches are shuffled by the rng; the optimiser starts afresh, since its memory never travels."""
+        """Batches are shuffled by the rng. The optimiser starts without moments, since these never travel."""
         count = len(documents)
         if count:
             difference = self._trained(documents, rng) - self.state["weights"]

@@ -83,7 +83,7 @@ class DocumentNoise:
 
 @dataclass(frozen=True)
 class Prior:
-    """The Gaussian about zero that stands for the symmetric Dirichlet in softmax space, and how much the loss heeds it."""
+    """The Gaussian that approximates the symmetric Dirichlet in softmax space, and its weight in the loss."""
 
     variance: float
     weight: float = 1.0
@@ -96,7 +96,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Encoding:
-    """What the encoder leaves behind for its own backward pass."""
+    """The encoder's outputs that its backward pass needs."""
 
     slopes: tuple[Tensor, Tensor]
     hidden: tuple[Tensor, Tensor]
@@ -125,7 +125,7 @@ def _halves(rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Network:
-    """All that is fixed about the network while its weights change."""
+    """The constants of the network."""
 
     shape: NetworkShape
     prior: Prior
@@ -134,7 +134,7 @@ class Network:
 
 
 class ProdLDALosses:
-    """The negative evidence bound of each document of a batch (contracts.Losses), forward and backward run once."""
+    """The negative evidence lower bound of each document of a batch (contracts.Losses)."""
 
     def __init__(self, weights: Array, net: Network, batch: WordBatch, noise: DocumentNoise) -> None:
         self._net, self._batch, self._kernels = net, batch, net.kernels

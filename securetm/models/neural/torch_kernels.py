@@ -1,4 +1,4 @@
-"""The network's passes over a batch in torch's own words: for GPUs, and what the fused ones are tested against.
+"""The network's passes over a batch by torch operations: for GPUs, and as a reference for the fused kernels.
 
 Libraries choose the order of these sums, so rows may depend on their neighbours: no budget admits it.
 """

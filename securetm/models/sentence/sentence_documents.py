@@ -1,4 +1,4 @@
-"""What SentenceLDA holds of a party's documents: each sentence's words and their counts, each sentence a draw of its own.
+"""A party's documents in the form that SentenceLDA reads: words and counts of each sentence, one draw per sentence.
 
 It stays with whoever holds the documents. How sentences draw is in the kernels.
 """
@@ -97,7 +97,7 @@ class Sentences:
 
 
 def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:
-    """The sentences of documents behind noise: where they end is public, and so is where they are cut."""
+    """The sentences of documents with noise in place of words. Their ends are public, and so is where they are cut."""
     token_ends, sentence_ends = _ends(documents, longest)
     held = Slots.of(documents, vocabulary, by_sentence=True)
     return replace(held, draw_ends=np.searchsorted(sentence_ends, token_ends), slot_ends=sentence_ends)

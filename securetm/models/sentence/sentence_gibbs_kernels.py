@@ -30,7 +30,7 @@ class SentenceWords(NamedTuple):
 
 
 class RoundFacts(NamedTuple):
-    """What the draws of one round are weighed by, and what is known of each document."""
+    """The weights of one round's draws, and what is known of each document."""
 
     noise: Array  # where each document's stream of public noise begins
     known: Array  # which documents have topics already
@@ -43,7 +43,7 @@ class RoundFacts(NamedTuple):
 
 
 class DocumentBuffers(NamedTuple):
-    """Room for one document: its sentences in each topic, and everybody's words with its own of the moment."""
+    """Buffers for one document: its sentences in each topic, and the shared counts with its own current ones."""
 
     here: Array
     mass: Array

@@ -70,7 +70,7 @@ class VariationalLDA(Estimator):
     # ---- contracts.TopicModel ----
 
     def start(self, vocabulary: Sequence[str], rng: np.random.Generator) -> State:
-        """Random counts, so that topics differ; the first sum takes their place."""
+        """Random counts, so that topics differ. The first sum replaces them."""
         counts = rng.gamma(_START, 1.0 / _START, (self.n_topics, len(vocabulary)))
         return {"counts": counts, "step": np.zeros(1, dtype=np.int64)}
 
@@ -79,7 +79,7 @@ class VariationalLDA(Estimator):
         return ExpectedCounts(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
-        """What was counted before fades, and the total is added; noised totals are kept as they came as well."""
+        """The state after one sum: earlier counts fade and the sum is added. A noised sum is also kept as it came."""
         after = {**state, "step": state["step"] + 1}
         if not answer.total:
             return after
@@ -91,7 +91,7 @@ class VariationalLDA(Estimator):
         return {**after, **noised.arrays(), "counts": counts}
 
     def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The counts and the step; not what is kept of noised answers for the end."""
+        """The counts and the step, without the noised sums that are kept for the end."""
         return told_to_parties(state)
 
     def topics(self, state: State) -> Array:
@@ -108,7 +108,7 @@ class VariationalLDA(Estimator):
         return LdaDocuments.of(documents.counts, len(by_word)).shares(by_word, alpha, self.passes, self.threads)
 
     def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """Of each document's unseen words, given the topic shares of its seen ones."""
+        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
         by_word, shares = self._by_word(state), self.infer(state, seen)
         return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
 
@@ -122,7 +122,7 @@ class VariationalLDA(Estimator):
         return found
 
     def counted(self, documents: Any, words: int) -> LdaDocuments:
-        """The documents as they are learned from."""
+        """The documents with repeated words limited as the settings say."""
         bags = LdaDocuments.of(documents.counts, words)
         if not self.repeats:
             return bags
@@ -144,11 +144,11 @@ class ExpectedCounts:
 
     @property
     def terms(self) -> Terms:
-        """One row per document: real numbers that add up to its length. How long a row may be is bounded elsewhere."""
+        """One row per document: real numbers that add up to its length. A mechanism bounds the length."""
         return Terms((Block("counts", self.state["counts"].shape),), batch=self.model.batch_size, bits=64)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Nothing is drawn and nothing remembered: each document starts from equal shares of all topics."""
+        """Draws and remembers nothing: each document starts from equal shares of all topics."""
         bounds = Bounds.found(self.model, self.state, self.model.counted(documents, self.state["counts"].shape[1]))
         clipped_sum.add_losses(bounds, np.arange(len(documents)), np.zeros((len(documents), 0)))
 
@@ -168,7 +168,7 @@ class Bounds:
 
     @classmethod
     def found(cls, model: VariationalLDA, state: State, bags: LdaDocuments) -> Bounds:
-        """After the E-step of every document."""
+        """The bounds after the E-step of every document."""
         chances, scale = _expected_chances(model.dirichlet(state))
         leanings, values = np.empty((len(bags), model.n_topics)), np.zeros(len(bags))
         facts = (bags.ends, bags.words, bags.counts, chances, scale, model.alpha, model.passes)
@@ -176,7 +176,7 @@ class Bounds:
         return cls(bags, chances, leanings, values)
 
     def norms(self, owners: Array) -> Array:
-        """Of each owner's expected counts, all its documents together."""
+        """The l2 norm of each owner's expected counts, over all its documents."""
         order = np.argsort(owners, kind="stable")
         heads = np.flatnonzero(np.diff(owners[order], prepend=owners[order[:1]] - 1))
         return lengths_of(order, np.append(heads, len(order)), *self._facts, self.leanings)
