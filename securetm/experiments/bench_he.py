@@ -1,6 +1,6 @@
 """Encrypted sums beside the parameters that NVFlare ships, in one run: seconds and bytes of every phase. It judges no secrecy.
 
-Ours go through the seats, from vector to bytes and back, on one thread; theirs through TenSEAL's high-level vectors, with the
+Ours go through sessions, from vector to bytes and back, on one thread; theirs through TenSEAL's high-level vectors, with the
 public context in every message, as NVFlare sends it. The two take turns, and the fastest turn of each counts.
 """
 

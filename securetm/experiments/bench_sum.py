@@ -122,7 +122,7 @@ def _shamir() -> list[Row]:
 
 @dataclass
 class MeasuredSession:
-    """All seats, and a clock and a counter of bytes for each of them."""
+    """All sessions, and a clock and a counter of bytes for each of them."""
 
     parties: int
     length: int

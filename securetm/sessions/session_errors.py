@@ -31,14 +31,14 @@ class BadSignature(Refused):
 
 @dataclass(eq=False)
 class StaleSignature(Refused):
-    """{sender} signed this before the owner of the ledger was invited last"""
+    """{sender} signed this head before the last invitation of the ledger's owner"""
 
     sender: str
 
 
 @dataclass(eq=False)
 class NotSealedForUs(Refused):
-    """what {sender} sealed does not open here"""
+    """what {sender} sealed for this party cannot be opened"""
 
     sender: str
 

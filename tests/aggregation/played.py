@@ -97,7 +97,7 @@ class Played:
     def __post_init__(self) -> None:
         self.roster = roster_of(self.members)
         self.stores = {name: own_store(name) for name in (*self.members, COORDINATOR)}
-        self.parties = {name: self.seat(name) for name in self.members}
+        self.parties = {name: self.session(name) for name in self.members}
         self.middle = self.aggregation.coordinator(self.roster, self.stores[COORDINATOR])
 
     def draw(self, name: str) -> Entropy:
@@ -105,7 +105,7 @@ class Played:
             return self.entropy(name)
         return Seeded(hashlib.sha256((self.seed + name).encode()).digest(), unsafe=True) if self.seed else OperatingSystem()
 
-    def seat(self, name: str):
+    def session(self, name: str):
         return self.aggregation.party(name, self.roster, self.draw(name), self.stores[name])
 
     def restart(self, name: str) -> None:
@@ -113,18 +113,18 @@ class Played:
         if name == COORDINATOR:
             self.middle = self.aggregation.coordinator(self.roster, self.stores[name])
         else:
-            self.parties[name] = self.seat(name)
+            self.parties[name] = self.session(name)
 
     def prepare(self, rounds: int = 3) -> Played:
-        self.run(self.middle.prepare(rounds), {name: seat.prepare(rounds) for name, seat in self.parties.items()})
+        self.run(self.middle.prepare(rounds), {name: session.prepare(rounds) for name, session in self.parties.items()})
         return self
 
     def cohort(self, number: int = 0, threshold: int = 0, members: Sequence[str] = ()) -> Cohort:
         return Cohort(bytes([number + 1]) * 32, number, tuple(members) or self.members, threshold or 1)
 
     def begin(self, cohort: Cohort, vectors: Mapping[str, Array], terms: Terms) -> tuple[Exchange, dict[str, Exchange]]:
-        asked = {m: seat for m, seat in self.parties.items() if seat.prepared or not self.gone(m, Kind.MASKED)}
-        parties = {m: seat.round(cohort, terms, blocks_of(vectors[m], terms)) for m, seat in asked.items()}
+        asked = {m: session for m, session in self.parties.items() if session.prepared or not self.gone(m, Kind.MASKED)}
+        parties = {m: session.round(cohort, terms, blocks_of(vectors[m], terms)) for m, session in asked.items()}
         return self.middle.round(cohort, terms, None), parties
 
     def play(self, cohort: Cohort, vectors: Mapping[str, Array], terms: Terms = TERMS) -> Answer:

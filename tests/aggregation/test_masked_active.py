@@ -108,9 +108,9 @@ def test_only_the_coordinator_is_answered(played: Played) -> None:
 
 
 def test_a_cohort_below_the_threshold_is_not_entered(played: Played) -> None:
-    seat, two = played.parties[played.members[0]], played.cohort(members=played.members[:2])
+    session, two = played.parties[played.members[0]], played.cohort(members=played.members[:2])
     with pytest.raises(CohortTooSmall):
-        seat.round(two, TERMS, blocks_of(vectors_of(played.members)[played.members[0]], TERMS))
+        session.round(two, TERMS, blocks_of(vectors_of(played.members)[played.members[0]], TERMS))
 
 
 def test_parties_that_were_shown_different_cohorts_agree_on_no_list(careful: Played) -> None:

@@ -115,7 +115,7 @@ def steps() -> list[Callable[[bytes], object]]:
     waiting: list[Callable[[bytes], object]] = []
     for stop in range(3):
         played = Played(MaskedSum(consistency=True), names(N))
-        middle, parties = played.middle.prepare(1), {m: seat.prepare(1) for m, seat in played.parties.items()}
+        middle, parties = played.middle.prepare(1), {m: session.prepare(1) for m, session in played.parties.items()}
         out = {m: party.begin()[0][1] for m, party in parties.items()}
         for _ in range(stop):
             for name, message in out.items():

@@ -53,7 +53,7 @@ def test_a_dealer_that_deals_another_secret_is_named() -> None:
     played = Played(MaskedSum(), names(N))
     setup = played.parties[played.members[1]].prepare(ROUNDS)
     commits = setup._seeds
-    parties = {name: seat.prepare(ROUNDS) for name, seat in played.parties.items() if name != played.members[1]}
+    parties = {name: session.prepare(ROUNDS) for name, session in played.parties.items() if name != played.members[1]}
 
     def deals_others(message: bytes, honest=setup._deal) -> bytes:
         setup._seeds = tuple(bytes([seed[0] ^ 1]) + seed[1:] for seed in commits)
@@ -86,7 +86,7 @@ def test_a_broken_commitment_is_refused() -> None:
     played = Played(MaskedSum(), names(N))
     setup = played.parties[played.members[1]].prepare(ROUNDS)
     setup._nonce = bytes(32)
-    parties = {name: seat.prepare(ROUNDS) for name, seat in played.parties.items() if name != played.members[1]}
+    parties = {name: session.prepare(ROUNDS) for name, session in played.parties.items() if name != played.members[1]}
     with pytest.raises(BrokenCommitment):
         played.run(played.middle.prepare(ROUNDS), {**parties, played.members[1]: setup})
 

@@ -72,7 +72,7 @@ def test_after_a_restart_the_next_round_is_asked_for_and_everybody_is_in_it(play
     answer = played.play(played.cohort(1), vectors)
     assert answer.survivors == played.members
     assert np.array_equal(flat(answer), plain_sum(vectors, played.members))
-    assert {seat.prepared for seat in (played.middle, *played.parties.values())} == {4}
+    assert {session.prepared for session in (played.middle, *played.parties.values())} == {4}
 
 
 class Crash(Exception):
@@ -240,7 +240,7 @@ def advanced(played: Played, exchange: Exchange, index: int) -> bytes:
 
 
 def test_a_round_of_an_older_seat_is_carried_on_no_more(played: Played) -> None:
-    """Each seat reads what is used when it is made, so what an older one uses is unknown to the newer one."""
+    """Each session reads what is used when it is made, so what an older one uses is unknown to the newer one."""
     name = played.members[0]
     first_message(played, name, 0)
     played.restart(name)
@@ -269,7 +269,7 @@ def test_a_set_up_of_an_older_seat_is_not_stored(played: Played) -> None:
     older = played.parties[name].prepare(3)
     played.restart(name)
     kept = dict(played.stores[name].kept)
-    exchanges = {member: seat.prepare(3) for member, seat in played.parties.items()}
+    exchanges = {member: session.prepare(3) for member, session in played.parties.items()}
     with pytest.raises(UnknownRound):
         played.run(played.middle.prepare(3), {**exchanges, name: older})
     assert played.stores[name].kept == kept
@@ -288,12 +288,12 @@ def test_a_round_of_the_set_up_before_masks_nothing(played: Played) -> None:
 
 
 def test_a_prekey_that_was_used_is_found_on_disk_before_it_is_used_again(played: Played) -> None:
-    """Also where a seat does not know of it."""
+    """Also where a session does not know of it."""
     name = played.members[0]
-    seat, message = played.parties[name], first_message(played, name, 0)
+    session, message = played.parties[name], first_message(played, name, 0)
     with pytest.raises(RestoredState):
-        seat._prekeys.use(0, bytes(32), message)
-    seat._prekeys._next, seat._prekeys._used = 0, {}
+        session._prekeys.use(0, bytes(32), message)
+    session._prekeys._next, session._prekeys._used = 0, {}
     kept = dict(played.stores[name].kept)
     with pytest.raises(RestoredState):
         first_message(played, name, 1, seed=1)

@@ -94,7 +94,7 @@ def test_set_ups_under_another_profile_session_or_roster_do_not_mix() -> None:
     members = names(N)
     theirs = Played(MaskedSum(), members)
     theirs.roster = replace(theirs.roster, profile=b"q" * 32)
-    theirs.parties[members[1]] = theirs.seat(members[1])
+    theirs.parties[members[1]] = theirs.session(members[1])
     with pytest.raises(BadSignature):
         theirs.prepare(ROUNDS)
 

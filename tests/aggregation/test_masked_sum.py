@@ -132,7 +132,7 @@ def test_whoever_missed_a_round_is_back_after_the_next() -> None:
 def test_a_round_of_a_smaller_cohort_sums_only_that() -> None:
     played = Played(MaskedSum(), names(6)).prepare(1)
     vectors, some = vectors_of(played.members), played.members[1:6]
-    played.parties = {m: seat for m, seat in played.parties.items() if m in some}
+    played.parties = {m: session for m, session in played.parties.items() if m in some}
     answer = played.play(played.cohort(members=some), vectors)
     assert np.array_equal(flat(answer), plain_sum(vectors, some))
 
@@ -141,7 +141,7 @@ def test_one_set_up_serves_its_rounds_and_no_more() -> None:
     played = Played(MaskedSum(), names(3)).prepare(2)
     vectors = vectors_of(played.members)
     for number in range(2):
-        assert {seat.prepared for seat in (played.middle, *played.parties.values())} == {2 - number}
+        assert {session.prepared for session in (played.middle, *played.parties.values())} == {2 - number}
         played.play(played.cohort(number), vectors)
     with pytest.raises(NotPrepared):
         played.play(played.cohort(2), vectors)
@@ -171,7 +171,7 @@ def test_values_beyond_the_promise_are_cut_and_only_the_party_knows() -> None:
     vectors = {m: np.full(TERMS.size, 10) for m in played.members}
     vectors[played.members[0]] = np.array([5000, -5000, 10, 10, 10, 10, 10])
     assert flat(played.play(played.cohort(), vectors)).tolist() == [1020, -980, 30, 30, 30, 30, 30]
-    assert [seat.clamped for seat in played.parties.values()] == [2, 0, 0]
+    assert [session.clamped for session in played.parties.values()] == [2, 0, 0]
 
 
 def test_a_32_bit_ring_is_as_wide_as_float32_on_the_wire() -> None:

@@ -114,10 +114,10 @@ class Replayed:
         if where.startswith("round"):
             cohort = self.cohort(int(where.split()[1]))
             vector = {m: blocks_of(np.array(self.facts["vectors"][m]), self.terms) for m in self.members}
-            self.roles = {m: seat.round(cohort, self.terms, vector[m]) for m, seat in self.parties.items()}
+            self.roles = {m: session.round(cohort, self.terms, vector[m]) for m, session in self.parties.items()}
             self.roles[COORDINATOR] = self.middle.round(cohort, self.terms)
         else:
-            self.roles = {m: seat.prepare(self.facts["rounds"]) for m, seat in self.parties.items()}
+            self.roles = {m: session.prepare(self.facts["rounds"]) for m, session in self.parties.items()}
             self.roles[COORDINATOR] = self.middle.prepare(self.facts["rounds"])
         for name, role in self.roles.items():
             self.note(name, role.begin())

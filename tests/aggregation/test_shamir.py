@@ -7,7 +7,9 @@ import random
 
 import pytest
 
+from securetm.aggregation.masked.masked_errors import UnreadableShares
 from securetm.aggregation.masked.shamir import PRIME, combine, deal, weights_at_zero
+from securetm.aggregation.masked.shares import checked, joined
 from securetm.entropy import OperatingSystem, Seeded
 
 
@@ -74,3 +76,12 @@ def test_shares_of_one_holder_are_spread_over_the_field() -> None:
     shares = [deal([bytes(32)], (1,), 2, OperatingSystem())[0][0] for _ in range(400)]
     assert abs(sum(share < PRIME // 2 for share in shares) - 200) < 90  # nine standard deviations
     assert len(set(shares)) == 400
+
+
+def test_a_bundle_with_a_number_that_is_not_below_the_prime_is_refused() -> None:
+    """Two encodings of one share would have two hashes."""
+    good = joined([0, PRIME - 1])
+    assert checked(good, "a dealer") == good
+    for wrong in ([PRIME, 1], [1, PRIME + 7]):
+        with pytest.raises(UnreadableShares):
+            checked(joined(wrong), "a dealer")

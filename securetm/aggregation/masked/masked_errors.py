@@ -74,7 +74,7 @@ class ChangedMessage(Refused):
 
 @dataclass(eq=False)
 class UnreadableShares(Refused):
-    """the shares that {sender} sealed for this party cannot be opened"""
+    """the shares that {sender} sealed for this party are no numbers below the prime"""
 
     sender: str
 
