@@ -35,7 +35,7 @@ def firsts() -> dict[str, AuditPlan]:
     met: set[str] = set()
     found = {}
     for name in PLANS:
-        plan, new = baselines_of(name, shadows=16), []
+        plan, new = baselines_of(name, shadows=8, rounds=2, documents=100, states=4), []
         for trial in plan.trials:
             if trial.attack not in met:
                 met.add(trial.attack)
