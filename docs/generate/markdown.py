@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 
 def cell(text: object) -> str:
     """A text that stays inside its cell of a table."""
-    return " ".join(str(text).replace("|", "\\|").split())
+    return " ".join(re.split(r"[ \t\n]+", str(text).replace("|", "\\|").strip(" \t\n")))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

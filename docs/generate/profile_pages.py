@@ -11,7 +11,7 @@ from typing import Any
 from docs.generate.folder_pages import ROOT, profiles
 from docs.generate.markdown import code, listed, page, table
 
-_VERDICTS = ("attack", "model", "verdict", "found", "of what", "day")
+_VERDICTS = ("attack", "verdict", "found", "settings")
 
 
 def said(*arguments: str) -> Any:
@@ -124,15 +124,10 @@ def _gap(claim: Mapping[str, Any]) -> str:
     return ", claimed by " + ", ".join(one["by"] for one in claim["claimed_by"])
 
 
-def _result(one: Mapping[str, Any]) -> tuple[object, ...]:
-    stale = " (stale)" if one["stale"] else ""
-    settings = ", ".join(f"{name} = {value}" for name, value in one["settings"].items())
-    model = one["model"] + (f" ({settings})" if settings else "")
-    return (
-        f"{code(one['attack'])}: {one['title']}",
-        model,
-        one["verdict"] + stale,
-        one.get("shown", ""),
-        one["measure"],
-        one["date"],
+def _result(one: Mapping[str, Any]) -> tuple[str, ...]:
+    settings = ", ".join(f"{name.removeprefix('model.')} = {value}" for name, value in one["settings"].items())
+    verdict = (
+        one["verdict"] + (", stale" if one["stale"] else "") + f"<br>{one['date']}".replace("-", "\N{NON-BREAKING HYPHEN}")
     )
+    tried = f"{code(one['attack'])} on {code(one['model'])}: {one['title']}"
+    return tried, verdict, f"{one.get('shown', '')}<br>{one['measure']}", settings
