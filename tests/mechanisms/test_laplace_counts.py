@@ -89,7 +89,7 @@ def test_what_it_cannot_protect_is_refused(terms: Terms, refusal: type[Exception
 def test_the_paper_as_printed_is_refused_by_name() -> None:
     printed = LaplaceCounts(8.0, raw=True)
     for terms in (ASKED, each_terms(), replace(ASKED, names_words=True)):
-        with pytest.raises(RawCounts, match="no epsilon at all"):
+        with pytest.raises(RawCounts, match="no finite epsilon"):
             printed.admit(terms, COHORT)
     with pytest.raises(RawCounts):
         printed.on_documents(documents(), ASKED, lasting())

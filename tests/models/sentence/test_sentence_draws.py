@@ -12,7 +12,7 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
 from securetm.models.gibbs.draws import Assignments
-from securetm.models.sentence import sentence_mh_kernels, sentences
+from securetm.models.sentence import sentence_documents, sentence_mh_kernels
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import counts_of, rounds
 
@@ -88,7 +88,7 @@ def test_another_ratio_would_be_seen(name, monkeypatch):
     mutant = types.ModuleType("mutant")
     monkeypatch.setitem(sys.modules, "mutant", mutant)
     exec(source.replace(right, wrong).replace("cache=True, ", ""), mutant.__dict__)
-    monkeypatch.setattr(sentences, "resample_by_proposals", mutant.resample_by_proposals)
+    monkeypatch.setattr(sentence_documents, "resample_by_proposals", mutant.resample_by_proposals)
     with pytest.raises(AssertionError):
         test_a_document_draws_from_its_exact_posterior("uneven alpha", False, "mh")
 
@@ -152,7 +152,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     model = SentenceLDA(n_topics=3)
     state = model.start(documents.vocabulary, np.random.default_rng(0))
     whole = counts_of(model, state, documents, {})
-    monkeypatch.setattr(sentences, "_CHUNK", 30)
+    monkeypatch.setattr(sentence_documents, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     persons = np.random.default_rng(1).integers(0, 9, 30)
