@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
+from msgspec import structs
 
 from securetm.accounting.ledger import Ledger
 from securetm.aggregation.masked import coordinator_round
@@ -223,16 +224,18 @@ def test_parties_that_do_not_look_at_links_are_found_out(
 def test_the_report_says_who_refused_and_what_was_answered() -> None:
     refused = RefusalRecord("masked", "a list", 0, 0, True, "south", "CalledDropped")
     assert refusal_in_words(refused) == "refused by the party “south” (CalledDropped)"
-    on_the_way = replace(refused, by="coordinator", reason="AnotherVector")
+    on_the_way = structs.replace(refused, by="coordinator", reason="AnotherVector")
     assert refusal_in_words(on_the_way) == "refused by the coordinator (AnotherVector)"
-    answered = replace(refused, refused=False, by="", reason=UNCLAIMED)
+    answered = structs.replace(refused, refused=False, by="", reason=UNCLAIMED)
     assert refusal_in_words(answered) == f"NOT HELD: the party answered; {UNCLAIMED}"
 
 
 def test_a_plan_names_profiles_whose_coordinator_lies(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """An audit tells every lie of the profiles that its plan names, and shows them with its findings."""
     said = RefusalRecord("masked", "a lie", 0, 0, True, "south", "WrongRound")
-    monkeypatch.setattr("securetm.leakage.auditor.tried_violations", lambda profile, runs: (replace(said, profile=profile),))
+    monkeypatch.setattr(
+        "securetm.leakage.auditor.tried_violations", lambda profile, runs: (structs.replace(said, profile=profile),)
+    )
     plan = read_audit_plan("active")
     assert set(plan.moves) == {*REASONS, "fortress"}  # which asks for more documents than these
     small = replace(plan, trials=(replace(plan.trials[0], profiles=("open",), run={**settings, **plan.trials[0].run}),))
