@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting import PoissonSampledDpEvent
 from scipy import sparse
 
 from securetm.clipped_sum import ClippedRowSum, blocks_of
@@ -334,7 +335,7 @@ def rate_of(event: Any, unsampled: Any) -> float:
     """At which rate an event was sampled: stated, or found in a pure epsilon that shrank to log(1 + q (e^eps - 1))."""
     if event == unsampled:
         return 1.0
-    if type(event).__name__ == "PoissonSampledDpEvent":
+    if isinstance(event, PoissonSampledDpEvent):
         return float(event.sampling_probability)
     pure, whole = (np.expm1(one.noise_parameter * one.sensitivity) for one in (event, unsampled))
     return float(pure / whole)
