@@ -6,6 +6,7 @@ Its code blocks are the quickstart's: tests/docs/test_blocks.py runs them.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -22,9 +23,15 @@ def test_every_file_that_is_linked_or_named_exists() -> None:
         assert (ROOT / name).exists(), name
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "README.md"])
-def test_every_path_that_a_page_of_the_tree_names_exists(page: str) -> None:
-    text = (ROOT / page).read_text("utf-8")
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(page for folder in ("docs", "protocols", "audits", "threat_models") for page in (ROOT / folder).rglob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_a_page_of_the_tree_names_exists(page: Path) -> None:
+    text = page.read_text("utf-8")
     for name in re.findall(r"`((?:securetm|protocols|threat_models|audits|docs|tests)/[\w./-]*)`", text):
         assert (ROOT / name).exists(), name
 
