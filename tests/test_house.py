@@ -16,11 +16,6 @@ PACKAGE = ROOT / "securetm"
 GENERATED = {"wire_pb2.py"}
 LONGEST = 400  # lines of a file
 
-# Class names that occur twice, with the reason. A new class gets a name of its own.
-SAME_NAME = {
-    "Code": "the interface of SEAL's encoders, and the source code that evidence is bound to; no file knows both",
-    "PartySession": "the contract of a session, and what a federation's party remembers of its own",
-}
 # Module-level names that a function changes, with the reason.
 HELPERS = "processes are the operating system's: who started them ends them, whatever object asked for them"
 MUTATED = {
@@ -86,8 +81,7 @@ def test_no_class_name_occurs_twice() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(place(path, node))
     twice = {name: several for name, several in places.items() if len(several) > 1}
-    assert {name: several for name, several in twice.items() if name not in SAME_NAME} == {}
-    assert set(SAME_NAME) <= set(twice), "an entry of the list is no longer needed"
+    assert twice == {}
 
 
 # ---- state of modules ------------------------------------------------------------------------------------------------

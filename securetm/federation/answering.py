@@ -17,7 +17,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
 from securetm.federation.document_minimum import check_batch
-from securetm.federation.party_session import Awaited, PartySession
+from securetm.federation.party_session import Awaited, JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import HELD_OUT, TRAIN
@@ -29,7 +29,7 @@ from securetm.route import ClippedAnswer, Route, compile_route
 from securetm.toml_settings import digest
 
 
-def answer(session: PartySession, ask: wire.Ask) -> tuple[bytes, ...]:
+def answer(session: JoinedSession, ask: wire.Ask) -> tuple[bytes, ...]:
     """Returns the first messages of the round that this question begins, or refuses."""
     question = _checked(session, ask)
     own, terms = session.own, question.route.terms
@@ -39,7 +39,7 @@ def answer(session: PartySession, ask: wire.Ask) -> tuple[bytes, ...]:
     return question.answer_once() if terms.data_only else question.answer_now()
 
 
-def _checked(session: PartySession, ask: wire.Ask) -> Answering:
+def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     """Checks the question. The round id must say that the coordinator means the same as this party."""
     own, profile = session.own, session.own.agreement.profile
     _check_cohort(own, ask.members)
@@ -82,7 +82,7 @@ def _cohort(own: PartyState, ask: wire.Ask, terms: Terms) -> Cohort:
 class Answering:
     """One question that was checked, and its answer."""
 
-    session: PartySession
+    session: JoinedSession
     ask: wire.Ask
     query: Query
     cohort: Cohort

@@ -17,7 +17,7 @@ from securetm.federation import wire
 from securetm.federation.answering import answer
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.failure_log import LONGEST_REASON
-from securetm.federation.party_session import PartySession
+from securetm.federation.party_session import JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import Failed, NotInvited, WrongAgreement
 from securetm.federation.words import adopt_words
@@ -27,7 +27,7 @@ from securetm.federation.words import adopt_words
 class Party(PartyState):
     """The party as the coordinator meets it: requests in, replies out."""
 
-    session: PartySession | None = None  # None before the first invitation
+    session: JoinedSession | None = None  # None before the first invitation
 
     @property
     def most_bytes(self) -> int:
@@ -86,7 +86,7 @@ class Party(PartyState):
         if self.session is not None:
             self.session.abandon()
         self.memory.resume(invite.resume_from)
-        self.session = PartySession.begin(self, identity)
+        self.session = JoinedSession.begin(self, identity)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = PartyDocuments(self.corpus)
         return ()

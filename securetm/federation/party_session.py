@@ -33,7 +33,7 @@ class Awaited:
 
 
 @dataclass
-class PartySession:
+class JoinedSession:
     """What a party holds from one invitation to the next."""
 
     own: PartyState
@@ -45,7 +45,7 @@ class PartySession:
     awaited: Awaited | None = None
 
     @classmethod
-    def begin(cls, own: PartyState, identity: bytes) -> PartySession:
+    def begin(cls, own: PartyState, identity: bytes) -> JoinedSession:
         """Begins a session under the party's own agreement. Nothing is open in it."""
         profile = own.agreement.profile
         roster = Roster(identity, profile.digest, own.members, own.keys)

@@ -20,7 +20,7 @@ _DOTTED = re.compile(r"\bsecuretm\.\w[\w.]*")
 
 
 @dataclass(frozen=True)
-class Code:
+class SourceText:
     """What a file does, as one digest, and the dotted names below `securetm` that it imports or carries as text."""
 
     digest: bytes
@@ -28,13 +28,13 @@ class Code:
 
 
 @cache
-def code_of(path: Path) -> Code:
+def code_of(path: Path) -> SourceText:
     """Reads a file once; whoever changes it in the same process calls `code_of.cache_clear()`."""
     tree = ast.parse(path.read_text("utf-8"), filename=path.name)
     _drop_docstrings(tree)
     words: list[str] = []
     _write(tree, words)
-    return Code(hashlib.sha256("\n".join(words).encode()).digest(), frozenset(_mentions(tree)))
+    return SourceText(hashlib.sha256("\n".join(words).encode()).digest(), frozenset(_mentions(tree)))
 
 
 def _drop_docstrings(tree: ast.Module) -> None:

@@ -28,7 +28,7 @@ from securetm.federation.failure_log import failures_in, lost_in
 from securetm.federation.folder import Unwatched, begin, reopen
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
-from securetm.federation.party_session import PartySession
+from securetm.federation.party_session import JoinedSession
 from securetm.federation.questions import COHERENCE, HELD_OUT, TRAIN, Questions
 from securetm.federation.running_errors import PartyFailed
 from securetm.federation.simulation import make_party, train
@@ -230,7 +230,7 @@ def test_what_fails_under_a_budget_is_an_answer_with_its_noise(
     context = RoundContext(cohort, party.entropy, party.store)
     monkeypatch.setattr(StepQuery, "answer", lambda *given: Fails(MemoryError())(*given))
     ask = wire.Ask(TRAIN, 0, 0, party.members, cohort.round_id, {}, False)
-    session = PartySession.begin(party, bytes(32))
+    session = JoinedSession.begin(party, bytes(32))
     answering = Answering(session, ask, query, cohort, route)
     answer = answering.clipped_answer(party.documents.for_question(TRAIN), context)
     assert (answer.documents, {name: block.shape for name, block in answer.vector.items()}) == (
