@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from securetm.leakage import evidence_hashes, source_code
 from securetm.leakage.audit_plans import Trial, read_audit_plan
 from securetm.leakage.evidence_hashes import bound_to, closure
+from securetm.leakage.source_code import Code
 
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 
@@ -54,12 +55,27 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
         closure(("nobodys_attack",), ("leakage.",))
 
 
+@pytest.fixture(scope="module")
+def read_once() -> Callable[[Path], Code]:
+    """`code_of`, which parses each content once for all tests, in whichever copy it lies."""
+    known: dict[bytes, Code] = {}
+
+    def code_of(path: Path) -> Code:
+        content = path.read_bytes()
+        if content not in known:
+            known[content] = source_code.code_of.__wrapped__(path)
+        return known[content]
+
+    return code_of
+
+
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_once: Callable[[Path], Code]) -> Iterator[Path]:
     """The whole source once more, to be changed; hashes are made of it."""
     house = tmp_path / "securetm"
     shutil.copytree(evidence_hashes._HOUSE, house, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     monkeypatch.setattr(evidence_hashes, "_HOUSE", house)
+    monkeypatch.setattr(evidence_hashes, "code_of", read_once)
     yield house
     monkeypatch.undo()
     _forget()
