@@ -5,10 +5,14 @@ A long file that comes last leaves the other processes idle. It is a plugin of p
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30  # a file system in memory, and the bytes that must be free there
 APART = ("tests/leakage/test_baselines.py", "tests/docs/test_blocks.py")
 LONG = (
     *APART,
@@ -19,6 +23,12 @@ LONG = (
     "tests/leakage/test_kept_refusals.py",
     "tests/federation/test_degenerate_corpora.py",
 )
+
+
+def pytest_configure() -> None:
+    """Folders of tests lie in memory where there is room: federations write small files durably, thousands of times."""
+    if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def group_of(nodeid: str) -> str:

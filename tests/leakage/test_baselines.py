@@ -1,8 +1,8 @@
 """Every attack breaks what nothing protects: a trial whose baseline holds proves nothing, so baselines are carried out here.
 
 An attack is tried as the first plan has it that tries it; every trial of every plan, and what takes long, in the slow suite.
-The plan `full` is left out: its results are kept, and tests/leakage/test_evidence.py reads them. Here trials take fewer rounds and
-documents, which makes it harder for the attacks.
+The plan `full` is left out: its results are kept, and tests/leakage/test_evidence.py reads them. Trials take fewer
+rounds and documents here, which makes it harder for the attacks.
 """
 
 from __future__ import annotations
