@@ -13,6 +13,7 @@ from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.running_errors import TooFewToTakePart
+from securetm.sessions.framing import head
 
 from .conftest import small_plan
 from .played import Played, make_party, settled
@@ -191,7 +192,8 @@ def test_a_message_to_a_round_that_is_not_open(stage: Stage) -> None:
     stage.refuses(wire.Forward(bytes(32), b"parcel"), "UnknownRound", "0000")
     ask = stage.played.ask("train", stage.played.fresh())
     stage.answers(ask)
-    stage.refuses(wire.Forward(ask.round_id, b"parcel"), "NotInCohort", "coordinator")
+    stage.refuses(wire.Forward(ask.round_id, b"parcel"), "Malformed", "coordinator")
+    stage.refuses(wire.Forward(ask.round_id, head(1) + b"parcel"), "UnexpectedMessage", "coordinator")
     stage.still_works()
 
 
