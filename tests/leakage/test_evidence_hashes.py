@@ -12,7 +12,7 @@ import pytest
 from securetm.leakage import evidence_hashes, source_code
 from securetm.leakage.audit_plans import Trial, read_audit_plan
 from securetm.leakage.evidence_hashes import bound_to, closure
-from securetm.leakage.source_code import Code
+from securetm.leakage.source_code import SourceText
 
 BOUND = {"profile", "mechanisms", "aggregation", "corpus", "threat model", "attack", "judging", "trial"}
 
@@ -56,11 +56,11 @@ def test_a_part_of_another_package_is_bound_with_what_it_uses_of_this_one(
 
 
 @pytest.fixture(scope="module")
-def read_once() -> Callable[[Path], Code]:
+def read_once() -> Callable[[Path], SourceText]:
     """`code_of`, which parses each content once for all tests, in whichever copy it lies."""
-    known: dict[bytes, Code] = {}
+    known: dict[bytes, SourceText] = {}
 
-    def code_of(path: Path) -> Code:
+    def code_of(path: Path) -> SourceText:
         content = path.read_bytes()
         if content not in known:
             known[content] = source_code.code_of.__wrapped__(path)
@@ -70,7 +70,7 @@ def read_once() -> Callable[[Path], Code]:
 
 
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_once: Callable[[Path], Code]) -> Iterator[Path]:
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_once: Callable[[Path], SourceText]) -> Iterator[Path]:
     """The whole source once more, to be changed; hashes are made of it."""
     house = tmp_path / "securetm"
     shutil.copytree(evidence_hashes._HOUSE, house, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
