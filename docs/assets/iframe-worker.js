@@ -1,2 +1,51 @@
-/* iframe-worker 1.0.4, (c) Martin Donath, MIT licence: lets the search run where pages are opened as files. */
-"use strict";(()=>{function c(s,n){parent.postMessage(s,n||"*")}function d(...s){return s.reduce((n,e)=>n.then(()=>new Promise(r=>{let t=document.createElement("script");t.src=e,t.onload=r,document.body.appendChild(t)})),Promise.resolve())}var o=class extends EventTarget{constructor(e){super();this.url=e;this.m=e=>{e.source===this.w&&(this.dispatchEvent(new MessageEvent("message",{data:e.data})),this.onmessage&&this.onmessage(e))};this.e=(e,r,t,i,m)=>{if(r===`${this.url}`){let a=new ErrorEvent("error",{message:e,filename:r,lineno:t,colno:i,error:m});this.dispatchEvent(a),this.onerror&&this.onerror(a)}};let r=document.createElement("iframe");r.hidden=!0,document.body.appendChild(this.iframe=r),this.w.document.open(),this.w.document.write(`<html><body><script>postMessage=${c};importScripts=${d};addEventListener("error",({error})=>{parent.dispatchEvent(new ErrorEvent("error",{filename:"${e}",error}))})<\/script><script src=${e}?${+Date.now()}><\/script></body></html>`),this.w.document.close(),onmessage=this.m,onerror=this.e,this.r=new Promise((t,i)=>{this.w.onload=t,this.w.onerror=i})}terminate(){this.iframe.remove(),onmessage=onerror=null}postMessage(e){this.r.catch().then(()=>{this.w.dispatchEvent(new MessageEvent("message",structuredClone({data:e})))})}get w(){return this.iframe.contentWindow}};window.IFrameWorker=o;location.protocol==="file:"&&(window.Worker=o);})();
+// Browsers start no worker for a page that is opened as a file. There, this runs the search's script in a hidden frame of the page.
+// Pages of a server use workers, and this does nothing.
+"use strict";
+(() => {
+  if (location.protocol !== "file:") return;
+
+  const load = (frame, url) =>
+    new Promise((done, failed) => {
+      const script = frame.contentDocument.createElement("script");
+      script.onload = done;
+      script.onerror = () => failed(new Error(`${url} cannot be loaded`));
+      script.src = url;
+      frame.contentDocument.body.append(script);
+    });
+
+  class FrameWorker extends EventTarget {
+    onmessage = null;
+
+    constructor(url) {
+      super();
+      this.frame = document.createElement("iframe");
+      this.frame.hidden = true;
+      document.body.append(this.frame);
+      const inner = this.frame.contentWindow;
+      inner.postMessage = (data) => this.receive(structuredClone(data));
+      inner.importScripts = async (...urls) => {
+        for (const one of urls) await load(this.frame, one);
+      };
+      this.ready = load(this.frame, new URL(url, location.href).href);
+    }
+
+    receive(data) {
+      const message = new MessageEvent("message", { data });
+      this.dispatchEvent(message);
+      if (this.onmessage) this.onmessage(message);
+    }
+
+    postMessage(data) {
+      const inner = this.frame.contentWindow;
+      const copy = structuredClone(data);
+      this.ready.then(() => inner.dispatchEvent(new inner.MessageEvent("message", { data: copy })));
+    }
+
+    terminate() {
+      this.frame.remove();
+    }
+  }
+
+  window.IFrameWorker = FrameWorker; // the search's script looks for this name
+  window.Worker = FrameWorker;
+})();
