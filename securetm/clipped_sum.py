@@ -46,7 +46,7 @@ class ClippedRowSum:
         self.radius = radius
         self._on_named = on_named
         self._persons = persons  # whose each document is, where rows are per person
-        self.loss = 0.0  # this party's own figures, for its own store only: mean loss of what was poured in,
+        self.loss = 0.0  # this party's own figures, for its own store only: mean loss of the rows added,
         self.lost = 0  # and how many rows and coordinates were not finite
         self._on_rows = on_rows
         narrow = terms.bits == 32 and radius == INF  # what is clipped is counted on, so its sum is in 64 bits
@@ -109,7 +109,7 @@ class ClippedRowSum:
         return self._on_named(sums)
 
     def vector(self) -> Array:
-        """The flat sum of everything poured in so far, or the ragged rows as they are; finite, whatever was poured in."""
+        """The flat sum of all rows added so far, or the ragged rows as they are. It is finite whatever was added."""
         if not self.terms.ragged:
             whole = self._vector
         elif self._ragged:

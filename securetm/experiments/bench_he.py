@@ -83,7 +83,7 @@ class _OurSums:
         during = Cohort(hashlib.sha256(b"%d" % self.number).digest(), self.number, members, threshold=len(members))
         terms, block = self.code.admit(self.terms, during), self.terms.layout[0].name
         adding = self.middle.round(during, terms, None)
-        exchanges = {m: seat.round(during, terms, {block: self.vectors[m]}) for m, seat in self.parties.items()}
+        exchanges = {m: one.round(during, terms, {block: self.vectors[m]}) for m, one in self.parties.items()}
         encrypting, sent = timed(lambda: {members[0]: exchanges[members[0]].begin()[0][1]})
         sent |= {m: exchanges[m].begin()[0][1] for m in members[1:]}
         added, sums = timed(lambda: _collected(adding, sent))

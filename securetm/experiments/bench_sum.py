@@ -136,19 +136,19 @@ class MeasuredSession:
         terms = Terms((Block("values", (self.length,)),), domain=Domain.INTEGER, reach=2**20)
         self.cohort = Cohort(bytes(32), 0, self.members, 1)
         self.terms = self.aggregation.admit(terms, self.cohort)
-        self.seats = {n: self.aggregation.party(n, roster, OperatingSystem(), RoleMemory({"identity": keys[n]})) for n in keys}
+        self.roles = {n: self.aggregation.party(n, roster, OperatingSystem(), RoleMemory({"identity": keys[n]})) for n in keys}
         self.middle = self.aggregation.coordinator(roster, RoleMemory())
         self.vector = {"values": np.arange(self.length) % 1000}
 
     def prepare(self) -> list[WaveCost]:
         """One set-up of several rounds."""
-        return run(self.middle.prepare(ROUNDS), {name: seat.prepare(ROUNDS) for name, seat in self.seats.items()})
+        return run(self.middle.prepare(ROUNDS), {name: one.prepare(ROUNDS) for name, one in self.roles.items()})
 
     def round(self, number: int, leaving: int = 0) -> list[WaveCost]:
         """One round; the last few parties never answer in it."""
         cohort = Cohort(number.to_bytes(32, "big"), number, self.members, 1)
         staying = self.members[: self.parties - leaving]
-        exchanges = {name: self.seats[name].round(cohort, self.terms, self.vector) for name in staying}
+        exchanges = {name: self.roles[name].round(cohort, self.terms, self.vector) for name in staying}
         waves = run(self.middle.round(cohort, self.terms), exchanges)
         total = self.middle.answer(cohort.round_id).total
         assert total is not None
@@ -238,7 +238,7 @@ def _peak(parties: int, length: int) -> float:
     """Counted by the interpreter: the running sum, one message at a time and what opening takes; messages wait on disk."""
     session = MeasuredSession(parties, length)
     session.prepare()
-    exchanges = {name: seat.round(session.cohort, session.terms, session.vector) for name, seat in session.seats.items()}
+    exchanges = {name: one.round(session.cohort, session.terms, session.vector) for name, one in session.roles.items()}
     with TemporaryDirectory() as folder:
         files = {name: Path(folder) / str(place) for place, name in enumerate(exchanges)}
         for name, file in files.items():

@@ -174,7 +174,7 @@ def classified(shares: Array, labels: Array) -> float:
 
 
 def profile_for(place: Path, form: str) -> Path:
-    """A profile from the shelf, or the distributed one with nobody who may drop out or help the coordinator."""
+    """A shipped profile, or the distributed one with nobody who may drop out or help the coordinator."""
     name = "dp-distributed" if form == ALL_THERE else form
     path = named_toml("protocols", name, below="profiles", kind="profile")
     if form != ALL_THERE:

@@ -60,7 +60,7 @@ class Workers:
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """The workers run side by side, and each gets its next request when its last reply is here.
 
-        Two long messages that meet in one pipe would otherwise wait for each other for ever.
+        Two long messages that meet in one pipe would otherwise wait for each other without end.
         """
         queues: dict[Connection, list[str]] = {}
         for name in requests:

@@ -36,7 +36,7 @@ MOST_WORDS = 1_000_000  # of one party
 LONGEST_WORD = 100  # characters
 
 
-def pour(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
+def add_rows(rows: Rows, documents: Documents, clipped_sum: ClippedSum) -> None:
     """Adds one row per document. Where persons are protected, the clipped sum joins the rows of each person."""
     clipped_sum.add(rows, np.arange(len(documents)))
 
@@ -67,7 +67,7 @@ class DocumentFrequencies:
     def answer(self, documents: Documents, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
         """Adds one row per document."""
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        pour(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
+        add_rows(sparse.hstack([one, present(documents.counts)], format="csr"), documents, clipped_sum)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class CooccurrenceCounts:
         holds = present(sparse.csr_array(documents.counts)[:, words])
         both = holds[:, np.searchsorted(words, pairs[:, 0])] * holds[:, np.searchsorted(words, pairs[:, 1])]
         one = sparse.csr_array(np.ones((len(documents), 1), np.int64))
-        pour(sparse.hstack([one, holds, both], format="csr"), documents, clipped_sum)
+        add_rows(sparse.hstack([one, holds, both], format="csr"), documents, clipped_sum)
 
 
 def npmi_from_answer(top: Array, answer: Answer) -> Array:
@@ -217,7 +217,7 @@ class HeldOut:
         seen, unseen = documents.halves(self.seed)
         likelihood = np.asarray(self.model.log_likelihood(self.state, seen, unseen), dtype=np.float64)
         tokens = np.asarray(unseen.counts.sum(axis=1), dtype=np.float64).ravel()
-        pour(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, clipped_sum)
+        add_rows(np.column_stack([likelihood, tokens, np.ones(len(tokens))]), documents, clipped_sum)
 
 
 def perplexity_from_answer(answer: Answer) -> float:

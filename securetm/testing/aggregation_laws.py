@@ -59,10 +59,10 @@ class LocalSession:
         self.run(self.preparing())
 
     def preparing(self) -> dict[str, Exchange]:
-        return {COORDINATOR: self.middle.prepare(4), **{m: seat.prepare(4) for m, seat in self.parties.items()}}
+        return {COORDINATOR: self.middle.prepare(4), **{m: party.prepare(4) for m, party in self.parties.items()}}
 
     def exchanges(self, during: Cohort, terms: Terms, vectors: Vectors) -> dict[str, Exchange]:
-        parties = {m: seat.round(during, terms, blocks_of(vectors[m], terms)) for m, seat in self.parties.items()}
+        parties = {m: party.round(during, terms, blocks_of(vectors[m], terms)) for m, party in self.parties.items()}
         return {COORDINATOR: self.middle.round(during, terms, None), **parties}
 
     def run(self, exchanges: Mapping[str, Exchange]) -> None:
@@ -228,9 +228,9 @@ class AggregationLaws:
 
     def test_an_unknown_round_has_no_answer(self, aggregation: Aggregation, asked: Terms) -> None:
         local = LocalSession(aggregation)
-        for seat in (local.middle, local.parties[MEMBERS[0]]):
+        for party in (local.middle, local.parties[MEMBERS[0]]):
             with pytest.raises(SecuretmError):
-                seat.answer(b"never asked")
+                party.answer(b"never asked")
 
     def first_messages(self, aggregation: Aggregation, terms: Terms) -> tuple[dict[str, Exchange], dict[str, bytes]]:
         """The exchanges of a round, and what each party first sends the coordinator, not yet delivered."""

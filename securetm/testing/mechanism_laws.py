@@ -93,7 +93,7 @@ class InTurn(Mechanism):
 
 def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, owners: Array) -> Array:
     """The vector of one party, on the way that it really takes, but without noise."""
-    clipped_sum = ClippedRowSum(before, mechanism.row_radius(before), lambda poured: mechanism.on_rows(poured, before))
+    clipped_sum = ClippedRowSum(before, mechanism.row_radius(before), lambda given: mechanism.on_rows(given, before))
     if len(owners):
         clipped_sum.add(rows, owners)
     vector = clipped_sum.vector()
@@ -160,8 +160,8 @@ class MechanismLaws:
 
     def test_bound(self, mechanism: Mechanism, before: Terms) -> None:
         for name, rows, owners in adversarial_rows(before):
-            for poured in (rows, sparse.csr_array(rows)):
-                self.presence_is_bounded(mechanism, before, poured, owners, name)
+            for given in (rows, sparse.csr_array(rows)):
+                self.presence_is_bounded(mechanism, before, given, owners, name)
 
     def presence_is_bounded(self, mechanism: Mechanism, before: Terms, rows: Rows, owners: Array, name: str) -> None:
         admitted = mechanism.admit(before, COHORT)

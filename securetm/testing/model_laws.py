@@ -20,16 +20,16 @@ VOCABULARY = tuple(f"word{w}" for w in range(WORDS))
 
 def one_round(model: TopicModel, state: State, parties: Mapping[str, Any], memories: dict[str, dict[str, Array]]) -> State:
     """A round with plain sums: every party answers about what travels to it, the answers are added, the model is updated."""
-    poured: dict[str, Mapping[str, Array]] = {}
+    parts: dict[str, Mapping[str, Array]] = {}
     for name, documents in parties.items():
         query = model.query(model.for_party(state, name))
         clipped_sum = ClippedRowSum(query.terms)
         query.answer(documents, clipped_sum, memories.setdefault(name, {}), np.random.default_rng(0))
-        poured[name] = clipped_sum.blocks()
+        parts[name] = clipped_sum.blocks()
     if query.terms.needs is Needs.EACH:
-        return model.update(state, Answer(None, poured, tuple(poured)))
-    total = {block.name: np.sum([blocks[block.name] for blocks in poured.values()], axis=0) for block in query.terms.layout}
-    return model.update(state, Answer(total, {}, tuple(poured)))
+        return model.update(state, Answer(None, parts, tuple(parts)))
+    total = {block.name: np.sum([blocks[block.name] for blocks in parts.values()], axis=0) for block in query.terms.layout}
+    return model.update(state, Answer(total, {}, tuple(parts)))
 
 
 def trained(model: TopicModel, parties: Mapping[str, Any], rounds: int = 4, seed: int = 0) -> State:

@@ -19,7 +19,7 @@ from securetm.testing.few_documents import some_documents
 
 @dataclass
 class SumOfRows:
-    """Keeps every row that is poured, where a real clipped sum only keeps their sum."""
+    """Keeps every row that is added, where a real clipped sum only keeps their sum."""
 
     rows: list[Array] = field(default_factory=list)
     owners: list[Array] = field(default_factory=list)
@@ -40,7 +40,7 @@ class SumOfRows:
         self.losses.append((losses, owners))
 
 
-def poured(query: Query, documents: Any, memory: Memory | None = None, radius: float = INF) -> Array:
+def summed(query: Query, documents: Any, memory: Memory | None = None, radius: float = INF) -> Array:
     """The flat vector of one party's answer."""
     clipped_sum = ClippedRowSum(query.terms, radius)
     query.answer(documents, clipped_sum, {} if memory is None else memory, np.random.default_rng(0))
@@ -71,7 +71,7 @@ class QueryLaws:
         return some_documents(12, seed=3)
 
     def test_terms_are_kept(self, query: Query, documents: Any) -> None:
-        vector, terms = poured(query, documents), query.terms
+        vector, terms = summed(query, documents), query.terms
         kind = np.integer if terms.domain is Domain.INTEGER else np.floating
         assert np.issubdtype(vector.dtype, kind)
         assert np.all(np.isfinite(vector))
@@ -83,7 +83,7 @@ class QueryLaws:
 
     def test_terms_are_known_beforehand(self, query: Query, documents: Any) -> None:
         before = query.terms
-        poured(query, documents)
+        summed(query, documents)
         assert query.terms == before
 
     def test_only_each_is_ragged(self, query: Query) -> None:
@@ -91,11 +91,11 @@ class QueryLaws:
         assert not query.terms.ragged or len(query.terms.layout) == 1
 
     def test_repeatable(self, query: Query, documents: Any) -> None:
-        np.testing.assert_array_equal(poured(query, documents), poured(query, documents))
+        np.testing.assert_array_equal(summed(query, documents), summed(query, documents))
 
     def test_documents_are_left_alone(self, query: Query, documents: Any) -> None:
         before = documents.counts.toarray()
-        poured(query, documents)
+        summed(query, documents)
         np.testing.assert_array_equal(documents.counts.toarray(), before)
 
     def test_additivity(self, query: Query, documents: Any) -> None:
@@ -110,8 +110,8 @@ class QueryLaws:
         memories: list[Memory] = [{} for _ in parts]
         whole: Memory = {}
         for _ in range(3):  # again with what the party remembers
-            together = poured(query, documents, whole, radius)
-            apart = [poured(query, documents.select(p), m, radius) for p, m in zip(parts, memories, strict=True)]
+            together = summed(query, documents, whole, radius)
+            apart = [summed(query, documents.select(p), m, radius) for p, m in zip(parts, memories, strict=True)]
             np.testing.assert_allclose(np.sum(apart, axis=0), together, rtol=1e-9, atol=1e-9)
 
     def one_row_of_the_party(self, query: Query, documents: Any) -> None:
@@ -133,7 +133,7 @@ class QueryLaws:
         if not by_document(query):
             return
         backwards = documents.select(np.arange(len(documents))[::-1])
-        np.testing.assert_allclose(poured(query, backwards), poured(query, documents), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(summed(query, backwards), summed(query, documents), rtol=1e-9, atol=1e-9)
 
     def test_own_bounds(self, query: Query, documents: Any) -> None:
         if query.terms.ragged:

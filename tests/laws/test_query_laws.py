@@ -12,7 +12,7 @@ from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Query, 
 from securetm.errors import SplitOwner
 from securetm.models.queries import CooccurrenceCounts, DocumentFrequencies, HeldOut, WordList
 from securetm.testing.few_documents import WORDS, some_documents
-from securetm.testing.query_laws import QueryLaws, poured
+from securetm.testing.query_laws import QueryLaws, summed
 from tests.laws import toys
 from tests.laws.toys import TOPICS
 
@@ -41,8 +41,8 @@ class TestCountsWithMemory(QueryLaws):
 
     def test_what_is_remembered_matters(self, documents: Any) -> None:
         other, memory = toys.TopicCounts(PREFERENCE[::-1].copy()), dict[str, Array]()
-        poured(toys.TopicCounts(PREFERENCE), documents, memory)
-        assert np.any(poured(other, documents, memory) != poured(other, documents))
+        summed(toys.TopicCounts(PREFERENCE), documents, memory)
+        assert np.any(summed(other, documents, memory) != summed(other, documents))
 
 
 class TestPartyDifference(QueryLaws):
@@ -59,9 +59,9 @@ class TestEach(QueryLaws):
     def test_each_party_is_asked_something_else(self, documents: Any) -> None:
         model = toys.Matching()
         state = model.start([f"word{w}" for w in range(WORDS)], RNG)
-        each = {party: {"topics": poured(model.query(model.for_party(state, party)), documents)} for party in ("a", "b")}
+        each = {party: {"topics": summed(model.query(model.for_party(state, party)), documents)} for party in ("a", "b")}
         state = model.update(state, Answer(None, each, ("a", "b")))
-        asked = {party: poured(model.query(model.for_party(state, party)), documents) for party in ("a", "b")}
+        asked = {party: summed(model.query(model.for_party(state, party)), documents) for party in ("a", "b")}
         assert (len(asked["a"]), len(asked["b"])) == (1, 2)
         assert not any(name.endswith("/b") for name in model.for_party(state, "a"))
 
@@ -182,7 +182,7 @@ class Chunked(Mutant):
 
 def test_an_owner_poured_twice_is_refused() -> None:
     with pytest.raises(SplitOwner):
-        poured(Chunked(), some_documents(12, seed=3))
+        summed(Chunked(), some_documents(12, seed=3))
 
 
 LAWS = QueryLaws()

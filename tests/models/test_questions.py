@@ -32,12 +32,12 @@ def ask(query: Query, *parties: Documents) -> Answer:
     """The summed answer of several parties, as plain sums give it."""
     total: dict[str, Array] = {}
     for documents in parties:
-        for name, block in poured(query, documents).items():
+        for name, block in summed(query, documents).items():
             total[name] = total.get(name, 0) + block
     return Answer(total)
 
 
-def poured(query: Query, documents: Documents) -> dict[str, Array]:
+def summed(query: Query, documents: Documents) -> dict[str, Array]:
     clipped_sum = ClippedRowSum(query.terms)
     query.answer(documents, clipped_sum, {}, np.random.default_rng(0))
     return dict(clipped_sum.blocks())
@@ -61,7 +61,7 @@ def test_document_frequencies_by_hand() -> None:
 
 def test_a_stored_zero_is_no_word() -> None:
     counts = sparse.csr_array((np.array([0, 3]), np.array([0, 1]), np.array([0, 2])), shape=(1, 2))
-    got = poured(DocumentFrequencies(2), FewDocuments(counts, ("a", "b")))
+    got = summed(DocumentFrequencies(2), FewDocuments(counts, ("a", "b")))
     assert got["frequencies"].tolist() == [0, 1]
 
 
@@ -86,25 +86,25 @@ def test_persons_are_asked_for_when_the_corpus_names_none() -> None:
 def test_words_of_two_parties_are_united() -> None:
     one = FewDocuments(np.array([[1, 1, 0]]), ("zebra", "été", "absent"))
     two = FewDocuments(np.array([[1, 2]]), ("ant", "zebra"))
-    answer = Answer(None, {"one": poured(WordList(1000), one), "two": poured(WordList(1000), two)})
+    answer = Answer(None, {"one": summed(WordList(1000), one), "two": summed(WordList(1000), two)})
     assert merge_words(answer) == ("ant", "zebra", "été")
 
 
 def test_a_party_sends_only_words_that_occur_and_that_may_be_sent() -> None:
     documents = FewDocuments(np.array([[1, 1, 1, 0, 1]]), ("good", "two\nlines", "x" * (LONGEST_WORD + 1), "unused", "fine"))
-    assert poured(WordList(1000), documents)["words"].tobytes() == b"fine\ngood"
+    assert summed(WordList(1000), documents)["words"].tobytes() == b"fine\ngood"
 
 
 def test_the_rarest_words_are_left_out_when_there_is_no_room() -> None:
     documents = FewDocuments(np.array([[1, 0, 1], [1, 1, 1], [1, 0, 0]]), ("common", "rare", "often"))
-    assert poured(WordList(12), documents)["words"].tobytes() == b"common\noften"
-    assert poured(WordList(11), documents)["words"].tobytes() == b"common"
-    assert poured(WordList(5), documents)["words"].tobytes() == b""
+    assert summed(WordList(12), documents)["words"].tobytes() == b"common\noften"
+    assert summed(WordList(11), documents)["words"].tobytes() == b"common"
+    assert summed(WordList(5), documents)["words"].tobytes() == b""
 
 
 def test_a_party_without_words_is_no_fault() -> None:
     documents = FewDocuments(np.zeros((1, 2), int), ("a", "b"))
-    assert merge_words(Answer(None, {"p": poured(WordList(9), documents)})) == ()
+    assert merge_words(Answer(None, {"p": summed(WordList(9), documents)})) == ()
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_an_empty_vocabulary_has_a_name() -> None:
 def test_two_real_corpora_come_to_one_vocabulary() -> None:
     one = Corpus.from_strings(["Rivers carry sand and carry stones", "Stones roll"], name="one")
     two = Corpus.from_strings(["Rivers bend", "Sand dunes"], name="two")
-    union = merge_words(Answer(None, {"one": poured(WordList(1000), one), "two": poured(WordList(1000), two)}))
+    union = merge_words(Answer(None, {"one": summed(WordList(1000), one), "two": summed(WordList(1000), two)}))
     assert union == tuple(sorted({*one.vocabulary, *two.vocabulary}))
     total = ask(DocumentFrequencies(len(union)), one.project(union), two.project(union)).total
     assert total is not None

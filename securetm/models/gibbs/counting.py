@@ -148,13 +148,13 @@ class CountsQuery:
         held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
         fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
         before.keep(memory, fresh)
-        self.pour(held, fresh, table, clipped_sum, documents)
+        self.add_rows(held, fresh, table, clipped_sum, documents)
 
-    def pour(
+    def add_rows(
         self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
     ) -> None:
         """Adds the counts of the drawn topics to the sum. Another question may add more."""
-        held.pour(fresh.topics, table, clipped_sum, documents.persons)
+        held.add_rows(fresh.topics, table, clipped_sum, documents.persons)
 
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:

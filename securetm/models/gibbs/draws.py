@@ -1,6 +1,6 @@
 """The draws of a model: a token of LDA, or a sentence of SentenceLDA, has one topic. It draws no random number.
 
-All of it stays with whoever holds the documents; what leaves is a sum over documents, poured in by `CountsQuery`.
+All of it stays with whoever holds the documents; what leaves is a sum over documents, added by `CountsQuery`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class SampledDocuments(Protocol):
         """How often each word has each topic in all these documents together: topics x words."""
         ...
 
-    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
+    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Adds the same counts to a clipped sum, one row per document."""
         ...
 

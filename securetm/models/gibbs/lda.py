@@ -81,11 +81,11 @@ class LearningQuery(CountsQuery):
         counts = super().terms
         return replace(counts, layout=(*counts.layout, priors.block_of(self.model.n_topics)))
 
-    def pour(
+    def add_rows(
         self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
     ) -> None:
         """Adds the tables of the counted topics. Where noise replaced the words, all documents give one row."""
         found = priors.tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
         if documents.perturbed is not None:
             found = sparse.csr_array(found.sum(axis=0)[None])
-        super().pour(held, fresh, table, priors.WithPriorTables(clipped_sum, found), documents)
+        super().add_rows(held, fresh, table, priors.WithPriorTables(clipped_sum, found), documents)

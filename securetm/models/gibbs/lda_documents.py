@@ -20,7 +20,7 @@ from securetm.models.gibbs.lanes import LANES
 from securetm.models.gibbs.lda_kernels import counts_of, draws_of, fold_in, name_documents, resample, rows_of, said
 from securetm.models.gibbs.lda_mh import resample_by_proposals
 
-_CHUNK = 1 << 20  # tokens poured at a time, so that memory does not grow with the corpus
+_CHUNK = 1 << 20  # tokens added at a time, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class LdaDocuments:
         counts_of(self.ends, self.words, self.counts, self.draw_ends, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
+    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         narrow = np.zeros(0, dtype=np.int32 if k * words < 2**31 else np.int64)  # of the type that places have

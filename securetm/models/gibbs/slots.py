@@ -97,7 +97,7 @@ class Slots:
             add_up(head, stop, self._layout.pieces, self.slot_ends, *read, topics, sums)
         return sums / WHOLE
 
-    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:  # noqa: ARG002
+    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:  # noqa: ARG002
         """Adds one row for the whole party: each slot was bounded before the noise."""
         if len(self):
             row = self.counted(topics, table).reshape(1, -1)

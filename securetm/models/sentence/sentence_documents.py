@@ -28,7 +28,7 @@ from securetm.models.sentence.sentence_gibbs_kernels import (
 )
 from securetm.models.sentence.sentence_mh_kernels import proposals_of, resample_by_proposals
 
-_CHUNK = 1 << 20  # words poured at a time, so that memory does not grow with the corpus
+_CHUNK = 1 << 20  # words added at a time, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Sentences:
         counts_of_sentences(self.spoken, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def pour(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
+    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
         """Each document's counts, as one sparse row."""
         k, words = table.topics, table.words
         for rows in chunks(self.lengths, persons, _CHUNK):

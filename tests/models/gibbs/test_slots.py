@@ -260,7 +260,7 @@ def test_counts_are_the_sums_of_weights(by_sentence, whole):
     assert np.allclose(held.counted(topics, table), expected, rtol=0, atol=1e-7)
     assert np.allclose(held.counted(topics.copy(), table), expected, rtol=0, atol=1e-7)
     clipped_sum = SumOfRows()
-    held.pour(topics, table, clipped_sum, None)
+    held.add_rows(topics, table, clipped_sum, None)
     assert [len(owners) for owners in clipped_sum.owners] == [1]
     assert clipped_sum.rows[0].dtype == (np.int64 if whole else np.float64)
     assert (clipped_sum.rows[0].reshape(4, 30) == held.counted(topics, table)).all()

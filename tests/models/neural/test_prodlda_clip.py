@@ -89,7 +89,7 @@ HOSTILE = {
 }
 
 
-def poured(net, state, chosen, radius, persons=None):
+def summed(net, state, chosen, radius, persons=None):
     query = net.query(state)
     clipped_sum = ClippedRowSum(query.terms, radius=radius)
     if persons is None:
@@ -110,7 +110,7 @@ def test_no_documents_row_is_longer_than_the_radius(name, dtype):
     net, state = setting(dtype, HOSTILE[name])
     for radius in (1e-3, 1.0, 300.0):
         for i in range(12):
-            assert length(poured(net, state, documents().select(np.array([i])), radius).vector()) <= radius
+            assert length(summed(net, state, documents().select(np.array([i])), radius).vector()) <= radius
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -119,7 +119,7 @@ def test_no_persons_row_is_longer_than_the_radius(name, dtype):
     net, state = setting(dtype, HOSTILE[name])
     for radius in (1e-3, 1.0):
         for rows in (np.arange(12), np.array([0, 10]), np.array([2, 3, 4, 8])):
-            clipped_sum = poured(net, state, documents().select(rows), radius, persons=np.zeros(len(rows), dtype=int))
+            clipped_sum = summed(net, state, documents().select(rows), radius, persons=np.zeros(len(rows), dtype=int))
             assert length(clipped_sum.vector()) <= radius
 
 
@@ -139,8 +139,8 @@ def test_the_way_of_a_gpu_is_bounded_alike(name):
     net, state = setting("float32", HOSTILE[name])
     net.__dict__["_kernels"] = TorchKernels(torch.device("cpu"))
     for i in range(12):
-        assert length(poured(net, state, documents().select(np.array([i])), 1.0).vector()) <= 1.0
-    assert length(poured(net, state, documents(), 1.0, persons=np.zeros(12, dtype=int)).vector()) <= 1.0
+        assert length(summed(net, state, documents().select(np.array([i])), 1.0).vector()) <= 1.0
+    assert length(summed(net, state, documents(), 1.0, persons=np.zeros(12, dtype=int)).vector()) <= 1.0
 
 
 def test_ordinary_norms_are_not_overstated_either():
@@ -153,7 +153,7 @@ def test_ordinary_norms_are_not_overstated_either():
 @pytest.mark.parametrize("name", ["beyond float32", "huge", "not a number", "hidden overflow"])
 def test_where_every_document_diverges_the_clipped_answer_is_exactly_nothing(name):
     net, state = setting("float32", HOSTILE[name])
-    clipped_sum = poured(net, state, documents(), 1.0)
+    clipped_sum = summed(net, state, documents(), 1.0)
     assert not clipped_sum.vector().any()
     assert clipped_sum.loss == float("inf")  # the party's own figure says so
 
@@ -163,7 +163,7 @@ def test_a_document_that_diverges_changes_nothing_but_itself():
     all_rows, finite = np.arange(12), np.flatnonzero(documents().counts.toarray()[:, 1499] == 0)
     losses = net.losses(state, documents().counts, documents().keys)
     assert np.isfinite(losses.norms(all_rows)).sum() == len(finite) < 11
-    whole, others = (poured(net, state, documents().select(rows), 0.5) for rows in (all_rows, finite))
+    whole, others = (summed(net, state, documents().select(rows), 0.5) for rows in (all_rows, finite))
     np.testing.assert_allclose(whole.vector(), others.vector(), atol=1e-6)
     assert whole.vector().any()
     assert whole.loss == pytest.approx(others.loss)
@@ -197,15 +197,15 @@ def test_a_person_with_one_document_that_diverges_gives_nothing():
     broken = np.isin(persons, persons[documents().counts.toarray()[:, 1499] > 0])
     assert 0 < broken.sum() < 12
     kept = np.flatnonzero(~broken)
-    whole = poured(net, state, documents(), 0.5, persons)
+    whole = summed(net, state, documents(), 0.5, persons)
     np.testing.assert_allclose(
-        whole.vector(), poured(net, state, documents().select(kept), 0.5, persons[kept]).vector(), atol=1e-6
+        whole.vector(), summed(net, state, documents().select(kept), 0.5, persons[kept]).vector(), atol=1e-6
     )
 
 
 def test_without_a_clip_too_what_diverges_counts_as_nothing_and_is_counted():
     net, state = setting("float32", HOSTILE["not a number"])
-    clipped_sum = poured(net, state, documents(), float("inf"))
+    clipped_sum = summed(net, state, documents(), float("inf"))
     assert not clipped_sum.vector().any()
     assert clipped_sum.lost == 12
 
