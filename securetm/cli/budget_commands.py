@@ -17,8 +17,6 @@ from securetm.cli.json_output import Json, print_json
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import BudgetReport
     from securetm.accounting.calculator.composed_report import ProgressDisplay
-    from securetm.accounting.calculator.distributed_noise import Shares
-    from securetm.accounting.spends import Spend
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
 Documents = Annotated[int, typer.Option(help="Documents of all parties together.")]
@@ -127,10 +125,11 @@ def distributed(
 ) -> None:
     """Says what shares of noise under hidden sums spend, and what dropout and collusion cost."""
     from securetm.accounting.calculator.distributed_noise import Shares
+    from securetm.mechanisms.noise_shares import NoiseShares
 
     remain = parties if threshold is None else threshold
     shares = Shares(parties, remain, colluding, noise, l2, dimension, rate, rounds, delta, distribution, documents)
-    _answer(partial(shares.report, _spend_of), html, json)
+    _answer(partial(shares.report, NoiseShares), html, json)
 
 
 def compare(
@@ -150,11 +149,12 @@ def compare(
     """Sets central, local and distributed noise side by side for one training."""
     from securetm.accounting.calculator.dp_sgd import Training
     from securetm.accounting.calculator.mechanism_comparison import MechanismComparison
+    from securetm.mechanisms.noise_shares import NoiseShares
 
     remain = parties if threshold is None else threshold
     training = Training(documents, batch, epochs, noise, delta)
     comparison = MechanismComparison(training, parties, remain, colluding, dimension, l2)
-    _answer(partial(comparison.report, _spend_of), html, json)
+    _answer(partial(comparison.report, NoiseShares), html, json)
 
 
 def profile(
@@ -197,29 +197,6 @@ def ledger(
     records = [_shown(partial(ledger_report, one, seen=seen_beside(one)), html, json).record() for one in files]
     if json:
         print_json(records[0] if len(records) == 1 else {"ledgers": records})
-
-
-def _spend_of(shares: Shares, honest: int) -> Spend:
-    """The spend of one sum with so many honest shares, as the mechanism itself accounts for it."""
-    from securetm.accounting.spends import Spend
-    from securetm.contracts import Block, Cohort, Domain, Terms
-    from securetm.mechanisms.noise_shares import NoiseShares
-
-    rounded = 2.0 * shares.dimension
-    terms = Terms(
-        (Block("row", (shares.dimension,)),),
-        domain=Domain.INTEGER,
-        bits=64,
-        grid=1.0,
-        sampling=shares.rate,
-        l2=shares.sensitivity,
-        l1=shares.l2 * shares.dimension**0.5 + rounded,
-        linf=shares.l2 + 2,
-    )
-    cohort = Cohort(b"", 0, tuple(map(str, range(shares.parties))), threshold=honest)
-    noise = NoiseShares(shares.left(honest), shares.distribution)
-    noised = noise.admit(terms, cohort)
-    return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort))
 
 
 def _answer(report: Callable[[ProgressDisplay], BudgetReport], html: Path | None, json: bool) -> None:

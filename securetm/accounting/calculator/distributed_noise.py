@@ -1,6 +1,6 @@
 """The question what noise in shares spends, and what dropout and collusion cost. It reads no document.
 
-The events of the shares come from the mechanism itself, through a function; no bound of theirs is written again here.
+The caller passes the mechanism, which computes its own events; no bound of it is written again here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from securetm.accounting.calculator.composed_report import ProgressDisplay, Spen
 from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
+from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms
 from securetm.wording import counted
 
 DISTRIBUTIONS = {"discrete_gaussian": "discrete Gaussian", "skellam": "Skellam"}
@@ -30,6 +31,8 @@ NO_LOSS_DISTRIBUTION = (
     "Sums of discrete shares have no privacy loss distribution: the vector bounds of Kairouz, Liu and Steinke (2021) "
     "and of Agarwal, Kairouz and Liu (2021) are composed as Renyi divergences."
 )
+
+NoiseInShares = Callable[[float, str], Mechanism]  # the mechanism, by its noise multiplier and its distribution
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,28 @@ class Shares:
             ),
         )
 
-    def report(self, spend_of: SpendOf, progress: ProgressDisplay) -> BudgetReport:
+    def spend(self, mechanism: NoiseInShares, honest: int, rounds: int) -> Spend:
+        """The spend of so many sums with so many honest shares, as the mechanism itself accounts for it."""
+        terms = Terms(
+            (Block("row", (self.dimension,)),),
+            domain=Domain.INTEGER,
+            bits=64,
+            grid=1.0,
+            sampling=self.rate,
+            l2=self.sensitivity,
+            l1=self.l2 * self.dimension**0.5 + 2.0 * self.dimension,
+            linf=self.l2 + 2,
+        )
+        cohort = Cohort(b"", 0, tuple(map(str, range(self.parties))), threshold=honest)
+        noise = mechanism(self.left(honest), self.distribution)
+        noised = noise.admit(terms, cohort)
+        return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort), rounds)
+
+    def report(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> BudgetReport:
         """What the shares spend, guaranteed and in better cases."""
 
         def spends(rounds: float, honest: int) -> Spends:
-            return (replace(spend_of(self, honest), count=math.ceil(rounds)),)
+            return (self.spend(mechanism, honest, math.ceil(rounds)),)
 
         report = composed(
             f"{DISTRIBUTIONS[self.distribution]} shares, {self.threshold} of {self.parties} parties remain, "
@@ -168,9 +188,6 @@ class Shares:
             f"Sized for {counted(self.honest, 'honest share')} of {self.parties}: if everybody answers, the sum carries "
             f"{more:.2f} times the noise that it would need if nobody dropped out and nobody colluded."
         )
-
-
-SpendOf = Callable[[Shares, int], Spend]  # of one round, by how many honest shares are in the sum
 
 
 def near(value: float) -> str:

@@ -10,7 +10,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.calculator.budget_report import BudgetReport, Plot, ReportTable, sentence_delta, some
 from securetm.accounting.calculator.composed_report import ProgressDisplay, composed, curve, places, replacing
-from securetm.accounting.calculator.distributed_noise import NO_LOSS_DISTRIBUTION, Shares, SpendOf, near
+from securetm.accounting.calculator.distributed_noise import NO_LOSS_DISTRIBUTION, NoiseInShares, Shares, near
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
 from securetm.accounting.composition import total
@@ -53,7 +53,7 @@ class MechanismComparison:
         group = (self.parties, threshold, colluding)
         return Shares(*group, run.noise, *vector, run.rate, run.steps, run.delta, documents=run.documents)
 
-    def report(self, spend_of: SpendOf, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> BudgetReport:
         """Who sees what epsilon, and how much noise the sum carries for it."""
         training = self.training
         report = composed(
@@ -65,7 +65,7 @@ class MechanismComparison:
             settings=asdict(training) | {name: value for name, value in asdict(self).items() if name != "training"},
             warnings=some(sentence_delta(training.delta, training.documents)),
         )
-        found = self._mechanisms(spend_of, progress)
+        found = self._mechanisms(mechanism, progress)
         rows = tuple(
             (r["mechanism"], near(r["noise_in_sum"]), _bound(r["coordinator"]), _bound(r["reader"]), r["trusted"])
             for r in found
@@ -73,12 +73,12 @@ class MechanismComparison:
         return replace(
             report,
             tables=(ReportTable("Who adds the noise", _COLUMNS, rows, _CAPTION),),
-            plots=(self._lines(spend_of, progress),),
+            plots=(self._lines(mechanism, progress),),
             notes=(replacing(report.epsilon, training.delta, "document"), NO_LOSS_DISTRIBUTION),
             found={"mechanisms": found},
         )
 
-    def _mechanisms(self, spend_of: SpendOf, progress: ProgressDisplay) -> list[dict[str, Any]]:
+    def _mechanisms(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> list[dict[str, Any]]:
         training, n = self.training, self.parties
         whole, guarded = self.shares(n, 0), self.shares(self.threshold, self.colluding)
         progress.stage("epsilon by mechanism", 6)
@@ -93,7 +93,7 @@ class MechanismComparison:
             return epsilon_of(Spend(PoissonSampledDpEvent(training.rate, GaussianDpEvent(noise)), count=training.steps))
 
         def shared(shares: Shares, honest: int) -> float:
-            return epsilon_of(replace(spend_of(shares, honest), count=shares.rounds))
+            return epsilon_of(shares.spend(mechanism, honest, shares.rounds))
 
         s, root = training.noise, math.sqrt(n)
         base, sized, ideal = gaussian(s), shared(guarded, guarded.honest), shared(whole, n)
@@ -110,9 +110,9 @@ class MechanismComparison:
         names = ("mechanism", "noise_in_sum", "coordinator", "reader", "trusted")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _lines(self, spend_of: SpendOf, progress: ProgressDisplay) -> Plot:
+    def _lines(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> Plot:
         training, guarded = self.training, self.shares(self.threshold, self.colluding)
-        each, along = spend_of(guarded, guarded.honest), places(training.epochs)
+        each, along = guarded.spend(mechanism, guarded.honest, 1), places(training.epochs)
 
         def steps(epochs: float) -> Training:
             return replace(training, epochs=epochs)
