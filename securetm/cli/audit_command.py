@@ -15,9 +15,9 @@ from securetm.cli.report_command import Examples, Html, Markdown, check_places, 
 from securetm.errors import BadSetting, NoSuchPath
 
 if TYPE_CHECKING:
-    from securetm.federation.folder import Stages
     from securetm.leakage.audit_plans import AuditPlan
     from securetm.leakage.audit_record import Audit
+    from securetm.stages import Stages
 
 
 def register(app: typer.Typer) -> None:

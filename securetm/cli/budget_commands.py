@@ -16,7 +16,7 @@ from securetm.cli.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from securetm.accounting.calculator.budget_report import BudgetReport
-    from securetm.accounting.calculator.composed_report import ProgressDisplay
+    from securetm.stages import Stages
 
 Html = Annotated[Path | None, typer.Option(help="Write all of it to this file too, as one page that loads nothing.")]
 Documents = Annotated[int, typer.Option(help="Documents of all parties together.")]
@@ -199,13 +199,13 @@ def ledger(
         print_json(records[0] if len(records) == 1 else {"ledgers": records})
 
 
-def _answer(report: Callable[[ProgressDisplay], BudgetReport], html: Path | None, json: bool) -> None:
+def _answer(report: Callable[[Stages], BudgetReport], html: Path | None, json: bool) -> None:
     shown = _shown(report, html, json)
     if json:
         print_json(shown.record())
 
 
-def _shown(compute: Callable[[ProgressDisplay], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
+def _shown(compute: Callable[[Stages], BudgetReport], html: Path | None, json: bool) -> BudgetReport:
     from securetm.reports.budget_page import write_page
     from securetm.reports.budget_tables import show_report
     from securetm.reports.progress import LateBars

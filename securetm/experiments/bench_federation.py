@@ -16,9 +16,9 @@ from securetm.corpus.partitions import equal
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told
 from securetm.experiments.federations import begun
-from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import train
 from securetm.federation.store import CoordinatorStore
+from securetm.stages import Unwatched
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "one local epoch a round": {"model": {"name": "prodlda", "local_epochs": 1}, "training": {"rounds": 5}},

@@ -10,7 +10,7 @@ from typing import Any
 
 from securetm.errors import NotFound
 from securetm.experiments.newsgroups import corpus_in_words, looking_in
-from securetm.federation.folder import Stages
+from securetm.stages import Stages
 from securetm.toml_settings import require
 
 REPRODUCTIONS: Mapping[str, str] = {

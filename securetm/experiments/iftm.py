@@ -15,8 +15,8 @@ from securetm.corpus.corpus import Corpus
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import FederationForm, begun_in_form
 from securetm.experiments.newsgroups import by_subject, public_words, read_newsgroups
-from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import execute
+from securetm.stages import Unwatched
 
 WORDS, TOPICS = 2_000, 20
 MODELS: Mapping[str, Mapping[str, Any]] = {"lda": {}, "sentence-lda": {"longest": 10}}  # the corpus has no full stops

@@ -18,11 +18,11 @@ from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import FederationForm, begun_in_form
 from securetm.experiments.newsgroups import by_subject, read_newsgroups
-from securetm.federation.folder import Unwatched
 from securetm.federation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
 from securetm.models.quality import perplexity
 from securetm.profiles import make_model
+from securetm.stages import Unwatched
 
 SENTENCE = 20  # words: this corpus came without punctuation, so a sentence is as many words as a sentence has
 REACH = 200  # words of the document that its topics are told from

@@ -26,12 +26,12 @@ from securetm.errors import NotFound
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import begun
 from securetm.experiments.newsgroups import public_words
-from securetm.federation.folder import Unwatched
 from securetm.federation.run_result import spent_by
 from securetm.federation.simulation import train
 from securetm.models.quality import diversity, document_npmi, top_words
 from securetm.profiles import cohort_of, read_profile
 from securetm.resources import named_toml
+from securetm.stages import Unwatched
 
 PARTIES, TOPICS, WORDS, DELTA = 5, 20, 1_000, 1e-5
 EPSILONS = (1.0, 3.0, 8.0)

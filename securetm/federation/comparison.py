@@ -19,13 +19,14 @@ from securetm.federation import comparison_sample
 from securetm.federation.comparison_sample import Sampled, judged_each, sample_of
 from securetm.federation.coordinator import Trained
 from securetm.federation.documents import PartyDocuments
-from securetm.federation.folder import RunFolder, Stages
+from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import held_out_likelihood, judge, keep_figures, kept_figures, prevalence, train_alone
 from securetm.federation.party import Party
 from securetm.federation.questions import COHERENCE, TOP_WORDS
 from securetm.federation.store import read_arrays, write_arrays
 from securetm.federation.usefulness import Predicted, frequencies, judged
 from securetm.models.quality import document_npmi, mean_per_word, top_words
+from securetm.stages import Stages
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from securetm.agreement import Agreement, agree
 from securetm.contracts import Unit
@@ -31,28 +31,6 @@ from securetm.toml_settings import require
 
 RUN, RESULT, MODEL, LEDGERS = "run.json", "result.json", "model.safetensors", "ledgers"
 VERSION = 1
-
-
-class Stages(Protocol):
-    """Shows the progress of a run."""
-
-    def stage(self, title: str, total: int) -> None:
-        """A stage begins, with so many steps."""
-        ...
-
-    def step(self, done: int) -> None:
-        """So many steps of the stage are done."""
-        ...
-
-
-class Unwatched:
-    """Shows nothing."""
-
-    def stage(self, title: str, total: int) -> None:
-        """Nothing is shown."""
-
-    def step(self, done: int) -> None:
-        """Nothing is shown."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from securetm.federation.comparison import compare
 from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.failure_log import failures_in
 from securetm.federation.file_digests import bind_all, check
-from securetm.federation.folder import MODEL, RESULT, RunFolder, Stages, Unwatched, alone_in, begin, is_bound, result_of
+from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, begin, is_bound, result_of
 from securetm.federation.learner import learned_in
 from securetm.federation.ledgers_of_documents import own_budget
 from securetm.federation.parties import InProcess, Workers
@@ -47,6 +47,7 @@ from securetm.models.quality import diversity, top_words
 from securetm.models.stored_model import write_model
 from securetm.plan_reading import read_plan
 from securetm.private_files import check_private
+from securetm.stages import Stages, Unwatched
 
 
 def federate(

@@ -11,8 +11,8 @@ import numpy as np
 from securetm.corpus import docstrings, partitions
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
-from securetm.federation.folder import Stages
 from securetm.plans import CorpusChoice, Plan
+from securetm.stages import Stages
 from securetm.toml_settings import require
 
 DOCSTRINGS = "docstrings"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from securetm.federation.folder import Stages
 from securetm.federation.transcript import Transcript
+from securetm.stages import Stages
 
 _EVERY = 1.0  # seconds between two writes
 

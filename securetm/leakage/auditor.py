@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # s
 from securetm.contracts import Adversary
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import check_all
-from securetm.federation.folder import RESULT, RunFolder, Stages, Unwatched, is_bound, reopen
+from securetm.federation.folder import RESULT, RunFolder, is_bound, reopen
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
@@ -49,6 +49,7 @@ from securetm.leakage.verdicts import NOT_TESTED, judged_alone, with_baseline
 from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import unusual_settings
 from securetm.profiles import read_profile
+from securetm.stages import Stages, Unwatched
 from securetm.threats import read_threat_model
 from securetm.toml_settings import require
 from securetm.version import __version__

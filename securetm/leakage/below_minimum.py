@@ -17,7 +17,7 @@ from securetm.contracts import Profile, Sampling
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.federation.document_minimum import fewest_left
-from securetm.federation.folder import RunFolder, Stages, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import PartyRefused, TooFewToTakePart
@@ -30,6 +30,7 @@ from securetm.leakage.recorded import serials_of
 from securetm.leakage.refusal_record import RefusalRecord
 from securetm.plan_reading import read_plan
 from securetm.profiles import cohort_of, read_profile
+from securetm.stages import Stages
 from securetm.wording import counted
 
 _ANY = "open"  # the documents are the same in every profile

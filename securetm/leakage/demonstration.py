@@ -20,7 +20,7 @@ from securetm.contracts import Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
-from securetm.federation.folder import RunFolder, Stages, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.run_result import spent_by
 from securetm.federation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
@@ -34,6 +34,7 @@ from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.plan_reading import read_plan
 from securetm.plans import Plan
 from securetm.profiles import claims_of, cohort_of, read_profile
+from securetm.stages import Stages
 from securetm.toml_settings import digest, require
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-from securetm.federation.folder import Stages, Unwatched
 from securetm.leakage import below_minimum, protocol_violations
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import AuditPlan, Trial
@@ -34,6 +33,7 @@ from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.staleness import BELOW, VIOLATIONS, due_refusals, lists_with, remaining, trials_by_hash
 from securetm.leakage.untried import how_again, left_out
 from securetm.leakage.verdicts import with_baseline
+from securetm.stages import Stages, Unwatched
 from securetm.version import __version__
 
 

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, GroundTruth, Proportion, Score
@@ -24,6 +24,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 PARTIES = ("east", "north", "south", "west")
 LUCK = 1e-9  # the chance that an honest attack fails a law

@@ -14,10 +14,11 @@ from securetm.agreement import agree
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.profiles import ProfileFile, profile_names, read_profile
 from securetm.resources import named_toml
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .played import Played, make_party

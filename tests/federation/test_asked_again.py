@@ -15,7 +15,7 @@ from securetm.federation import wire
 from securetm.federation.answering import Answering
 from securetm.federation.common_words import new_words, tell_words, words_of_before
 from securetm.federation.coordinator import Coordinator
-from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.parties import InProcess
 from securetm.federation.questions import TRAIN
 from securetm.federation.running_errors import PartyRefused
@@ -23,6 +23,7 @@ from securetm.federation.simulation import execute
 from securetm.federation.simulation import make_party as make_real_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.training import TrainingPhase
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .played import Played, make_party, settled

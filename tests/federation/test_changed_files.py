@@ -16,10 +16,11 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import KEPT, check_all
 from securetm.federation.finished import FinishedRun
-from securetm.federation.folder import RUN, Unwatched, begin, reopen, result_of
+from securetm.federation.folder import RUN, begin, reopen, result_of
 from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
 from securetm.federation.simulation import execute
 from securetm.reports.audit_file import read_record, write_record
+from securetm.stages import Unwatched
 
 from ..reports.audits import AUDIT
 from .conftest import small_plan

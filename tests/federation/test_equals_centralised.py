@@ -16,7 +16,7 @@ from torch.nn import functional
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.synthetic import LdaNodes, lda_nodes
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.sampling import batch_rows
@@ -24,6 +24,7 @@ from securetm.models.document_noise import normals, survival
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 

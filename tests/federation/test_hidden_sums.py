@@ -11,12 +11,13 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.profile_errors import VocabularyNotAllowed
+from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan
 

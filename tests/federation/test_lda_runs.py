@@ -12,13 +12,14 @@ from scipy import sparse
 
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted, TooFewToTakePart
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.models.estimator import BagOfWords
 from securetm.models.gibbs.lda import LDA
 from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 

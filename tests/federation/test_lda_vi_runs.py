@@ -16,7 +16,7 @@ from securetm.agreement import agree
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Memory, State
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
 from securetm.mechanisms.clipping import at_most
@@ -26,6 +26,7 @@ from securetm.models.variational.lda_vi import VariationalLDA
 from securetm.plans import Plan
 from securetm.profiles import cohort_of, read_profile
 from securetm.route import compile_route
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .private import private_plan

@@ -18,11 +18,12 @@ from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import LedgerGone, LedgersWithoutDocuments
 from securetm.federation.simulation import make_party
 from securetm.federation.sources import corpora_of
 from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 from .conftest import FIVE, texts
 from .private import private_plan

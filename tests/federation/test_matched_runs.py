@@ -12,7 +12,7 @@ import pytest
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation.finished import FinishedRun
-from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.questions import COHERENCE, TRAIN
 from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
@@ -20,6 +20,7 @@ from securetm.federation.soundness import check
 from securetm.federation.store import read_arrays
 from securetm.models.matching.matched import Matched, MatchedLDA, MatchedSentenceLDA
 from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan
 from .played import Played, make_party, refusals, settled

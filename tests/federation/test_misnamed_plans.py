@@ -12,7 +12,7 @@ from securetm.agreement import agree
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NeedsSum
-from securetm.federation.folder import RUN, Unwatched, begin
+from securetm.federation.folder import RUN, begin
 from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check_answerable
@@ -21,6 +21,7 @@ from securetm.plan_reading import plan_from_tables
 from securetm.plans import VocabularyChoice
 from securetm.profiles import read_profile
 from securetm.resources import data_folder
+from securetm.stages import Unwatched
 from securetm.toml_settings import CommandLineText
 
 from .conftest import SUBJECTS, small_plan

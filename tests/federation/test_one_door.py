@@ -14,10 +14,11 @@ from securetm.aggregation.vectors import wire_type
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.dropped import Dropped
 from securetm.federation import wire
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party import Party
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
+from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan, texts
 from .played import Played, make_party, refusals, settled

@@ -13,12 +13,13 @@ import pytest
 import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import OpenToOthers, OwnedByAnother
-from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.simulation import execute, make_party
 from securetm.federation.store import CoordinatorStore, PartyStore, read_arrays, write_arrays
 from securetm.federation.transcript import Transcript
 from securetm.models.stored_model import write_model
 from securetm.private_files import private_folder, writing
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .private import public_words

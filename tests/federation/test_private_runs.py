@@ -22,12 +22,13 @@ from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NoPersons
 from securetm.federation import wire
-from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.paying_errors import DeltaTooLarge, LedgerExhausted
 from securetm.federation.simulation import execute
 from securetm.federation.store import PartyStore
 from securetm.federation.transcript import Transcript
 from securetm.profile_errors import VocabularyNotAllowed
+from securetm.stages import Unwatched
 
 from .conftest import FIVE, small_plan, texts
 from .killed_run import ended

@@ -12,9 +12,10 @@ import pytest
 
 from securetm.accounting.ledger import Ledger
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RESULT, Unwatched, alone_in, begin, reopen, result_of
+from securetm.federation.folder import RESULT, alone_in, begin, reopen, result_of
 from securetm.federation.running_errors import Interrupted, NotARun, RunBusy, RunExists
 from securetm.federation.simulation import execute
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .killed_run import ended

@@ -17,11 +17,12 @@ from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem, Seeded
 from securetm.federation.documents import PartyDocuments
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .private import PUBLIC, public_words

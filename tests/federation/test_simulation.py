@@ -19,7 +19,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, Misuse, SecuretmError
 from securetm.federation import wire
 from securetm.federation.finished import FinishedRun
-from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.parties import Workers
 from securetm.federation.party import Party
 from securetm.federation.running_errors import TooFewToTakePart, WorkerDied
@@ -29,6 +29,7 @@ from securetm.federation.transcript import Transcript
 from securetm.models.quality import perplexity
 from securetm.models.queries import choose_vocabulary
 from securetm.plans import Plan
+from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
 from securetm.federation.stopping import Stopping, relative_change
 from securetm.plans import TrainingChoice
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.running_errors import Interrupted
 from securetm.federation.simulation import execute
 from securetm.federation.transcript import Transcript
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .killed_run import ended

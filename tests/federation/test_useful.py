@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.simulation import execute, federate
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 

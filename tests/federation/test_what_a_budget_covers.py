@@ -15,10 +15,11 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
-from securetm.federation.folder import Unwatched, begin
+from securetm.federation.folder import begin
 from securetm.federation.paying import bill_of
 from securetm.federation.paying_errors import OtherUnit
 from securetm.federation.simulation import execute
+from securetm.stages import Unwatched
 
 from .conftest import FIVE, small_plan, texts
 from .played import Played

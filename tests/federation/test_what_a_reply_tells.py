@@ -25,7 +25,7 @@ from securetm.federation.common_words import new_words, tell_words
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.documents import read_in
 from securetm.federation.failure_log import failures_in, lost_in
-from securetm.federation.folder import Unwatched, begin, reopen
+from securetm.federation.folder import begin, reopen
 from securetm.federation.parties import InProcess
 from securetm.federation.party import Party
 from securetm.federation.party_session import JoinedSession
@@ -37,6 +37,7 @@ from securetm.models.neural.prodlda import StepQuery
 from securetm.models.neural.prodlda_losses import NetworkShape
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
+from securetm.stages import Unwatched
 
 from .conftest import SUBJECTS, small_plan
 from .private import PUBLIC, paying_parties, private_plan

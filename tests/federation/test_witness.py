@@ -22,13 +22,14 @@ from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
 from securetm.federation.countersigning import Countersigning
 from securetm.federation.failure_log import failures_in
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party import Party
 from securetm.federation.running_errors import PartyFailed, PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.witness import quorum, standing_of
 from securetm.plans import Plan
 from securetm.private_files import private_file
+from securetm.stages import Unwatched
 
 from .conftest import FIVE, texts
 from .played import Played, refusals

@@ -25,7 +25,7 @@ from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
-from securetm.federation.folder import RunFolder, Unwatched, begin, reopen
+from securetm.federation.folder import RunFolder, begin, reopen
 from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.paying import bill_of, calibrated
 from securetm.federation.paying_errors import DeltaTooLarge, DrawnUnpaid
@@ -38,6 +38,7 @@ from securetm.reports.budget_tables import show_report
 from securetm.reports.explanation import explain
 from securetm.reports.terminal import explanation, show_run
 from securetm.resources import data_folder
+from securetm.stages import Unwatched
 
 from .conftest import small_plan
 from .killed_run import ended

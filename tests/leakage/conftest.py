@@ -13,9 +13,10 @@ from threadpoolctl import threadpool_limits
 
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 
 PARTIES = ("centre", "east", "north", "south", "west")

@@ -11,7 +11,7 @@ import pytest
 from securetm.aggregation.masked import coordinator_round, party_round
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
-from securetm.federation.folder import RESULT, Unwatched, begin, reopen
+from securetm.federation.folder import RESULT, begin, reopen
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import train
 from securetm.leakage import attacks
@@ -24,6 +24,7 @@ from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingTo
 from securetm.leakage.measured_figures import measured
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
+from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 
 from .conftest import PARTIES, Recorded, write_plan

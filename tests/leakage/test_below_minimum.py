@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from securetm.federation import party_state
-from securetm.federation.folder import Unwatched
 from securetm.leakage.below_minimum import tried_below_minimum
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES
 

@@ -12,7 +12,7 @@ import pytest
 
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
-from securetm.federation.folder import RunFolder, Unwatched, reopen
+from securetm.federation.folder import RunFolder, reopen
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Challenge, ClaimedEpsilon, Estimate, GroundTruth, Score
 from securetm.leakage.attacks import one_run_epsilon
@@ -30,6 +30,7 @@ from securetm.leakage.recorded import questions_of, view_of
 from securetm.leakage.verdicts import judged_alone
 from securetm.mechanisms.gaussian_noise import GaussianNoise
 from securetm.mechanisms.samplers import rounded_gaussian
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary
 

@@ -15,7 +15,7 @@ from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind
 from securetm.contracts import RoundContext, Terms
 from securetm.entropy import OperatingSystem
-from securetm.federation.folder import RunFolder, Unwatched
+from securetm.federation.folder import RunFolder
 from securetm.leakage.adversary_view import AdversaryView, Message
 from securetm.leakage.attack import Estimate, Proportion
 from securetm.leakage.attacks.collusion import ALONE, DEVIATION, MISSING
@@ -32,6 +32,7 @@ from securetm.leakage.recorded import view_of
 from securetm.profiles import claims_of, cohort_of, profile_gaps, read_profile
 from securetm.route import compile_route
 from securetm.sessions.framing import HASH, head
+from securetm.stages import Unwatched
 from securetm.threats import read_threat_model
 
 from .conftest import PARTIES, Recorded, write_plan

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.attack import GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
@@ -20,6 +20,7 @@ from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import adversary
 

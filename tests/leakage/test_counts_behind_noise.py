@@ -10,7 +10,7 @@ import pytest
 
 from securetm.contracts import CountNoise
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
@@ -24,6 +24,7 @@ from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.plan_reading import plan_from_tables
 from securetm.profiles import read_profile
 from securetm.resources import data_folder
+from securetm.stages import Unwatched
 
 from .conftest import adversary
 

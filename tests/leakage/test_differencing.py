@@ -13,7 +13,7 @@ from securetm.entropy import OperatingSystem
 from securetm.federation import wire
 from securetm.federation.common_words import new_words, tell_words
 from securetm.federation.coordinator import Coordinator
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.parties import InProcess
 from securetm.federation.questions import COHERENCE, JOINT, TRAIN
 from securetm.federation.running_errors import PartyRefused
@@ -28,6 +28,7 @@ from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import NotOneApart
 from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import write_plan
 from .tried import Tried, settings, tried

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from securetm.federation.folder import Unwatched
 from securetm.leakage import below_minimum, evidence_hashes, protocol_violations, source_code, staleness
 from securetm.leakage.audit_plans import AuditPlan, read_audit_plan
 from securetm.leakage.audit_record import plain, record
@@ -33,6 +32,7 @@ from securetm.reports.audit_file import read_record
 from securetm.reports.audit_wording import headline, refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
+from securetm.stages import Unwatched
 
 from ..cli.conftest import securetm
 

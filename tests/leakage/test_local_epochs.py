@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
@@ -17,6 +17,7 @@ from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.parts.reconstruction_scores import EXACT, LINKED, LINKS_FOUND, PRECISION, RECALL, TOGETHER
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation.folder import Unwatched
 from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.parts.reconstruction_scores import EXACT, PRECISION, RECALL
 from securetm.leakage.recorded import questions_of, view_of
+from securetm.stages import Unwatched
 
 from .conftest import adversary
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from securetm.agreement import agree
 from securetm.contracts import Adversary
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.adversary_view import AdversaryView, PublicFacts
 from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
@@ -32,6 +32,7 @@ from securetm.leakage.recorded import public_facts, questions_of, view_of
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
 from securetm.plan_reading import plan_from_tables
 from securetm.profiles import read_profile
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Block, Domain, Terms
-from securetm.federation.folder import Unwatched
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.poisoning import OWN, STEERED, chosen, false_counts
 from securetm.leakage.audit_plans import read_audit_plan
@@ -18,6 +17,7 @@ from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.leakage_errors import BrokenAttack
 from securetm.leakage.malicious_party import MaliciousParties
 from securetm.leakage.recorded import view_of
+from securetm.stages import Unwatched
 
 from .conftest import adversary, write_plan
 

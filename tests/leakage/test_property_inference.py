@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.federation.folder import Unwatched
 from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.party_inference import HOLDER, SHARE
 from securetm.leakage.demonstration import Demonstrations
@@ -15,6 +14,7 @@ from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.noised_shares import noise_of
 from securetm.leakage.parts.party_tables import shares_of
 from securetm.profiles import read_profile
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES
 from .tried import Tried, settings, tried

@@ -17,7 +17,6 @@ from securetm.aggregation.masked.party_round import MaskedPartyRound
 from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.clipped_sum import ClippedRowSum
 from securetm.federation.failure_log import FailureLog
-from securetm.federation.folder import Unwatched
 from securetm.federation.party import Party
 from securetm.federation.refusal_errors import BadState
 from securetm.federation.store import PartyStore
@@ -30,6 +29,7 @@ from securetm.leakage.refusal_record import RefusalRecord
 from securetm.reports.audit_wording import refusal_in_words
 from securetm.reports.threat_refusals import LIES
 from securetm.reports.threat_tables import threats_of
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES
 

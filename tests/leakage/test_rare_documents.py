@@ -11,7 +11,7 @@ from scipy import sparse
 
 from securetm.corpus.corpus import Corpus
 from securetm.federation.documents import PartyDocuments
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import train
 from securetm.leakage.attack import GroundTruth, Proportion, Score
@@ -34,6 +34,7 @@ from securetm.leakage.parts.co_movement import (
 )
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary
 

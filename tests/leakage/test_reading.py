@@ -13,7 +13,7 @@ import pytest
 from securetm.contracts import Adversary, Domain
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.federation.store import read_arrays
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
@@ -26,6 +26,7 @@ from securetm.leakage.reading import ANSWER, BY_PARTIES, REQUEST, SEALED, TOTAL,
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
 from securetm.profiles import profile_names
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES, adversary, texts
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from securetm.federation.folder import Unwatched
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.recorded import questions_of
+from securetm.stages import Unwatched
 
 
 @pytest.mark.parametrize("model", ["lda-matched", "sentence-lda-matched"])

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from securetm.federation.folder import Unwatched
 from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.party_inference import SOURCE, SOURCE_INFERENCE
 from securetm.leakage.demonstration import Demonstrations
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.party_tables import fits
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES
 from .tried import Tried, settings, tried

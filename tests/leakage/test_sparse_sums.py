@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.attack import Proportion, Score
 from securetm.leakage.attacks import attack_called
@@ -19,6 +19,7 @@ from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.parts.word_tables import owners
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import PARTIES, Recorded, adversary
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.contracts import Array
-from securetm.federation.folder import RunFolder, Unwatched
+from securetm.federation.folder import RunFolder
 from securetm.federation.store import read_arrays
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.trap_weights import imprinted_state
@@ -25,6 +25,7 @@ from securetm.leakage.reading import questions_in
 from securetm.leakage.recorded import granted_to, view_of
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape
+from securetm.stages import Unwatched
 
 from .conftest import adversary, write_plan
 

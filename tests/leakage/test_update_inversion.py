@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from securetm.corpus.corpus import Corpus
-from securetm.federation.folder import RunFolder, Unwatched, begin
+from securetm.federation.folder import RunFolder, begin
 from securetm.federation.simulation import train
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Proportion, Score
@@ -22,6 +22,7 @@ from securetm.leakage.parts.weight_updates import gradient_behind
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.models.neural import optimisers
 from securetm.plan_reading import plan_from_tables
+from securetm.stages import Unwatched
 
 from .conftest import Recorded, adversary
 

@@ -9,19 +9,10 @@ from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.solve_for import Target
 from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.errors import NotFound
+from securetm.stages import Unwatched
 from securetm.toml_settings import from_table
 
 QUESTIONS: Mapping[str, type[Training | Target | WordNoise]] = {"dp-sgd": Training, "solve": Target, "laplace": WordNoise}
-
-
-class _NoProgress:
-    """Shows nothing."""
-
-    def stage(self, title: str, total: int) -> None:
-        """Shows nothing."""
-
-    def step(self, done: int) -> None:
-        """Shows nothing."""
 
 
 def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
@@ -31,4 +22,4 @@ def budget(question: str = "dp-sgd", **settings: Any) -> dict[str, Any]:
     """
     if question not in QUESTIONS:
         raise NotFound("question", question, tuple(QUESTIONS))
-    return from_table(QUESTIONS[question], settings, f"budget {question}").report(_NoProgress()).record()
+    return from_table(QUESTIONS[question], settings, f"budget {question}").report(Unwatched()).record()

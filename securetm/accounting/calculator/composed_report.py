@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from securetm.accounting.accounting_errors import NoEpsilonHolds
 from securetm.accounting.bounds import by_renyi
@@ -24,6 +24,7 @@ from securetm.accounting.composition import Total, by_accountant, failure_cost, 
 from securetm.accounting.groups import GROUP, group_of
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
+from securetm.stages import Stages
 from securetm.wording import upward
 
 POINTS = 8  # of a curve: each is a composition of its own
@@ -35,18 +36,6 @@ MEANS = {
     "PLD + RDP": "some answers by their loss distribution, the others by Renyi divergences",
     "pure": "the sum of pure epsilons: holds at delta = 0",
 }
-
-
-class ProgressDisplay(Protocol):
-    """Shows how far a computation is."""
-
-    def stage(self, title: str, total: int) -> None:
-        """A stage of so many steps begins."""
-        ...
-
-    def step(self, done: int) -> None:
-        """So many of its steps are done."""
-        ...
 
 
 def composed(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> BudgetReport:
@@ -73,9 +62,7 @@ def composed(title: str, promise: Promise, spends: Spends, delta: float, share: 
     )
 
 
-def curve(
-    name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: ProgressDisplay
-) -> PlotLine:
+def curve(name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: Stages) -> PlotLine:
     """Epsilon at each place."""
     progress.stage(f"epsilon, {name}", len(places))
     points = []

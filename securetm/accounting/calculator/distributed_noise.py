@@ -19,11 +19,12 @@ from securetm.accounting.calculator.budget_report import (
     sentence_delta,
     some,
 )
-from securetm.accounting.calculator.composed_report import ProgressDisplay, Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import Spends, composed, curve, places, replacing
 from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms
+from securetm.stages import Stages
 from securetm.wording import counted
 
 DISTRIBUTIONS = {"discrete_gaussian": "discrete Gaussian", "skellam": "Skellam"}
@@ -112,7 +113,7 @@ class Shares:
         noised = noise.admit(terms, cohort)
         return Spend(noise.event(noised, cohort), noise.failure_probability(noised, cohort), rounds)
 
-    def report(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, mechanism: NoiseInShares, progress: Stages) -> BudgetReport:
         """What the shares spend, guaranteed and in better cases."""
 
         def spends(rounds: float, honest: int) -> Spends:

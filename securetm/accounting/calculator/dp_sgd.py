@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, sentence_delta, some
-from securetm.accounting.calculator.composed_report import ProgressDisplay, Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import Spends, composed, curve, places, replacing
 from securetm.accounting.calculator.option_checks import check, check_batch, check_choice, check_delta, check_epochs
 from securetm.accounting.composition import total
 from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
+from securetm.stages import Stages
 from securetm.wording import counted, upward
 
 SAMPLINGS = ("poisson", "shuffled")
@@ -89,7 +90,7 @@ class Training:
         least = least_epsilon_shuffled(max(1, math.ceil(1 / self.rate)), self.noise, self.delta)
         return {"at_least": least, "sound": ways["shuffled"], "poisson": ways["poisson"]}
 
-    def report(self, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, progress: Stages) -> BudgetReport:
         """What the training spends, by its batches and by the other way to draw them."""
         shuffled = self.shuffling()
         report = composed(
@@ -127,7 +128,7 @@ class Training:
     def _tokens_note(self) -> str | None:
         return f"A document of {self.tokens:,} tokens is covered whole, and each of its words with it." if self.tokens else None
 
-    def _by_epoch(self, epsilon: float, progress: ProgressDisplay) -> Plot:
+    def _by_epoch(self, epsilon: float, progress: Stages) -> Plot:
         along = places(self.epochs, whole=self.sampling == "shuffled")
         line = curve(_LINES[self.sampling], lambda n: replace(self, epochs=n).spends(), along, self.delta, progress)
         return Plot("epsilon against epochs", "epochs", "epsilon per document", (line,), (self.epochs, epsilon))

@@ -25,7 +25,7 @@ from securetm.accounting.calculator.budget_report import (
     some,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import MEANS, POINTS, ProgressDisplay, replacing
+from securetm.accounting.calculator.composed_report import MEANS, POINTS, replacing
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_whole
 from securetm.accounting.composition import Total, by_accountant
 from securetm.accounting.events import event_from_text
@@ -38,6 +38,7 @@ from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.accounting.tradeoff import true_positives
 from securetm.contracts import Budget, Unit
+from securetm.stages import Stages
 from securetm.wording import counted, downward, listed, upward
 
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
@@ -50,7 +51,7 @@ def allow_epsilon(path: Path, epsilon: float) -> None:
     Ledger.open(path, owner, replace(budget, epsilon=epsilon), corpus).close()
 
 
-def ledger_report(path: Path, progress: ProgressDisplay, seen: Sequence[SeenHead] = ()) -> BudgetReport:
+def ledger_report(path: Path, progress: Stages, seen: Sequence[SeenHead] = ()) -> BudgetReport:
     """The report of one ledger. A ledger that lacks what others have seen of it is refused by name."""
     with Ledger.read(path) as ledger:
         for one in seen:
@@ -173,7 +174,7 @@ def _run(run: Any) -> dict[str, Any]:
     return {"run": run.run, "profile": run.profile, "began": run.began, "answers": run.answers, "epsilon": run.total.epsilon}
 
 
-def _by_answer(entries: list[Entry], unit: str, progress: ProgressDisplay) -> tuple[Plot, ...]:
+def _by_answer(entries: list[Entry], unit: str, progress: Stages) -> tuple[Plot, ...]:
     """Epsilon after some of the answers, found by reading the ledger again from its beginning."""
     spends = [n for n, entry in enumerate(entries) if entry.content["kind"] == SPENT]
     if len(spends) < 2:

@@ -9,12 +9,13 @@ from typing import Any
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
 from securetm.accounting.calculator.budget_report import BudgetReport, Plot, ReportTable, sentence_delta, some
-from securetm.accounting.calculator.composed_report import ProgressDisplay, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import composed, curve, places, replacing
 from securetm.accounting.calculator.distributed_noise import NO_LOSS_DISTRIBUTION, NoiseInShares, Shares, near
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
+from securetm.stages import Stages
 from securetm.wording import counted, upward
 
 _COLUMNS = (
@@ -53,7 +54,7 @@ class MechanismComparison:
         group = (self.parties, threshold, colluding)
         return Shares(*group, run.noise, *vector, run.rate, run.steps, run.delta, documents=run.documents)
 
-    def report(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, mechanism: NoiseInShares, progress: Stages) -> BudgetReport:
         """Who sees what epsilon, and how much noise the sum carries for it."""
         training = self.training
         report = composed(
@@ -78,7 +79,7 @@ class MechanismComparison:
             found={"mechanisms": found},
         )
 
-    def _mechanisms(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> list[dict[str, Any]]:
+    def _mechanisms(self, mechanism: NoiseInShares, progress: Stages) -> list[dict[str, Any]]:
         training, n = self.training, self.parties
         whole, guarded = self.shares(n, 0), self.shares(self.threshold, self.colluding)
         progress.stage("epsilon by mechanism", 6)
@@ -110,7 +111,7 @@ class MechanismComparison:
         names = ("mechanism", "noise_in_sum", "coordinator", "reader", "trusted")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _lines(self, mechanism: NoiseInShares, progress: ProgressDisplay) -> Plot:
+    def _lines(self, mechanism: NoiseInShares, progress: Stages) -> Plot:
         training, guarded = self.training, self.shares(self.threshold, self.colluding)
         each, along = guarded.spend(mechanism, guarded.honest, 1), places(training.epochs)
 

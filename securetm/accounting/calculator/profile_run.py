@@ -22,7 +22,6 @@ from securetm.accounting.calculator.budget_report import (
     some,
 )
 from securetm.accounting.calculator.composed_report import (
-    ProgressDisplay,
     Spends,
     composed,
     curve,
@@ -37,6 +36,7 @@ from securetm.accounting.ledger.privacy_filter import ALONE
 from securetm.accounting.pure import basic_epsilon
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Budget, Unit
+from securetm.stages import Stages
 from securetm.wording import counted, upward
 
 MOST_ROUNDS = 10**6
@@ -90,7 +90,7 @@ class ProfileRun:
         each = replace(self.round, count=round(rounds)) if self.round and rounds else None
         return tuple(spend for spend in (self.words, self.once, each) if spend is not None)
 
-    def report(self, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, progress: Stages) -> BudgetReport:
         """What the run spends; where the budget ends before the rounds do, what the rounds spend that it lasts for."""
         if self.budget.unit is Unit.WORD and self.round is None:
             return self._noise_drawn_once(progress)
@@ -116,7 +116,7 @@ class ProfileRun:
             found=run._found(lasts),
         )
 
-    def _noise_drawn_once(self, progress: ProgressDisplay) -> BudgetReport:
+    def _noise_drawn_once(self, progress: Stages) -> BudgetReport:
         """The report of noise on single word occurrences, which any number of rounds and runs uses again."""
         if not within(self.spends(self.rounds), self.budget.epsilon, self.delta):
             raise BudgetTooSmall("drawing of the noise", upward(self.budget.epsilon), UNIT, "it costs more", _INSTEAD)
@@ -152,7 +152,7 @@ class ProfileRun:
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "lasts_rounds": lasts}
         return {"rounds": self.rounds, "budget": budget}
 
-    def _lasting(self, progress: ProgressDisplay) -> int:
+    def _lasting(self, progress: Stages) -> int:
         """How many rounds the ledger would let it go on."""
         progress.stage("rounds that the budget lasts", _STEPS)
         tried = iter(range(1, MOST_ROUNDS))
@@ -195,7 +195,7 @@ class ProfileRun:
         caption = f"The budget lasts so many rounds{most}."
         return ReportTable("What it is spent on", ("", "rounds", f"epsilon per {self.unit}"), rows, caption)
 
-    def _by_round(self, epsilon: float, progress: ProgressDisplay) -> Plot:
+    def _by_round(self, epsilon: float, progress: Stages) -> Plot:
         along, last = places(self.rounds, whole=True), float(self.rounds)
         spent = curve("spent", self.spends, along, self.delta, progress)
         limit = PlotLine("budget", ((0.0, self.budget.epsilon), (last, self.budget.epsilon)))

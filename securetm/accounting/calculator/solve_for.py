@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.budget_report import BudgetReport
-from securetm.accounting.calculator.composed_report import ProgressDisplay, Spends, largest_by, surely_within
+from securetm.accounting.calculator.composed_report import Spends, largest_by, surely_within
 from securetm.accounting.calculator.dp_sgd import SAMPLINGS, Training
 from securetm.accounting.calculator.option_checks import MOST_STEPS, RANGES, check, check_choice, refused
 from securetm.accounting.calibration import noise_for
 from securetm.accounting.composition import within
+from securetm.stages import Stages
 from securetm.wording import upward
 
 SOUGHT = {"noise": "Noise {:.4f}", "epochs": "{:.6g} epochs", "batch": "Batches of {:,}"}  # and how the title writes it
@@ -59,7 +60,7 @@ class Target:
         batch, epochs, noise = int(given["batch"]), float(given["epochs"]), float(given["noise"])
         return Training(self.documents, batch, epochs, noise, self.delta, self.sampling, self.tokens)
 
-    def report(self, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, progress: Stages) -> BudgetReport:
         """What is sought, and the report of the training with it."""
         progress.stage(f"the {self.sought} for epsilon = {self.epsilon:g}", _STEPS)
         search = _Search(self, progress)
@@ -75,7 +76,7 @@ class Target:
 class _Search:
     """Finds what is sought by trying candidates, and shows how many were tried."""
 
-    def __init__(self, target: Target, progress: ProgressDisplay) -> None:
+    def __init__(self, target: Target, progress: Stages) -> None:
         self.target, self.progress, self.tried = target, progress, 0
 
     def noise(self) -> float:

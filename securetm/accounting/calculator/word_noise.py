@@ -19,10 +19,11 @@ from securetm.accounting.calculator.budget_report import (
     ReportTable,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import ProgressDisplay, Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import Spends, composed, curve, places, replacing
 from securetm.accounting.calculator.option_checks import check, check_delta, refused
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
+from securetm.stages import Stages
 from securetm.wording import counted, listed, upward
 
 UNIT = unit_name(Unit.WORD)
@@ -84,7 +85,7 @@ class WordNoise:
             ),
         )
 
-    def report(self, progress: ProgressDisplay) -> BudgetReport:
+    def report(self, progress: Stages) -> BudgetReport:
         """What the noise spends per occurrence, and what that is for whole documents."""
         report = composed(
             f"Laplace noise, epsilon = {upward(self.epsilon_per_word)} per word occurrence and release, "
@@ -111,7 +112,7 @@ class WordNoise:
         caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
         return ReportTable("What that is for a whole document", columns, rows, caption)
 
-    def _by_release(self, epsilon: float, progress: ProgressDisplay) -> tuple[Plot, ...]:
+    def _by_release(self, epsilon: float, progress: Stages) -> tuple[Plot, ...]:
         if self.releases == 1:
             return ()
         along = places(self.releases, whole=True)

@@ -17,19 +17,10 @@ from securetm.accounting.calculator.word_noise import WordNoise
 from securetm.accounting.composition import total, within
 from securetm.accounting.spends import Spend
 from securetm.errors import BadSetting
+from securetm.stages import Unwatched
 from securetm.wording import downward, upward
 
 PROMISE = Promise("document", "the coordinator", "any one document was used", ("coins are secret", "noise is added"))
-
-
-class Silent:
-    """ProgressDisplay that nobody watches."""
-
-    def stage(self, title: str, total: int) -> None:
-        pass
-
-    def step(self, done: int) -> None:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -117,34 +108,34 @@ def test_a_share_is_sized_for_the_fewest_honest_ones() -> None:
 
 
 def test_what_is_solved_for_fits_and_a_little_less_noise_does_not() -> None:
-    sheet = Target("noise", 0.5, 10_000, 1e-6, batch=1000, epochs=5).report(Silent())
+    sheet = Target("noise", 0.5, 10_000, 1e-6, batch=1000, epochs=5).report(Unwatched())
     noise = sheet.found["solved"]["value"]
     assert sheet.epsilon <= 0.5
     assert not within(Training(10_000, 1000, 5, noise * 0.995, 1e-6).spends(), 0.5, 1e-6)
 
 
 def test_the_largest_batch_fits_and_one_more_does_not() -> None:
-    batch = Target("batch", 0.5, 60, 1e-6, noise=5.0, epochs=1).report(Silent()).found["solved"]["value"]
+    batch = Target("batch", 0.5, 60, 1e-6, noise=5.0, epochs=1).report(Unwatched()).found["solved"]["value"]
     assert 1 <= batch < 60
     assert within(Training(60, batch, 1, 5.0, 1e-6).spends(), 0.5, 1e-6)
     assert not within(Training(60, batch + 1, 1, 5.0, 1e-6).spends(), 0.5, 1e-6)
 
 
 def test_the_most_epochs_fit_and_one_step_more_does_not() -> None:
-    epochs = Target("epochs", 3.0, 5000, 1e-6, noise=4.0, batch=5000).report(Silent()).found["solved"]["value"]
+    epochs = Target("epochs", 3.0, 5000, 1e-6, noise=4.0, batch=5000).report(Unwatched()).found["solved"]["value"]
     assert Training(5000, 5000, epochs, 4.0, 1e-6).steps == round(epochs) > 1
     assert not within(Training(5000, 5000, epochs + 1, 4.0, 1e-6).spends(), 3.0, 1e-6)
 
 
 def test_epochs_of_shuffled_batches_are_whole() -> None:
-    sheet = Target("epochs", 1.0, 5000, 1e-6, noise=15.0, batch=5000, sampling="shuffled").report(Silent())
+    sheet = Target("epochs", 1.0, 5000, 1e-6, noise=15.0, batch=5000, sampling="shuffled").report(Unwatched())
     assert sheet.found["solved"]["value"] == int(sheet.found["solved"]["value"]) > 0
     assert sheet.epsilon <= 1.0
 
 
 def test_a_budget_too_small_for_one_step_is_said_so() -> None:
     with pytest.raises(BudgetTooSmall, match=r"no epochs stays within epsilon = 0\.01 per document"):
-        Target("epochs", 0.01, 1000, 1e-6, noise=0.5, batch=1000).report(Silent())
+        Target("epochs", 0.01, 1000, 1e-6, noise=0.5, batch=1000).report(Unwatched())
 
 
 def test_what_is_sought_must_not_be_given_and_the_rest_must() -> None:
