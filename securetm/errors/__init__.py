@@ -33,6 +33,7 @@ from securetm.errors.setting_errors import (
     SumTooWide,
     UnreadableToml,
     UnsafeEntropy,
+    check_setting,
 )
 from securetm.errors.similar_names import did_you_mean
 from securetm.errors.tree import FAILURE, MISUSE, Misuse, Refused, SecuretmError, Unsound
@@ -71,6 +72,7 @@ __all__ = [
     "UnsafeEntropy",
     "Unsound",
     "WrongSession",
+    "check_setting",
     "did_you_mean",
     "error_classes",
 ]

@@ -49,6 +49,12 @@ class BadSetting(Misuse):
         return did_you_mean((self.value or "").strip("'"), self.known) + (self.instead or super().advice())
 
 
+def check_setting(part: object, name: str, fine: bool, problem: str) -> None:
+    """Refuses a setting of a part unless it is fine. `problem` is what follows "it": "must be at least 1"."""
+    if not fine:
+        raise BadSetting(type(part).__name__, name, str(getattr(part, name)), problem)
+
+
 @dataclass(eq=False)
 class UnreadableToml(Misuse):
     """{path} is not valid TOML: {problem}"""

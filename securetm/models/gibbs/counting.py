@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, State, Terms
-from securetm.errors import BadSetting, BrokenPromise
+from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -43,16 +43,12 @@ class Counting(Estimator):
 
     def __post_init__(self) -> None:
         check_kinds(self)
-        self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
-        self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
-        self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
-        self._check("sweeps", self.sweeps >= 1, "must be at least 1")
-        self._check("threads", self.threads >= 1, "must be at least 1")
-        self._check("deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
-
-    def _check(self, setting: str, fine: bool, problem: str) -> None:
-        if not fine:
-            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
+        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
+        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
+        check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
 
     @abstractmethod
     def read(self, documents: Any, words: int) -> SampledDocuments:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, Needs, State, Terms, Unit
+from securetm.errors import check_setting
 from securetm.models.gibbs.counting import bounded
 from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
 from securetm.models.gibbs.lda import LDA
@@ -48,13 +49,15 @@ class Matched(LDA):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("form", self.form == "matched", "must be matched here")
-        self._check("xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
-        self._check("top", self.top >= 1, "must be at least 1")
-        self._check("merged", self.merged in (N_TOPICS, ALL), f"is neither {N_TOPICS} nor {ALL}")
-        self._check("priors", self.priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from")
+        check_setting(self, "form", self.form == "matched", "must be matched here")
+        check_setting(self, "xi", 0 <= self.xi <= 1, "must be a similarity, 0 to 1")
+        check_setting(self, "top", self.top >= 1, "must be at least 1")
+        check_setting(self, "merged", self.merged in (N_TOPICS, ALL), f"is neither {N_TOPICS} nor {ALL}")
+        check_setting(
+            self, "priors", self.priors == "fixed", "must be fixed in the matched form: nothing is asked to learn them from"
+        )
         fine = all(isinstance(k, int) and 1 <= k <= MOST_TOPICS for k in self.topics_at.values())
-        self._check("topics_at", fine, f"must name parties with 1 to {MOST_TOPICS} topics")
+        check_setting(self, "topics_at", fine, f"must name parties with 1 to {MOST_TOPICS} topics")
 
     @property
     def most_topics(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from securetm.contracts import Array, Reads, State
+from securetm.errors import check_setting
 from securetm.models.gibbs.draws import SampledDocuments, on_ranges
 from securetm.models.gibbs.lda import LDA
 from securetm.models.sentence.sentence_documents import Sentences, slots_of
@@ -38,7 +39,7 @@ class SentenceLDA(LDA):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("longest", self.longest >= 0, "must be at least 1, or 0 for sentences of any length")
+        check_setting(self, "longest", self.longest >= 0, "must be at least 1, or 0 for sentences of any length")
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's sentences; every sentence is a draw. Behind noise, a sentence is its slots."""

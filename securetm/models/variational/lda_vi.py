@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
-from securetm.errors import BadSetting, BrokenPromise
+from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator, check_kinds
 from securetm.models.gibbs.draws import MOST_TOPICS, on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -53,19 +53,15 @@ class VariationalLDA(Estimator):
 
     def __post_init__(self) -> None:
         check_kinds(self)
-        self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
-        self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
-        self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
-        self._check("passes", self.passes >= 1, "must be at least 1")
-        self._check("batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
-        self._check("forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
-        self._check("repeats", self.repeats >= 0, "must be 0 (no limit) or more")
-        self._check("deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
-        self._check("threads", self.threads >= 1, "must be at least 1")
-
-    def _check(self, setting: str, fine: bool, problem: str) -> None:
-        if not fine:
-            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
+        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "passes", self.passes >= 1, "must be at least 1")
+        check_setting(self, "batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
+        check_setting(self, "forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
+        check_setting(self, "repeats", self.repeats >= 0, "must be 0 (no limit) or more")
+        check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
 
     # ---- contracts.TopicModel ----
 
