@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from securetm.federation import wire
 from securetm.federation.witness import head_of, standing_of
 
+MOST_TURNS = 100  # of links before a question: a hostile party's ledger may grow without end
 Carry = Callable[[Mapping[str, wire.Body]], Mapping[str, wire.Accepted]]
 
 
@@ -38,11 +39,12 @@ class Countersigning:
 
     def gather(self) -> dict[str, tuple[bytes, ...]]:
         """What the parties sign of each other's ledgers as these stand now; without it they would spend nothing more."""
-        self._show(self._ways())
         gone = -1
-        while any(map(self._behind, self.heads)) and gone < self._gone():
-            gone = self._gone()
+        for _ in range(MOST_TURNS):
             self._show(self._ways())
+            if gone >= self._gone() or not any(map(self._behind, self.heads)):
+                break
+            gone = self._gone()
         return {owner: tuple(signed.values()) for owner, signed in self._signed.items()}
 
     def deliver(self) -> None:

@@ -139,7 +139,8 @@ class BudgetGuard:
     def hear(self, statements: Sequence[bytes]) -> None:
         """What others signed of this ledger; a ledger that is behind any of it was put back, and spends no more."""
         for signed in statements:
-            witness, seen = _SEEN_BY.unpack(signed[: _SEEN_BY.size])[0], standing_of(signed)
+            seen = standing_of(signed)
+            witness = _SEEN_BY.unpack(signed[: _SEEN_BY.size])[0]
             self._verify(witness, signed, Label.LEDGER_SEEN)
             if seen.owner != self.identity.place or witness == seen.owner:
                 raise Malformed("the coordinator", "it was signed of another party's ledger")

@@ -20,7 +20,7 @@ from securetm.accounting.spends import Spend
 from securetm.agreement import agree
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
-from securetm.federation.countersigning import Countersigning
+from securetm.federation.countersigning import MOST_TURNS, Countersigning
 from securetm.federation.failure_log import failures_in
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.party import Party
@@ -106,7 +106,33 @@ def test_nobody_else_can_sign_for_a_party(session: Session) -> None:
     assert session.ask("north", forged) == wire.Refusal("BadSignature")
     assert session.ask("north", (signed[0],) * 4) == wire.Refusal("NotWitnessed")  # one party is one signature
     assert session.ask("north", session.signed_of("south")) in (wire.Refusal("Malformed"), wire.Refusal("BadSignature"))
-    assert session.ask("north", (b"short",)) == wire.Refusal("Malformed")
+    for short in (b"", b"abc", b"short"):
+        assert session.ask("north", (short,)) == wire.Refusal("Malformed")
+    assert failures_in(session.party("north").store.folder) == []  # a malformed message is no failure of the party's own
+    session.close()
+
+
+def test_a_party_whose_ledger_grows_without_end_keeps_nobody_busy_without_end(session: Session) -> None:
+    """It leads the others farther in each turn, and there is always more. They go on when they are asked the next time."""
+    session.signed_of("north")
+    carried, turns = session.carried, []
+
+    def growing(bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        if isinstance(bodies.get("north"), wire.Links):
+            turns.append(1)
+            assert len(turns) <= MOST_TURNS
+            spend_elsewhere(session, "north", 1)
+        told = carried(bodies)
+        spend_elsewhere(session, "north", 1)
+        session.accepted("north", wire.Witness(()))  # it announces a longer head than the one it led to
+        return told
+
+    spend_elsewhere(session, "north", 1)
+    session.countersigning.carry = growing
+    session.accepted("north", wire.Witness(()))
+    signed = session.signed_of("north")
+    assert len(turns) == MOST_TURNS
+    assert min(standing_of(one).count for one in signed) >= MOST_TURNS
     session.close()
 
 
