@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Answer, Claim, Cohort, Mechanism, Needs, NoiseBy, Noised, RoundContext, Terms
+from securetm.contracts import Answer, Claim, Cohort, Needs, NoiseBy, Noised, RoundContext, Terms
 from securetm.errors import NeedsSum
-from securetm.mechanisms.noising import check_bounded, check_positive, claims_against, sampled, with_noise
+from securetm.mechanisms.noising import AddedNoise, check_bounded, check_positive, claims_against, gaussian_answer, with_noise
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CentralNoise(Mechanism):
+class CentralNoise(AddedNoise):
     """Adds noise of `noise_multiplier` times the l2 bound to every coordinate of the sum. What parties send stays exact.
 
     So the terms keep saying that the vector is not noised. Each opening draws its own noise and is an answer of its own: a
@@ -31,19 +31,24 @@ class CentralNoise(Mechanism):
 
     noise_multiplier: float
     noise_by: ClassVar[NoiseBy] = NoiseBy.OPENER
+    leaves: ClassVar[Noised] = Noised.NOT
     plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
 
     def __post_init__(self) -> None:
-        check_positive(self, "noise_multiplier", self.noise_multiplier)
+        check_positive(self, "noise_multiplier")
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - the dose does not depend on how many add to the sum
+    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:  # noqa: ARG002 - it does not depend on how many add to the sum
+        """A rounded Gaussian."""
+        return rounded_gaussian(self.noise_multiplier * terms.l2)
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms. Refuses terms that are not a bounded sum of whole numbers."""
         if terms.noised is Noised.WHOLE:
             return terms
         if terms.needs is not Needs.SUM:
             raise NeedsSum(type(self).__name__)
         check_bounded(self, terms, terms.l2)
-        self._noise(terms)
+        self.noise(terms, cohort)  # refuses noise that is too wide to be drawn
         return terms
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
@@ -53,30 +58,17 @@ class CentralNoise(Mechanism):
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """One Gaussian answer; nothing where parties added noise themselves."""
-        from dp_accounting import GaussianDpEvent
-
-        return sampled(GaussianDpEvent(self.noise_multiplier), terms) if _adds(terms) else None
-
-    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
-        """The total variation distance between the drawn and the ideal noise, over all coordinates."""
-        return terms.size * self._noise(terms).failure_probability if _adds(terms) else 0.0
+        return gaussian_answer(self.noise_multiplier, terms) if self.adds(terms) else None
 
     def total_deviation(self, terms: Terms) -> float:
         """The standard deviation of the noise in the opened total, in the units of the vector that parties send."""
-        return self._noise(terms).deviation if _adds(terms) else 0.0
+        return rounded_gaussian(self.noise_multiplier * terms.l2).deviation if self.adds(terms) else 0.0
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by the opening role: adds the noise to whole numbers."""
-        if not _adds(terms) or answer.total is None:
+        if not self.adds(terms) or answer.total is None:
             return answer
-        noise = self._noise(terms)
+        noise = self.noise(terms, context.cohort)
         opened = {name: np.asarray(block) for name, block in answer.total.items()}
-        found = replace(answer, total={n: b + noise.draw(context.entropy, b.size).reshape(b.shape) for n, b in opened.items()})
-        return with_noise(found, noise.deviation)
-
-    def _noise(self, terms: Terms) -> Sampler:
-        return rounded_gaussian(self.noise_multiplier * terms.l2)
-
-
-def _adds(terms: Terms) -> bool:
-    return terms.noised is Noised.NOT and terms.l2 < INF
+        noised = {name: block + noise.draw(context.entropy, block.size).reshape(block.shape) for name, block in opened.items()}
+        return with_noise(replace(answer, total=noised), noise.deviation)

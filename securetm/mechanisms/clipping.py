@@ -14,7 +14,8 @@ from numba import njit
 from scipy import sparse
 
 from securetm.contracts import INF, Array, Cohort, Domain, Mechanism, Noised, Rows, Terms
-from securetm.errors import BadSetting
+from securetm.errors import check_setting
+from securetm.mechanisms.noising import check_positive
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,7 @@ class Clip(Mechanism):
     plan_numbers: ClassVar[Mapping[str, str]] = {"radius": "radius"}
 
     def __post_init__(self) -> None:
-        if not 0 < self.radius < INF:
-            raise BadSetting("Clip", "radius", str(self.radius), "must be above 0 and finite")
+        check_positive(self, "radius")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is clipped alike in any cohort
         """The same terms with the bound on one row. Noise mechanisms scale their noise by it."""
@@ -57,8 +57,7 @@ class BoundedCounts(Mechanism):
 
     def __post_init__(self) -> None:
         for name in ("most", "each"):
-            if not 1 <= getattr(self, name) < 1 << 31:
-                raise BadSetting("BoundedCounts", name, str(getattr(self, name)), "must be at least 1 and below 2^31")
+            check_setting(self, name, 1 <= getattr(self, name) < 1 << 31, "must be at least 1 and below 2^31")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is bounded alike in any cohort
         """The same terms with the bounds on one row: the sum of squares is at most the largest value times the sum."""

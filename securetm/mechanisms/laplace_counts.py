@@ -32,7 +32,7 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import BadSetting
+from securetm.errors import BadSetting, check_setting
 from securetm.mechanisms.mechanism_errors import NoiseForPersons, NoiseOnNoise, NoiseOnSamples, RawCounts
 from securetm.mechanisms.noising import claims_alone
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, canonical
@@ -64,17 +64,12 @@ class LaplaceCounts(Mechanism):
     plan_numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
 
     def __post_init__(self) -> None:
-        sound = {
-            "epsilon": (LEAST_EPSILON <= self.epsilon <= MOST_EPSILON, f"must be {LEAST_EPSILON:g} to {MOST_EPSILON:g}"),
-            "threshold": (0 <= self.threshold < INF, "must be 0 or above, and finite"),
-            "distribution": (self.distribution in DISTRIBUTIONS, f"must be one of {', '.join(DISTRIBUTIONS)}"),
-        }
-        for name, (fine, problem) in sound.items():
-            if not fine:
-                raise BadSetting(type(self).__name__, name, str(getattr(self, name)), problem)
-        if self.law(1).cut > MOST_CUT:
-            most = f"is too high for this epsilon, because noise reaches it with a chance below e^-{MOST_CUT:g}"
-            raise BadSetting(type(self).__name__, "threshold", str(self.threshold), most)
+        room = f"must be {LEAST_EPSILON:g} to {MOST_EPSILON:g}"
+        check_setting(self, "epsilon", LEAST_EPSILON <= self.epsilon <= MOST_EPSILON, room)
+        check_setting(self, "threshold", 0 <= self.threshold < INF, "must be 0 or above, and finite")
+        check_setting(self, "distribution", self.distribution in DISTRIBUTIONS, f"must be one of {', '.join(DISTRIBUTIONS)}")
+        rare = f"is too high for this epsilon, because noise reaches it with a chance below e^-{MOST_CUT:g}"
+        check_setting(self, "threshold", self.law(1).cut <= MOST_CUT, rare)
 
     @property
     def drawn_epsilon(self) -> float:
@@ -103,9 +98,7 @@ class LaplaceCounts(Mechanism):
         """
         if self.raw:
             raise RawCounts()
-        if terms.noised is Noised.SHARE:
-            raise NoiseOnNoise(type(self).__name__)
-        if _noised_here(terms):
+        if terms.noised is Noised.SHARE or _noised_here(terms):
             raise NoiseOnNoise(type(self).__name__)
         if not _concerns(terms):
             return terms

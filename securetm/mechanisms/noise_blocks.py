@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 
 import numpy as np
 
 from securetm.contracts import Array
 from securetm.mechanisms.noise_kernels import BLOCK_BITS, GAUSSIAN, LAPLACE, POISSON, ROUNDED, density
-from securetm.mechanisms.noise_tables import guide_of
+from securetm.mechanisms.noise_tables import EXACT, guide_of
 
-_EXACT = Context(prec=100, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
 _STIRLING = (
     (1, 12, 1), (-1, 360, 3), (1, 1260, 5), (-1, 1680, 7), (1, 1188, 9), (-691, 360360, 11), (1, 156, 13), (-3617, 122400, 15),
     (43867, 244188, 17), (-174611, 125400, 19),
@@ -51,7 +50,7 @@ class Staircase:
 
     def exactly(self, value: int, bits: int) -> Decimal:
         """The height below which this value is accepted, times 2^bits, to ninety digits."""
-        with localcontext(_EXACT):
+        with localcontext(EXACT):
             return _exact_weight(value, self.shape, Decimal(self.scale)) * self.height * (1 << bits)
 
 

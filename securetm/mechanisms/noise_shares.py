@@ -6,14 +6,14 @@ Shares are added after rounding and before masking (Kairouz, Liu and Steinke 202
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from securetm.contracts import Answer, Array, Claim, Cohort, Mechanism, Needs, NoiseBy, Noised, RoundContext, Terms
+from securetm.contracts import Claim, Cohort, Needs, NoiseBy, Noised, Terms
 from securetm.errors import BadSetting, NeedsSum
 from securetm.mechanisms.mechanism_errors import TooFewShares
-from securetm.mechanisms.noising import CUT, adding, check_bounded, check_positive, claims_against, noised, sampled, with_noise
+from securetm.mechanisms.noising import CUT, PartyNoise, check_positive, claims_against, sampled
 from securetm.mechanisms.samplers import Sampler, discrete_gaussian, skellam
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _TYPICAL_ORDER = 16  # at which the two bounds on Skellam noise are compared; bo
 
 
 @dataclass(frozen=True)
-class NoiseShares(Mechanism):
+class NoiseShares(PartyNoise):
     """Adds shares whose sum has a deviation of `noise_multiplier` times the l2 bound, whatever parties drop out or collude.
 
     Only shares count that nobody subtracts: those of the fewest parties that may remain, less those that may collude. Each has
@@ -37,24 +37,37 @@ class NoiseShares(Mechanism):
     noise_multiplier: float
     distribution: str = "discrete_gaussian"
     noise_by: ClassVar[NoiseBy] = NoiseBy.SHARES
+    leaves: ClassVar[Noised] = Noised.SHARE
     plan_numbers: ClassVar[Mapping[str, str]] = {"noise_multiplier": "noise_multiplier"}
 
     def __post_init__(self) -> None:
-        check_positive(self, "noise_multiplier", self.noise_multiplier)
+        check_positive(self, "noise_multiplier")
         if self.distribution not in DISTRIBUTIONS:
             raise BadSetting("NoiseShares", "distribution", self.distribution, known=tuple(DISTRIBUTIONS))
 
+    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
+        """One party's share."""
+        variance = self._variance(terms, cohort)
+        return skellam(variance) if self.distribution == "skellam" else discrete_gaussian(sqrt(variance))
+
+    def relied_on(self, cohort: Cohort) -> int:
+        """The honest shares."""
+        return honest_shares(cohort)
+
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
-        """The terms of a vector with a share of noise. Refuses a cohort in which no honest share is certain."""
+        """The terms of a vector with a share of noise. Refuses a cohort in which no honest share is certain, and narrow shares.
+
+        The bound on sums of discrete Gaussians is proved for deviations of one half or more.
+        """
         if terms.noised is Noised.WHOLE:
             return terms
         if terms.needs is not Needs.SUM:
             raise NeedsSum(type(self).__name__)
-        check_bounded(self, terms, terms.l2)
-        self._check_share(terms, cohort)
-        share = self._share(terms, cohort)
-        deviation = share.deviation * sqrt(honest_shares(cohort))
-        return replace(terms, noised=Noised.SHARE, deviation=deviation, reach=terms.reach + share.reach(CUT))
+        narrow = self.distribution == "discrete_gaussian" and self._variance(terms, cohort) < LEAST_VARIANCE
+        if narrow and honest_shares(cohort) > 1:
+            given = f"{self.noise_multiplier:g}"
+            raise BadSetting(type(self).__name__, "noise_multiplier", given, "leaves each share a deviation below one half")
+        return super().admit(terms, cohort)
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Claims against the coordinator with its helpers. A party knows its own share, so it counts as one helper."""
@@ -63,50 +76,26 @@ class NoiseShares(Mechanism):
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One answer with the sum of the honest shares in it."""
-        if terms.noised is not Noised.SHARE:
+        if not self.adds(terms):
             return None
         from securetm.zcdp_event import SymmetricZCDpEvent
 
-        rho, xi = self._divergence(terms, cohort)
+        honest, variance = honest_shares(cohort), self._variance(terms, cohort)
+        by_skellam = self.distribution == "skellam"
+        rho, xi = (
+            skellam_divergence(terms, honest * variance) if by_skellam else gaussian_shares_divergence(terms, variance, honest)
+        )
         return sampled(SymmetricZCDpEvent(rho, xi), terms)  # type: ignore[call-arg]  # its base has no types
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """The total variation distance of the drawn shares, and the chance that one is clamped, over all coordinates."""
-        if terms.noised is not Noised.SHARE:
+        if not self.adds(terms):
             return 0.0
-        return terms.size * (honest_shares(cohort) * self._share(terms, cohort).failure_probability + len(cohort.members) * CUT)
-
-    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
-        """Run by a party, on whole numbers; nothing may round or clamp the sum after it."""
-        if terms.noised is not Noised.SHARE:
-            return vector
-        return noised(vector, self._share(terms, context.cohort), terms, context.entropy)
-
-    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
-        """Run by the opening role: says how much noise of all parties is in the sum."""
-        if terms.noised is not Noised.SHARE:
-            return answer
-        return with_noise(answer, self._share(terms, context.cohort).deviation, adding(answer, context.cohort))
-
-    def _check_share(self, terms: Terms, cohort: Cohort) -> None:
-        """Refuses narrow shares: the bound on sums of discrete Gaussians is proved for deviations of one half or more."""
-        narrow = self.distribution == "discrete_gaussian" and self._variance(terms, cohort) < LEAST_VARIANCE
-        if narrow and honest_shares(cohort) > 1:
-            given = f"{self.noise_multiplier:g}"
-            raise BadSetting(type(self).__name__, "noise_multiplier", given, "leaves each share a deviation below one half")
+        one = self.noise(terms, cohort).failure_probability
+        return terms.size * (honest_shares(cohort) * one + len(cohort.members) * CUT)
 
     def _variance(self, terms: Terms, cohort: Cohort) -> float:
         return (self.noise_multiplier * terms.l2) ** 2 / honest_shares(cohort)
-
-    def _share(self, terms: Terms, cohort: Cohort) -> Sampler:
-        variance = self._variance(terms, cohort)
-        return skellam(variance) if self.distribution == "skellam" else discrete_gaussian(sqrt(variance))
-
-    def _divergence(self, terms: Terms, cohort: Cohort) -> tuple[float, float]:
-        honest, variance = honest_shares(cohort), self._variance(terms, cohort)
-        if self.distribution == "skellam":
-            return skellam_divergence(terms, honest * variance)
-        return gaussian_shares_divergence(terms, variance, honest), 0.0
 
 
 def honest_shares(cohort: Cohort) -> int:
@@ -117,8 +106,8 @@ def honest_shares(cohort: Cohort) -> int:
     return honest
 
 
-def gaussian_shares_divergence(terms: Terms, variance: float, shares: int) -> float:
-    """rho, where the Renyi divergence is at most rho x order: a sum of discrete Gaussians is almost one.
+def gaussian_shares_divergence(terms: Terms, variance: float, shares: int) -> tuple[float, float]:
+    """rho and 0, where the Renyi divergence is at most rho x order: a sum of discrete Gaussians is almost one.
 
     Kairouz, Liu and Steinke 2021, the bound on sums of discrete Gaussians: tau is what "almost" costs.
     """
@@ -127,7 +116,7 @@ def gaussian_shares_divergence(terms: Terms, variance: float, shares: int) -> fl
     total = shares * variance
     ideal, spread = terms.l2**2 / total, terms.size * tau**2
     loose, apart = ideal + tau * terms.size / 2, (sqrt(ideal) + sqrt(spread)) ** 2
-    return min(loose, apart, ideal + 2 * tau * l1 / sqrt(total) + spread) / 2
+    return min(loose, apart, ideal + 2 * tau * l1 / sqrt(total) + spread) / 2, 0.0
 
 
 def skellam_divergence(terms: Terms, variance: float) -> tuple[float, float]:

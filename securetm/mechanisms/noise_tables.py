@@ -7,6 +7,7 @@ table of N outcomes by N 2^-127 in total variation; what lies beyond a table is 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
@@ -19,7 +20,9 @@ from securetm.contracts import Array
 
 UNIT = 1 << 240  # the weight at the centre
 BEYOND = 2.0**-120  # every table reaches so far that more than this is never left out
-_EXACT = Context(prec=100, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
+EXACT = Context(prec=100, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
+_TWO_PI = Decimal("6.283185307179586476925286766559005768394338798750211641949889184615632812572417997256069650684234136")
+ROOT_OF_TWO_PI = int(EXACT.multiply(EXACT.sqrt(_TWO_PI), UNIT))
 _WORD = (1 << 64) - 1
 
 
@@ -70,7 +73,7 @@ def guide_of(bounds: Array, width: int) -> tuple[Array, int]:
 
 def laplace_weights(scale: float) -> list[int]:
     """exp(-k / scale), as far as 86 scales: exp(-86) is 2^-124."""
-    ratio = _exponential(-1 / Fraction(scale))
+    ratio = exponential(-1 / Fraction(scale))
     weights = [UNIT]
     for _ in range(math.ceil(86 * scale) + 1):
         weights.append(weights[-1] * ratio // UNIT)
@@ -80,7 +83,7 @@ def laplace_weights(scale: float) -> list[int]:
 def gaussian_weights(sigma: float) -> list[int]:
     """exp(-k^2 / 2 sigma^2), as far as 13.2 deviations: the next weight is below 2^-125. Each ratio follows from the last."""
     narrowness = 1 / (2 * Fraction(sigma) ** 2)
-    ratio, change = _exponential(-narrowness), _exponential(-2 * narrowness)
+    ratio, change = exponential(-narrowness), exponential(-2 * narrowness)
     weights = [UNIT]
     for _ in range(math.ceil(13.2 * sigma) + 1):
         weights.append(weights[-1] * ratio // UNIT)
@@ -108,7 +111,7 @@ def error_integral(x: Fraction) -> int:
         total += term
         n += 2
         term = term * ratio // (n * UNIT)
-    return total * UNIT * UNIT // (_exponential(x * x / 2) * ROOT_OF_TWO_PI)  # the exponential of -x^2/2 would lose digits
+    return total * UNIT * UNIT // (exponential(x * x / 2) * ROOT_OF_TWO_PI)  # the exponential of -x^2/2 would lose digits
 
 
 def skellam_weights(variance: float) -> list[int]:
@@ -134,34 +137,13 @@ def skellam_reach(variance: float, bits: float) -> int:
     def exponent(k: float) -> float:
         return k * math.asinh(k / variance) - k * k / (math.hypot(variance, k) + variance)
 
-    low, high = 0, 1
+    high = 1
     while exponent(high) < (bits + 1) * math.log(2):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if exponent(middle) < (bits + 1) * math.log(2) else (low, middle)
-    return high
+        high *= 2
+    return bisect_left(range(high), (bits + 1) * math.log(2), lo=1, key=exponent)
 
 
-def _exponential(power: Fraction) -> int:
-    """exp in units."""
-    with localcontext(_EXACT):
-        return int((Decimal(power.numerator) / Decimal(power.denominator)).exp() * UNIT)
-
-
-def _root_of_two_pi() -> int:
-    """sqrt(2 pi) in units, pi by Machin's formula."""
-
-    def arctan(n: int) -> int:
-        total, term, k = 0, (UNIT << 32) // n, 1
-        while term:
-            total += term // k if k % 4 == 1 else -(term // k)
-            term //= n * n
-            k += 2
-        return total
-
-    pi = (16 * arctan(5) - 4 * arctan(239)) >> 32
-    return math.isqrt(2 * pi * UNIT)
-
-
-ROOT_OF_TWO_PI = _root_of_two_pi()
+def exponential(power: Fraction, unit: int = UNIT, digits: int = 100) -> int:
+    """exp in units, computed to so many digits."""
+    with localcontext(EXACT, prec=digits):
+        return int((Decimal(power.numerator) / Decimal(power.denominator)).exp() * unit)

@@ -1,18 +1,33 @@
-"""What noise mechanisms share: checks of terms, claims, and the deviation that an answer states. It draws nothing.
+"""What noise mechanisms share: when they add noise, what they then state and claim, and how noise gets into a vector.
 
-The samplers draw; the mechanisms decide who adds what. Events count one document or person more or less.
+The samplers draw; each mechanism names its law and its event. Events count one document or person more or less.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from math import hypot, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from securetm.contracts import INF, Answer, Array, Claim, Cohort, Domain, Entropy, Noised, Terms, Unit
-from securetm.errors import BadSetting, NeedsIntegers
+from securetm.contracts import (
+    INF,
+    Answer,
+    Array,
+    Claim,
+    Cohort,
+    Domain,
+    Entropy,
+    Mechanism,
+    NoiseBy,
+    Noised,
+    RoundContext,
+    Terms,
+    Unit,
+)
+from securetm.errors import NeedsIntegers, check_setting
 from securetm.mechanisms.mechanism_errors import NoiseOnNoise, NoiseWithoutClip
 
 if TYPE_CHECKING:
@@ -21,15 +36,69 @@ if TYPE_CHECKING:
     from securetm.mechanisms.samplers import Sampler
 
 PRIVATE = "the total is differentially private"
-CUT = (
-    2.0**-100
-)  # chance that one coordinate's noise exceeds its reach; it is then cut, and that chance is part of the failure probability
+# The chance that one coordinate's noise exceeds its reach. It is then cut, and the chance is part of the failure probability.
+CUT = 2.0**-100
 
 
-def check_positive(mechanism: object, name: str, value: float) -> None:
+class AddedNoise(Mechanism):
+    """Noise of one law on every coordinate of a bounded vector of whole numbers."""
+
+    leaves: ClassVar[Noised] = Noised.WHOLE  # how noised the vectors are that parties send
+
+    @abstractmethod
+    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
+        """The law of the noise that one role adds to a coordinate."""
+
+    def bound(self, terms: Terms) -> float:
+        """The bound on one row that the noise is scaled by."""
+        return terms.l2
+
+    def adds(self, terms: Terms) -> bool:
+        """Whether noise is added under the terms after it. Selected words are noised without a bound, and get no more noise."""
+        return terms.noised is self.leaves and self.bound(terms) < INF
+
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
+        """The total variation distance between the drawn and the ideal noise, over all coordinates."""
+        return terms.size * self.noise(terms, cohort).failure_probability if self.adds(terms) else 0.0
+
+
+class PartyNoise(AddedNoise):
+    """Noise that each party adds to its own vector. Vectors that are noised already pass."""
+
+    noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
+
+    def relied_on(self, cohort: Cohort) -> int:  # noqa: ARG002 - a party relies on nobody else's noise
+        """The number of parties whose noise the terms promise."""
+        return 1
+
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
+        """The terms of the noised vector. Refuses terms without a bound on one document's row."""
+        if terms.noised is Noised.WHOLE:
+            return terms
+        check_bounded(self, terms, self.bound(terms))
+        noise = self.noise(terms, cohort)
+        deviation = noise.deviation * sqrt(self.relied_on(cohort))
+        return replace(terms, noised=self.leaves, deviation=deviation, reach=terms.reach + noise.reach(CUT))
+
+    def claims(self, cohort: Cohort) -> frozenset[Claim]:
+        """Claims that hold whatever other parties collude, as long as the document's own party does not."""
+        return claims_alone(cohort)
+
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
+        """Run by a party, on whole numbers. Clamping a noised sum to its reach afterwards is post-processing."""
+        return noised(vector, self.noise(terms, context.cohort), terms, context.entropy) if self.adds(terms) else vector
+
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
+        """Run by the opening role: says how much noise of all parties is in the sum."""
+        if not self.adds(terms):
+            return answer
+        cohort = context.cohort
+        return with_noise(answer, self.noise(terms, cohort).deviation, len(answer.survivors or cohort.members))
+
+
+def check_positive(mechanism: object, name: str) -> None:
     """Refuses a setting that is not a finite number above 0."""
-    if not 0 < value < INF:
-        raise BadSetting(type(mechanism).__name__, name, str(value), "must be above 0 and finite")
+    check_setting(mechanism, name, 0 < getattr(mechanism, name) < INF, "must be above 0 and finite")
 
 
 def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
@@ -46,11 +115,6 @@ def check_bounded(mechanism: object, terms: Terms, bound: float) -> None:
 def with_noise(answer: Answer, deviation: float, parties: int = 1) -> Answer:
     """The answer, whose stated deviation also counts the noise of so many parties."""
     return replace(answer, deviation=hypot(answer.deviation, deviation * sqrt(parties))) if answer.total is not None else answer
-
-
-def adding(answer: Answer, cohort: Cohort) -> int:
-    """The number of parties whose vectors, and so whose noise, are in an opened sum."""
-    return len(answer.survivors or cohort.members)
 
 
 def claims_against(helpers: dict[str, int]) -> frozenset[Claim]:
@@ -73,6 +137,13 @@ def sampled(event: DpEvent, terms: Terms) -> DpEvent:
     from dp_accounting import PoissonSampledDpEvent  # slow to import, and only accountants ask
 
     return event if terms.sampling == 1 else PoissonSampledDpEvent(terms.sampling, event)
+
+
+def gaussian_answer(noise_multiplier: float, terms: Terms) -> DpEvent:
+    """The event of one Gaussian answer."""
+    from dp_accounting import GaussianDpEvent
+
+    return sampled(GaussianDpEvent(noise_multiplier), terms)
 
 
 def noised(vector: Array, noise: Sampler, terms: Terms, entropy: Entropy) -> Array:

@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, Noised, RoundContext, Terms, Unit
-from securetm.errors import BadSetting
+from securetm.errors import check_setting
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
+from securetm.mechanisms.noising import check_positive
 
 ROUNDINGS = ("nearest", "stochastic")
 CLAMPED = "clamped"  # in the party's own store: how many values it clamped so far,
@@ -29,8 +30,7 @@ class Clamped(Mechanism):
 
     def __post_init__(self) -> None:
         for name in ("span", "wide_span"):
-            if not 0 < getattr(self, name) < INF:
-                raise BadSetting(type(self).__name__, name, str(getattr(self, name)), "must be above 0 and finite")
+            check_positive(self, name)
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - the span is the same for any cohort
         """The same terms with a reach."""
@@ -68,16 +68,11 @@ class FixedPoint(Clamped):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sound = {
-            "rounding": (self.rounding in ROUNDINGS, f"must be one of {', '.join(ROUNDINGS)}"),
-            "ring": (self.ring in (0, 32, 64), "must be 32 or 64, or 0 for what each question asks for"),
-            "headroom": (0 <= self.headroom < 1, "must be at least 0 and below 1"),
-            "steps": (1 <= self.steps < INF, "must be at least 1 and finite"),
-            "crowd": (self.crowd >= 1, "must be at least 1"),
-        }
-        for name, (fine, problem) in sound.items():
-            if not fine:
-                raise BadSetting("FixedPoint", name, str(getattr(self, name)), problem)
+        check_setting(self, "rounding", self.rounding in ROUNDINGS, f"must be one of {', '.join(ROUNDINGS)}")
+        check_setting(self, "ring", self.ring in (0, 32, 64), "must be 32 or 64, or 0 for what each question asks for")
+        check_setting(self, "headroom", 0 <= self.headroom < 1, "must be at least 0 and below 1")
+        check_setting(self, "steps", 1 <= self.steps < INF, "must be at least 1 and finite")
+        check_setting(self, "crowd", self.crowd >= 1, "must be at least 1")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of whole numbers whose sum over the cohort fits the ring; grid and reach are public."""

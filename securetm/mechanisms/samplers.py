@@ -7,10 +7,11 @@ Drawing takes longer for some values than for others: whoever can time single dr
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
@@ -30,25 +31,35 @@ _PIECE = 1 << 15  # draws whose words stay in the processor's cache
 _PIECES = 32  # whose undecided words are decided together
 
 
-class Sampler(Protocol):
+class Sampler(ABC):
     """One law of noise, centred at 0 and symmetric."""
 
-    @property
-    def deviation(self) -> float:
-        """The ideal law's standard deviation."""
+    deviation: float  # the ideal law's standard deviation
 
     @property
+    @abstractmethod
     def failure_probability(self) -> float:
         """Total variation between one draw and the ideal law, at most."""
 
-    def draw(self, entropy: Entropy, n: int) -> Array:
-        """n independent values, int64."""
-
+    @abstractmethod
     def add(self, entropy: Entropy, out: Array) -> None:
         """Adds an independent value to every coordinate, in place: int64, or int32 modulo 2^32."""
 
+    @abstractmethod
+    def _smallest(self, chance: float) -> int:
+        """The reach for a chance between 0 and 1."""
+
+    def draw(self, entropy: Entropy, n: int) -> Array:
+        """n independent values, int64."""
+        out = np.zeros(n, dtype=np.int64)
+        self.add(entropy, out)
+        return out
+
     def reach(self, chance: float) -> int:
         """The smallest r that a draw exceeds in absolute value with at most this chance; wide Skellam noise gives a bound."""
+        if not 0 < chance < 1:
+            raise BadSetting("the reach of noise", "chance", str(chance), "must be above 0 and below 1")
+        return self._smallest(chance)
 
 
 @lru_cache(maxsize=64)
@@ -97,18 +108,13 @@ def _checked(law: str, name: str, value: float, most: float) -> float:
     return float(value)
 
 
-def _check_chance(chance: float) -> None:
-    if not 0 < chance < 1:
-        raise BadSetting("the reach of noise", "chance", str(chance), "must be above 0 and below 1")
-
-
 def _from_table(weights: list[int]) -> TableSampler:
     table = tables.symmetric_table(weights)
     return TableSampler(table, math.sqrt(table.variance))
 
 
 @dataclass(frozen=True, eq=False)
-class TableSampler:
+class TableSampler(Sampler):
     """64 random bits choose an outcome; where they equal a bound's first word, 64 more are compared with its second."""
 
     table: CumulativeTable
@@ -119,15 +125,8 @@ class TableSampler:
         """What the table leaves out, and each bound's rounding."""
         return BEYOND + self.table.outcomes * 2.0**-127
 
-    def draw(self, entropy: Entropy, n: int) -> Array:
-        """n independent values."""
-        out = np.empty(n, dtype=np.int64)
-        for start in range(0, n, _PIECE):
-            self._fill(entropy, out[start : start + _PIECE])
-        return out
-
     def add(self, entropy: Entropy, out: Array) -> None:
-        """The same values as `draw`'s."""
+        """Adds what the table says of each word."""
         drawn = np.empty(min(len(out), _PIECE), dtype=np.int64)
         for start in range(0, len(out), _PIECE):
             part = out[start : start + _PIECE]
@@ -147,19 +146,14 @@ class TableSampler:
             more = np.searchsorted(low[begin:end], words(entropy, 1)[0], side="right")
             out[i] = self.table.first + begin + more
 
-    def reach(self, chance: float) -> int:
-        """The smallest r that |draw| exceeds with at most this chance; beyond the table there is nothing."""
-        _check_chance(chance)
-        most, low, high = int(chance * 2.0**127), -1, -self.table.first
-        while high - low > 1:  # P(|X| > r) is twice the bound of -r - 1
-            middle = (low + high) // 2
-            above = self.table.bound(-middle - 1 - self.table.first) > most
-            low, high = (middle, high) if above else (low, middle)
-        return high
+    def _smallest(self, chance: float) -> int:
+        """P(|X| > r) is twice the bound of -r - 1; beyond the table there is nothing."""
+        most, last = int(chance * 2.0**127), -self.table.first
+        return bisect_left(range(last), True, key=lambda r: self.table.bound(last - r - 1) <= most)
 
 
 @dataclass(frozen=True, eq=False)
-class StaircaseSampler:
+class StaircaseSampler(Sampler):
     """A block, a place in it and a height, again until the height is below the law there. Most draws take 32 bits for all."""
 
     stairs: Staircase
@@ -170,14 +164,8 @@ class StaircaseSampler:
         """What lies beyond the last block, 2^-121, and again as much for heights, of which 166 bits and more are compared."""
         return BEYOND
 
-    def draw(self, entropy: Entropy, n: int) -> Array:
-        """n independent values."""
-        out = np.zeros(n, dtype=np.int64)
-        self.add(entropy, out)
-        return out
-
     def add(self, entropy: Entropy, out: Array, sign: int = 1) -> None:
-        """The same values as `draw`'s, or their negatives."""
+        """Adds accepted proposals, or their negatives."""
         for start in range(0, len(out), _PIECE * _PIECES):
             self._add(entropy, out[start : start + _PIECE * _PIECES], sign)
 
@@ -221,14 +209,9 @@ class StaircaseSampler:
         point = (((int(one.lift[block]) + rank) << rest) + (coin & ((1 << rest) - 1)) << 128) + more
         return value, Decimal(point) < one.exactly(value, rest + 128)
 
-    def reach(self, chance: float) -> int:
-        """The smallest r that |draw| exceeds with at most this chance, to double precision."""
-        _check_chance(chance)
-        low, high = -1, math.ceil(90 * self.stairs.scale)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._exceeds(middle) > chance else (low, middle)
-        return high
+    def _smallest(self, chance: float) -> int:
+        """To double precision."""
+        return bisect_left(range(math.ceil(90 * self.stairs.scale)), True, key=lambda r: self._exceeds(r) <= chance)
 
     def _exceeds(self, r: int) -> float:
         """For both Gaussians the cells' integral: it is above the discrete one's sum beyond a deviation."""
@@ -239,7 +222,7 @@ class StaircaseSampler:
 
 
 @dataclass(frozen=True, eq=False)
-class DifferenceSampler:
+class DifferenceSampler(Sampler):
     """Two draws of a Poisson law, one less the other; both are counted from its centre, which cancels."""
 
     poisson: StaircaseSampler
@@ -250,18 +233,11 @@ class DifferenceSampler:
         """Both draws'."""
         return 2 * self.poisson.failure_probability
 
-    def draw(self, entropy: Entropy, n: int) -> Array:
-        """n independent values."""
-        out = np.zeros(n, dtype=np.int64)
-        self.add(entropy, out)
-        return out
-
     def add(self, entropy: Entropy, out: Array) -> None:
-        """The same values as `draw`'s."""
+        """Adds one draw and takes another off."""
         self.poisson.add(entropy, out)
         self.poisson.add(entropy, out, sign=-1)
 
-    def reach(self, chance: float) -> int:
+    def _smallest(self, chance: float) -> int:
         """Chernoff's bound: not the smallest, but never too small."""
-        _check_chance(chance)
         return tables.skellam_reach(self.deviation**2, -math.log2(chance))

@@ -16,7 +16,7 @@ import numpy as np
 
 from securetm.contracts import Array, Cohort, Entropy, Mechanism, RoundContext, Sampling, Terms, Unit
 from securetm.entropy import words
-from securetm.errors import BadSetting, NoPersons
+from securetm.errors import NoPersons, check_setting
 
 AMPLIFIED = (Unit.DOCUMENT, Unit.PERSON)  # whose presence a coin decides; a party or a single word is there or not
 
@@ -34,8 +34,7 @@ class PoissonSample(Mechanism):
     plan_numbers: ClassVar[Mapping[str, str]] = {"rate": "rate"}
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate <= 1:
-            raise BadSetting("PoissonSample", "rate", str(self.rate), "must lie above 0 and not above 1")
+        check_setting(self, "rate", 0 < self.rate <= 1, "must be above 0 and at most 1")
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party draws for itself
         """The same terms with the sampling rate and without a batch: the coins choose the documents instead."""

@@ -11,7 +11,6 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from securetm.contracts import Array
+from securetm.mechanisms.noise_tables import exponential
 from securetm.mechanisms.slot_bound_kernels import (
     DONE,
     EVEN_BITS,
@@ -50,7 +50,7 @@ REACH_BITS = 190  # noise is drawn as far as it lies beyond with a chance of 2^-
 GAP_BITS = 40  # a gap is drawn as far as there is nothing so long with a chance of 2^-40, and then the next one from there
 _BITS = 400
 _UNIT = 1 << _BITS
-_EXACT = Context(prec=150, rounding=ROUND_HALF_EVEN, Emin=-(10**15), Emax=10**15)
+_DIGITS = 150
 _PIECE = 1 << 18  # bytes of keystream at once: they stay in the processor's cache
 _PART, _PAIR = 2, 4  # bytes of a place in the streams of gaps and of the rest, and in that of steps
 _BLOCK = 16  # bytes that a counter of the cipher stands for
@@ -333,5 +333,4 @@ def _quick(sure: Array) -> Array:
 
 def _power(exponent: Fraction) -> int:
     """exp in units."""
-    with localcontext(_EXACT):
-        return int((Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp() * _UNIT)
+    return exponential(exponent, _UNIT, _DIGITS)

@@ -28,9 +28,9 @@ from securetm.contracts import (
     Terms,
     Unit,
 )
-from securetm.errors import BadSetting, NeedsIntegers
+from securetm.errors import NeedsIntegers, check_setting
 from securetm.mechanisms.clipping import at_most
-from securetm.mechanisms.noising import check_positive, claims_alone, sampled
+from securetm.mechanisms.noising import check_positive, claims_alone, gaussian_answer
 from securetm.mechanisms.samplers import Sampler, rounded_gaussian
 
 if TYPE_CHECKING:
@@ -59,11 +59,9 @@ class WordSelection(Mechanism):
     plan_numbers: ClassVar[Mapping[str, str]] = {"words": "noise_multiplier"}
 
     def __post_init__(self) -> None:
-        check_positive(self, "noise_multiplier", self.noise_multiplier)
-        if not 1 <= self.words_per_document < 1 << 31:
-            raise BadSetting("WordSelection", "words_per_document", str(self.words_per_document), "must be at least 1")
-        if not 0 < self.miss < 0.5:
-            raise BadSetting("WordSelection", "miss", str(self.miss), "must lie between 0 and 1/2")
+        check_positive(self, "noise_multiplier")
+        check_setting(self, "words_per_document", 1 <= self.words_per_document < 1 << 31, "must be at least 1 and below 2^31")
+        check_setting(self, "miss", 0 < self.miss < 0.5, "must lie between 0 and 1/2")
 
     @property
     def threshold(self) -> int:
@@ -99,9 +97,7 @@ class WordSelection(Mechanism):
 
     def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
         """One Gaussian answer for terms whose words were selected here."""
-        from dp_accounting import GaussianDpEvent
-
-        return sampled(GaussianDpEvent(self.noise_multiplier), terms) if self._selected(terms) else None
+        return gaussian_answer(self.noise_multiplier, terms) if self._selected(terms) else None
 
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
         """The chance that a word of one document alone is named, and the distance of its noise from the ideal one.

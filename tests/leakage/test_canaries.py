@@ -232,7 +232,7 @@ def _verdict(found: Estimate, epsilon: float) -> tuple[str, str]:
 def test_half_the_noise_is_not_seen_and_that_is_said(
     runs: Demonstrations, plain: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(GaussianNoise, "_noise", lambda self, terms: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
+    monkeypatch.setattr(GaussianNoise, "noise", lambda self, terms, _: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
     folder = runs.run("dp-local", {**plain, "seed": 7}, canaries=EACH)
     view, truth, _ = _played(folder)
     assert truth.claimed is not None

@@ -47,7 +47,7 @@ def words(documents_file: Path) -> str:
 
 @pytest.fixture
 def halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(GaussianNoise, "_noise", lambda self, terms: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
+    monkeypatch.setattr(GaussianNoise, "noise", lambda self, terms, _: rounded_gaussian(self.noise_multiplier * terms.l2 / 2))
 
 
 def _many(path: Path, documents: Path, words: str) -> tuple[Finding, ...]:

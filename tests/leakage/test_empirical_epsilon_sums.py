@@ -73,15 +73,15 @@ def _shown(measures: Mapping[str, Estimate | Proportion], name: str) -> Estimate
 # ---- test builds whose noise is half of what its event says ---------------------------------------------------------
 
 
-def _half_central(self: Any, terms: Terms) -> Sampler:
+def _half_central(self: Any, terms: Terms, _: Cohort) -> Sampler:
     return rounded_gaussian(self.noise_multiplier * terms.l2 / 2)
 
 
-def _third_central(self: Any, terms: Terms) -> Sampler:
+def _third_central(self: Any, terms: Terms, _: Cohort) -> Sampler:
     return rounded_gaussian(self.noise_multiplier * terms.l2 / 3)
 
 
-_share, _law = NoiseShares._share, LaplaceCounts.law
+_share, _law = NoiseShares.noise, LaplaceCounts.law
 
 
 def _half_share(self: NoiseShares, terms: Terms, cohort: Cohort) -> Sampler:
@@ -94,16 +94,16 @@ def _half_law(self: LaplaceCounts, words: int) -> SlotNoise:
 
 @pytest.fixture
 def half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CentralNoise, "_noise", _half_central)
-    monkeypatch.setattr(GaussianNoise, "_noise", _half_central)
-    monkeypatch.setattr(NoiseShares, "_share", _half_share)
+    monkeypatch.setattr(CentralNoise, "noise", _half_central)
+    monkeypatch.setattr(GaussianNoise, "noise", _half_central)
+    monkeypatch.setattr(NoiseShares, "noise", _half_share)
     monkeypatch.setattr(LaplaceCounts, "law", _half_law)
 
 
 @pytest.fixture
 def a_third_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CentralNoise, "_noise", _third_central)
-    monkeypatch.setattr(GaussianNoise, "_noise", _third_central)
+    monkeypatch.setattr(CentralNoise, "noise", _third_central)
+    monkeypatch.setattr(GaussianNoise, "noise", _third_central)
 
 
 @pytest.mark.parametrize(("profile", "model"), PAIRS)
@@ -218,7 +218,7 @@ def test_turned_sums_are_opened_one_by_one(public: Callable[..., PublicFacts], m
     profile = replace(facts.profile, mechanisms=(*parts[: clip + 1], Rotation(), *parts[clip + 1 :]))
     turned = replace(facts, agreement=replace(facts.agreement, profile=profile))
     assert 0.2 < _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low < 1.0
-    monkeypatch.setattr(GaussianNoise, "_noise", _half_central)
+    monkeypatch.setattr(GaussianNoise, "noise", _half_central)
     assert _shown(_tried(turned, 2_400)[0].measures, GAUSSIAN).low > 1.0
 
 

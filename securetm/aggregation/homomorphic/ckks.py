@@ -17,7 +17,7 @@ from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, Fit, che
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import INF, Array, Cohort, Domain, Needs, Terms
-from securetm.errors import BadSetting, NeedsReach, NeedsSum, SumTooWide
+from securetm.errors import NeedsReach, NeedsSum, SumTooWide, check_setting
 
 FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
 
@@ -89,10 +89,8 @@ class CkksSum(SharedKeySum):
     code: ClassVar[Code] = CkksCode()
 
     def __post_init__(self) -> None:
-        if not self.span > 0:
-            raise BadSetting("CkksSum", "span", str(self.span), "must be above 0")
-        if not 2 <= self.precision_bits <= 52:
-            raise BadSetting("CkksSum", "precision_bits", str(self.precision_bits), "must lie between 2 and 52")
+        check_setting(self, "span", self.span > 0, "must be above 0")
+        check_setting(self, "precision_bits", 2 <= self.precision_bits <= 52, "must lie between 2 and 52")
 
     def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
         """The admitted terms, and the parameters that every role derives from them."""

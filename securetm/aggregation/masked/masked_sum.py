@@ -15,18 +15,8 @@ from securetm.aggregation.masked.masked_sessions import MaskedCoordinatorSession
 from securetm.aggregation.masked.messages import HEADER_SIZE, MOST_PARTIES, MOST_ROUNDS, longest_in_round, longest_in_set_up
 from securetm.aggregation.masked.stored_setups import Policy
 from securetm.contracts import INF, Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
-from securetm.errors import BadSetting, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide
+from securetm.errors import BadSetting, NeedsIntegers, NeedsReach, NeedsSum, SumTooWide, check_setting
 from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
-
-_LIMITS = {
-    "rounds": f"must lie between 1 and {MOST_ROUNDS}",
-    "threshold": "must not be negative",
-    "colluding": "must not be negative",
-    "complete_up_to": "must be at least 2",
-    "degree": "must be even: as many neighbours on both sides of a ring",
-    "failure": "must be positive and at most 2^-20",
-    "stall": "must lie between 0 and 1",
-}
 
 
 @dataclass(frozen=True)
@@ -46,18 +36,14 @@ class MaskedSum(Aggregation):
     from_profile: ClassVar[tuple[str, ...]] = ("colluding",)
 
     def __post_init__(self) -> None:
-        sound = {
-            "rounds": 0 < self.rounds <= MOST_ROUNDS,
-            "threshold": self.threshold >= 0,
-            "colluding": self.colluding >= 0,
-            "complete_up_to": self.complete_up_to >= 2,
-            "degree": self.degree >= 0 and self.degree % 2 == 0,
-            "failure": 0 < self.failure <= 2.0**-20,
-            "stall": 0 < self.stall < 1,
-        }
-        for name, fine in sound.items():
-            if not fine:
-                raise BadSetting("MaskedSum", name, str(getattr(self, name)), _LIMITS[name])
+        check_setting(self, "rounds", 0 < self.rounds <= MOST_ROUNDS, f"must lie between 1 and {MOST_ROUNDS}")
+        check_setting(self, "threshold", self.threshold >= 0, "must not be negative")
+        check_setting(self, "colluding", self.colluding >= 0, "must not be negative")
+        check_setting(self, "complete_up_to", self.complete_up_to >= 2, "must be at least 2")
+        even = self.degree >= 0 and self.degree % 2 == 0
+        check_setting(self, "degree", even, "must be even: as many neighbours on both sides of a ring")
+        check_setting(self, "failure", 0 < self.failure <= 2.0**-20, "must be positive and at most 2^-20")
+        check_setting(self, "stall", 0 < self.stall < 1, "must lie between 0 and 1")
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """What holds against the coordinator, and the largest number of colluding parties."""
