@@ -85,7 +85,7 @@ class BudgetGuard:
         return any(said["run"] == run and said["about"].get("question") == question for said in spent)
 
     def _allowed(self, run: str, spend: Spend) -> int:
-        """Returns how many more such answers this run may give. Counts down where it can: composing losses takes longer than a round."""
+        """How many more such answers this run may give. It counts down where it can: composing losses is slow."""
         count, _ = self.ledger.head
         if self._left is None or (self._left[0], self._left[2]) != (spend, count):
             share = ALONE * self.budget.delta
