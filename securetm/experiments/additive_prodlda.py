@@ -37,7 +37,10 @@ def reproduce(seeds: Sequence[int] = (0, 1, 2), epochs: int = REFERENCE_EPOCHS, 
     corpus = most_frequent(read_newsgroups(), WORDS)
     ticks = stepper(3 * len(seeds) * epochs, on_progress)
     rows = [row for seed in seeds for row in _trained(corpus, seed, epochs, ticks)]
-    means = {network: _mean(rows, network) for network in (ADDITIVE, REFERENCE, TUNED)}
+    means = {}
+    for network in (ADDITIVE, REFERENCE, TUNED):
+        figures = [[row[name] for row in rows if row["network"] == network] for name in ("npmi", "diversity", "seconds")]
+        means[network] = _figures(network, "mean", *(float(np.mean(each)) for each in figures))
     facts = {"documents": len(corpus), "words": WORDS, "tokens": int(corpus.counts.sum()), "topics": TOPICS, "epochs": epochs}
     return {"reproduction": "additive-prodlda", **facts, "rows": [*rows, *means.values()], **judge(rows, means, epochs)}
 
@@ -50,16 +53,12 @@ def judge(rows: Sequence[Row], means: Mapping[str, Row], epochs: int) -> dict[st
         for figure, known in (("npmi", REFERENCE_NPMI), ("diversity", REFERENCE_DIVERSITY))
     )
     better = {name: _at_least(means[ADDITIVE], means[name]) for name in (REFERENCE, TUNED)}
-    pairs = [(row, other) for row in rows for other in rows if _rivals(row, other)]
+    of = {(row["network"], row["seed"]): row for row in rows}
     return {
         "verdict": "void" if not valid else "holds" if better[REFERENCE] else "fails",
-        "on_every_seed": all(_at_least(row, other) for row, other in pairs),
+        "on_every_seed": all(_at_least(of[ADDITIVE, seed], of[REFERENCE, seed]) for _, seed in of),
         "also_above_the_tuned": better[TUNED],
     }
-
-
-def _rivals(row: Row, other: Row) -> bool:
-    return bool(row["network"] == ADDITIVE and other["network"] == REFERENCE and row["seed"] == other["seed"])
 
 
 def _at_least(ours: Row, theirs: Row) -> bool:
@@ -82,15 +81,9 @@ def _trained(corpus: Corpus, seed: int, epochs: int, tick: Tick) -> Iterator[Row
         yield _row(network, seed, theirs.network.top_words(25), corpus, begun)
 
 
-def _row(network: str, seed: int | str, top: Array, corpus: Corpus, begun: float) -> Row:
-    seconds = time.perf_counter() - begun
-    return _figures(network, seed, float(document_npmi(top[:, :10], corpus.counts).mean()), diversity(top), seconds)
-
-
-def _mean(rows: Sequence[Row], network: str) -> Row:
-    mine = [row for row in rows if row["network"] == network]
-    figures = (float(np.mean([row[figure] for row in mine])) for figure in ("npmi", "diversity", "seconds"))
-    return _figures(network, "mean", *figures)
+def _row(network: str, seed: int, top: Array, corpus: Corpus, begun: float) -> Row:
+    coherence = float(document_npmi(top[:, :10], corpus.counts).mean())
+    return _figures(network, seed, coherence, diversity(top), time.perf_counter() - begun)
 
 
 def _figures(network: str, seed: int | str, npmi: float, diverse: float, seconds: float) -> Row:

@@ -45,17 +45,18 @@ Step = Callable[[], object]
 
 def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int = 256) -> Row:
     """Milliseconds and peak memory of one step: ours by how much of the way it goes, and theirs where Opacus is installed."""
-    there = util.find_spec("opacus") is not None
+    there, memory = util.find_spec("opacus") is not None, measurable()
     names = [*STEPS, *([HOOKS, GHOST] if there else [])]
-    kinds = [_times, _peaks] if measurable() else [_times]
-    done = stepper((TURNS * len(names)) + len(names) * (len(kinds) - 1), on_progress)
-    model = _model(batch)
+    done = stepper((TURNS + memory) * len(names), on_progress)
+    model = ProdLDA(batch=batch, device="cpu")
     case = f"V = {words:,}, H = {model.hidden}, K = {model.n_topics}, batch {batch}, 1 thread"
-    rows = [row for kind in kinds for row in _rows(case, *kind(names, words, batch, done))]
-    missing = [*([] if there else ["opacus"]), *([] if measurable() else ["peak memory: only on Linux"])]
+    rows = _rows(f"step, %s: {case}", "ms", TIME_LIMIT, _times(names, words, batch, done))
+    if memory:
+        rows += _rows(f"peak memory, %s: {case}", "MiB", MEMORY_LIMIT, _peaks(names, words, batch, done))
+    missing = [*([] if there else ["opacus"]), *([] if memory else ["peak memory: only on Linux"])]
     facts = {
         "corpus": "synthetic: 70 words a document, by Zipf's law",
-        "coordinates": model.query(_state(model, words)).terms.size,
+        "coordinates": model.query(_start(model, batch, words)[0]).terms.size,
     }
     return record("dp", rows, missing=missing, packages=("torch", *(["opacus"] if there else [])), **facts)
 
@@ -63,23 +64,17 @@ def bench(on_progress: OnProgress | None = None, words: int = 5_000, batch: int 
 # ---- our step ------------------------------------------------------------------------------------------------------------
 
 
-def _model(batch: int) -> ProdLDA:
-    return ProdLDA(batch=batch, device="cpu")
-
-
-def _state(model: ProdLDA, words: int) -> State:
-    return model.start(tuple(f"word {v}" for v in range(words)), np.random.default_rng(0))
-
-
-def _documents(words: int, batch: int) -> BagOfWords:
-    keys = np.random.default_rng(0).integers(0, 2**64, batch, dtype=np.uint64)
-    return BagOfWords(zipf_counts(batch, words), tuple(f"word {v}" for v in range(words)), keys)
+def _start(model: ProdLDA, batch: int, words: int) -> tuple[State, BagOfWords]:
+    """The model's first state, and a batch of documents."""
+    vocabulary, draw = tuple(f"word {v}" for v in range(words)), np.random.default_rng(0)
+    keys = draw.integers(0, 2**64, batch, dtype=np.uint64)
+    return model.start(vocabulary, np.random.default_rng(0)), BagOfWords(zipf_counts(batch, words), vocabulary, keys)
 
 
 def _ours(name: str, words: int, batch: int) -> Step:
     """A party's answer through all steps and back, and the optimiser's step, on one machine."""
-    model, documents, cohort = _model(batch), _documents(words, batch), Cohort(b"", 0, ("party",))
-    state, context = _state(model, words), RoundContext(cohort, OperatingSystem(), RoleMemory())
+    model, cohort = ProdLDA(batch=batch, device="cpu"), Cohort(b"", 0, ("party",))
+    (state, documents), context = _start(model, batch, words), RoundContext(cohort, OperatingSystem(), RoleMemory())
     route = Route.through(model.query(state).terms, STEPS[name], cohort)
     terms = route.terms
 
@@ -113,8 +108,8 @@ def _theirs(name: str, words: int, batch: int) -> Step:
     """Forward, backward, clip, noise and Adam as Opacus does them; the model's own noise is given for nothing."""
     warnings.simplefilter("ignore")  # of Opacus, about generators and hooks
     wrap, optimisers = import_module("opacus.grad_sample"), import_module("opacus.optimizers")
-    model, documents = _model(batch), _documents(words, batch)
-    state, ghost = _state(model, words), name == GHOST
+    model, ghost = ProdLDA(batch=batch, device="cpu"), name == GHOST
+    state, documents = _start(model, batch, words)
     noise = drawn(model._noise(state, documents.keys))
     about = {"noise_multiplier": NOISE, "max_grad_norm": RADIUS, "expected_batch_size": batch, "loss_reduction": "sum"}
     bare = TorchProdLDA(model, state)
@@ -147,24 +142,23 @@ def _step(name: str, words: int, batch: int) -> Step:
 Figures = dict[str, float]
 
 
-def _times(names: list[str], words: int, batch: int, done: Callable[[], None]) -> tuple[str, str, float, Figures]:
+def _times(names: list[str], words: int, batch: int, done: Callable[[], None]) -> Figures:
     with one_thread(), warnings.catch_warnings():
         steps = {name: _step(name, words, batch) for name in names}
         best = {name: seconds(step) * 1e3 for name, step in steps.items()}  # compiles
-        for _ in range(TURNS):
-            for name, step in steps.items():
-                step()  # so that no step starts with the caches that another one left
-                best[name] = min(best[name], seconds(step) * 1e3)
-                done()
-    return "step", "ms", TIME_LIMIT, best
+        for name, step in [*steps.items()] * TURNS:
+            step()  # so that no step starts with the caches that another one left
+            best[name] = min(best[name], seconds(step) * 1e3)
+            done()
+    return best
 
 
-def _peaks(names: list[str], words: int, batch: int, done: Callable[[], None]) -> tuple[str, str, float, Figures]:
+def _peaks(names: list[str], words: int, batch: int, done: Callable[[], None]) -> Figures:
     peaks = {}
     for name in names:
         peaks[name] = peak_mebibytes(_some_steps, name, words, batch)
         done()
-    return "peak memory", "MiB", MEMORY_LIMIT, peaks
+    return peaks
 
 
 def _some_steps(name: str, words: int, batch: int) -> Callable[[], object]:
@@ -174,11 +168,11 @@ def _some_steps(name: str, words: int, batch: int) -> Callable[[], object]:
     return lambda: [step() for step in [_step(name, words, batch)] for _ in range(MEMORY_STEPS)]
 
 
-def _rows(case: str, what: str, unit: str, limit: float, figures: Figures) -> list[Row]:
-    free = figures[FREE]
+def _rows(case: str, unit: str, limit: float, figures: Figures) -> list[Row]:
+    most = limit * figures[FREE]
     rows: list[Row] = []
     for name in (CLIPPED, ROUNDED, NOISED):
-        row = beside(f"{what}, {name}: {case}", figures[name], free, unit, f"our own step {FREE}")
-        rows.append({**row, "limit": round(limit * free, 3), "of_limit": round(figures[name] / (limit * free), 3)})
+        row = beside(case % name, figures[name], figures[FREE], unit, f"our own step {FREE}")
+        rows.append({**row, "limit": round(most, 3), "of_limit": round(figures[name] / most, 3)})
     peers = [name for name in (HOOKS, GHOST) if name in figures]
-    return rows + [beside(f"{what}, {NOISED}: {case}", figures[NOISED], figures[peer], unit, peer) for peer in peers]
+    return rows + [beside(case % NOISED, figures[NOISED], figures[peer], unit, peer) for peer in peers]

@@ -16,6 +16,7 @@ from securetm.contracts import Array
 T = TypeVar("T")
 OnProgress = Callable[[int, int], None]  # how much is done, of how much
 Row = dict[str, Any]
+REPEATS = 15
 
 
 class RoleMemory(dict[str, bytes]):
@@ -57,6 +58,12 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
 def seconds(work: Callable[[], object]) -> float:
     """Seconds that the work takes."""
     return timed(work)[0]
+
+
+def fastest(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The least of several timings after one that is not counted: other load and first compilations only add."""
+    work()
+    return min(seconds(work) for _ in range(repeats))
 
 
 def beside(

@@ -16,10 +16,9 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.experiments.bench_frame import OnProgress, Row, beside, record, told
 from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY, PeerMissing, PeerProcess
-from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
+from securetm.experiments.newsgroups import news
 from securetm.models.estimator import held_back
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -29,7 +28,6 @@ ALPHA, ETA = 0.1, 0.01
 WORDS, HELD_OUT = 2_000, 0.1
 PASSES = 100  # of folding in
 THREADS = (1, 2)
-SMALL = 20  # topics and documents of a synthetic run are as few as this
 
 
 def bench(
@@ -152,11 +150,7 @@ class HeldOutJudge:
 
 def _corpus(documents: int | None) -> tuple[str, Any, HeldOutJudge]:
     """Documents to learn from, and a judge who holds the others, chosen by their keys."""
-    if newsgroups_file() is None:
-        settings = LdaNodes(nodes=1, topics=SMALL, shared_topics=SMALL, words=WORDS, alpha=ALPHA, documents=documents or 18_000)
-        name, corpus = "synthetic (20 Newsgroups is not here)", lda_nodes(settings).train["node-1"]
-    else:
-        name, corpus = "20 Newsgroups", most_frequent(read_newsgroups(), WORDS)
+    name, corpus = news(WORDS, documents or 18_000, ALPHA)
     corpus = corpus.select(np.arange(min(len(corpus), documents or len(corpus))))
     back = held_back(np.asarray(corpus.keys), HELD_OUT)
     train = corpus.select(np.flatnonzero(~back))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -48,7 +49,7 @@ CASES = (
 
 def bench(draws: int = 1_000_000, peer_draws: int = 1_000_000, on_progress: OnProgress | None = None) -> Row:
     """Seconds for that many draws. Where the peer draws another number, its seconds are scaled, and the row says so."""
-    theirs = _peer()
+    theirs = import_module("opendp.prelude") if find_spec(NAME) else None
     rows = [_row(case, draws, peer_draws, theirs) for case in told(CASES, on_progress)]
     return record("noise", rows, missing=[] if theirs else [NAME])
 
@@ -78,15 +79,6 @@ def _bytes_alone(n: int) -> None:
     """Asked for as samplers do, in pieces that stay in the processor's cache."""
     for start in range(0, n, PIECE):
         OperatingSystem().bytes(min(PIECE, n - start))
-
-
-def _peer() -> Any:
-    """opendp, or None where it is not installed."""
-    try:
-        version(NAME)
-    except PackageNotFoundError:
-        return None
-    return import_module("opendp.prelude")
 
 
 def _release(dp: Any, case: SamplerCase) -> Callable[[list[int]], Any]:

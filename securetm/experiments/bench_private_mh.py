@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,10 @@ from numba import njit
 from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Answer, Array, Domain, Memory, State
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.entropy import OperatingSystem
-from securetm.experiments.bench_frame import OnProgress, Row, record, told, zipf_words
-from securetm.experiments.newsgroups import most_frequent, newsgroups_file, read_newsgroups
+from securetm.experiments.bench_frame import OnProgress, Row, record, stepper, zipf_words
+from securetm.experiments.newsgroups import news
+from securetm.experiments.noise_frontier import per_word
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.mechanisms.perturbed_documents import PerturbedDocuments, RegeneratedSlots
 from securetm.mechanisms.slot_noise import SECRET, SlotNoise
@@ -55,10 +55,12 @@ def bench(
 ) -> Row:
     """Speed over that many tokens and words; then models learned from some documents behind noise, and without."""
     train, held_out, name = _corpora(documents, learned_words)
-    work = [*_speeds(tokens, words, topics), *_worths(train, held_out, learned_topics, rounds)]
+    cases = len(KINDS) * len(EPSILONS)
+    step = stepper(cases + 2 * (1 + cases), on_progress)
     rows: list[Row] = []
-    for row in told(work, on_progress):
-        rows.append(row(rows))
+    for row in chain(_speeds(tokens, words, topics), _worths(train, held_out, learned_topics, rounds)):
+        rows.append(row)
+        step()
     corpus = f"{name}: {len(train):,} documents, {len(_tokens(train)):,} tokens; {len(held_out):,} held out"
     return record("private-mh", rows, corpus=corpus, rounds=rounds)
 
@@ -66,30 +68,24 @@ def bench(
 # ---- speed -------------------------------------------------------------------------------------------------------------
 
 
-def _speeds(tokens: int, words: int, topics: int) -> Iterator[Callable[[list[Row]], Row]]:
-    for kind in KINDS:
-        for epsilon in EPSILONS:
-            yield partial(_speed, kind=kind, epsilon=epsilon, tokens=tokens, words=words, topics=topics)
-
-
-def _speed(before: list[Row], kind: str, epsilon: float, tokens: int, words: int, topics: int) -> Row:
-    law, table = LaplaceCounts(epsilon, THRESHOLD, kind).law(words), _table(words, topics)
-    text = _text(tokens * (MORE if law.whole else 1), words)
-    secret = OperatingSystem().bytes(SECRET)
-    drawn = _tokens(text)
-    ours = len(drawn) / _sweep(RegeneratedSlots(law, secret, drawn), text, table)
-    theirs = _naive_rate(law, text, table)
-    row = {"case": f"{kind} noise, epsilon {epsilon:g}, V = {words:,}, K = {topics}, one sweep", "ours": round(ours)}
-    row |= {"unit": "tokens/s per core", "peer": PEER, "theirs": round(theirs), "ratio": round(ours / theirs, 1)}
-    row |= {"weights": round(law.expected + 1, 2), "threshold": THRESHOLD}
-    if law.whole:
-        stored = PerturbedDocuments.of(text, law, secret).perturbed
-        slow = next(one["ours"] for one in before if one["case"].startswith(f"continuous noise, epsilon {epsilon:g},"))
-        row |= {"stored": round(len(drawn) / _sweep(stored, text, table)), "times_continuous": round(ours / slow, 1)}
-        row |= {"asked_times": TIMES} if epsilon == EPSILONS[0] else {}
-    elif epsilon == EPSILONS[0]:
-        row |= {"asked": ASKED}
-    return row
+def _speeds(tokens: int, words: int, topics: int) -> Iterator[Row]:
+    table, continuous = _table(words, topics), dict[float, float]()
+    for kind, epsilon in product(KINDS, EPSILONS):
+        law = LaplaceCounts(epsilon, THRESHOLD, kind).law(words)
+        text, secret = _text(tokens * (MORE if law.whole else 1), words), OperatingSystem().bytes(SECRET)
+        drawn = _tokens(text)
+        ours, theirs = len(drawn) / _sweep(RegeneratedSlots(law, secret, drawn), text, table), _naive_rate(law, text, table)
+        row = {"case": f"{kind} noise, epsilon {epsilon:g}, V = {words:,}, K = {topics}, one sweep", "ours": round(ours)}
+        row |= {"unit": "tokens/s per core", "peer": PEER, "theirs": round(theirs), "ratio": round(ours / theirs, 1)}
+        row |= {"weights": round(law.expected + 1, 2), "threshold": THRESHOLD}
+        if law.whole:
+            stored = PerturbedDocuments.of(text, law, secret).perturbed
+            row |= {"stored": round(len(drawn) / _sweep(stored, text, table))}
+            row |= {"times_continuous": round(ours / continuous[epsilon], 1)}
+        else:
+            continuous[epsilon] = round(ours)
+        asked = {"asked_times": TIMES} if law.whole else {"asked": ASKED}
+        yield row | (asked if epsilon == EPSILONS[0] else {})
 
 
 def _sweep(perturbed: Any, text: Corpus, table: CountTable) -> float:
@@ -190,35 +186,27 @@ def _table(words: int, topics: int) -> CountTable:
 # ---- worth -------------------------------------------------------------------------------------------------------------
 
 
-def _worths(train: Corpus, held_out: Corpus, topics: int, rounds: int) -> Iterator[Callable[[list[Row]], Row]]:
-    for model in (LDA(n_topics=topics, eta=ETA), SentenceLDA(n_topics=topics, eta=ETA)):
-        yield partial(_clean, model=model, train=train, held_out=held_out, rounds=rounds)
-        for kind in KINDS:
-            for epsilon in EPSILONS:
-                law = LaplaceCounts(epsilon, THRESHOLD, kind).law(len(train.vocabulary))
-                yield partial(_worth, model=model, law=law, train=train, held_out=held_out, rounds=rounds)
-
-
-def _clean(before: list[Row], model: Counting, train: Corpus, held_out: Corpus, rounds: int) -> Row:  # noqa: ARG001
-    state = _learned(model, train, rounds)
-    spread = np.asarray(train.counts.sum(axis=0)).ravel() + model.eta
-    _, unseen = held_out.halves(0)
-    unigram = float((unseen.counts @ np.log(spread / spread.sum())).sum() / unseen.counts.sum())
-    likelihood = _judged(model, state, held_out)
-    return {"case": _title(model, "no noise"), "ours": likelihood, "unit": "nats per word", "words_alone": round(unigram, 4)}
-
-
-def _worth(before: list[Row], model: Counting, law: SlotNoise, train: Corpus, held_out: Corpus, rounds: int) -> Row:
+def _worths(train: Corpus, held_out: Corpus, topics: int, rounds: int) -> Iterator[Row]:
     """The noise that a topic is expected to hold is taken from its counts before they are read. It is a public number of the
     law and a topic's own total, so it is post-processing; `as_counted` leaves it in."""
-    behind = PerturbedDocuments.of(train, law, OperatingSystem().bytes(SECRET))
-    state = _learned(model, behind, rounds)
-    read = {**state, "counts": less_noise(state["counts"], _mean(law))}
-    clean = next(row["ours"] for row in before if row["case"] == _title(model, "no noise"))
-    ours, kind = _judged(model, read, held_out), "discrete" if law.whole else "continuous"
-    row = {"case": _title(model, f"{kind} noise, epsilon {law.epsilon:g}"), "ours": ours, "unit": "nats per word"}
-    row |= {"peer": "no noise", "theirs": clean, "ratio": round(math.exp(ours - clean), 4)}
-    return {**row, "as_counted": _judged(model, state, held_out), "threshold": law.threshold}
+    spread = np.asarray(train.counts.sum(axis=0)).ravel() + ETA
+    unseen = held_out.halves(0)[1].counts
+    words_alone = round(float((unseen @ np.log(spread / spread.sum())).sum() / unseen.sum()), 4)
+    for model in (LDA(n_topics=topics, eta=ETA), SentenceLDA(n_topics=topics, eta=ETA)):
+        clean = _judged(model, _learned(model, train, rounds), held_out)
+        yield _named(model, "no noise", clean) | {"words_alone": words_alone}
+        for kind, epsilon in product(KINDS, EPSILONS):
+            law = LaplaceCounts(epsilon, THRESHOLD, kind).law(len(train.vocabulary))
+            state = _learned(model, PerturbedDocuments.of(train, law, OperatingSystem().bytes(SECRET)), rounds)
+            ours = _judged(model, {**state, "counts": less_noise(state["counts"], _mean(law))}, held_out)
+            row = _named(model, f"{kind} noise, epsilon {epsilon:g}", ours) | {"peer": "no noise", "theirs": clean}
+            row |= {"ratio": round(math.exp(ours - clean), 4), "as_counted": _judged(model, state, held_out)}
+            yield row | {"threshold": THRESHOLD}
+
+
+def _named(model: Counting, noise: str, likelihood: float) -> Row:
+    case = f"{type(model).__name__}, K = {model.n_topics}, {noise}: held-out likelihood"
+    return {"case": case, "ours": likelihood, "unit": "nats per word"}
 
 
 def _learned(model: Counting, documents: Any, rounds: int) -> State:
@@ -235,8 +223,7 @@ def _learned(model: Counting, documents: Any, rounds: int) -> State:
 
 def _judged(model: Counting, state: State, held_out: Corpus) -> float:
     """Document completion: log-likelihood per unseen word of held-out documents, given their seen ones."""
-    seen, unseen = held_out.halves(0)
-    return round(float(model.log_likelihood(state, seen, unseen).sum() / unseen.counts.sum()), 4)
+    return round(per_word(*held_out.halves(0), lambda seen, unseen: model.log_likelihood(state, seen, unseen)), 4)
 
 
 def _mean(law: SlotNoise) -> float:
@@ -246,19 +233,7 @@ def _mean(law: SlotNoise) -> float:
 
 def _corpora(documents: int, words: int) -> tuple[Corpus, Corpus, str]:
     """Documents to learn from, others to judge by, and where both come from."""
-    if newsgroups_file() is None:
-        settings = LdaNodes(
-            nodes=1, topics=20, shared_topics=20, words=words, documents=documents, validation_documents=HELD_OUT
-        )
-        nodes = lda_nodes(settings)
-        (train,), (held_out,) = nodes.train.values(), nodes.validation.values()
-        return train, held_out, "synthetic LDA"
-    corpus = most_frequent(read_newsgroups(), words)
+    name, corpus = news(words, documents + HELD_OUT)
     order = np.random.default_rng(0).permutation(len(corpus))
-    most = min(documents, len(corpus) - HELD_OUT)
-    named = f"20 Newsgroups, {words:,} words"
-    return corpus.select(np.sort(order[:most])), corpus.select(np.sort(order[-HELD_OUT:])), named
-
-
-def _title(model: Counting, noise: str) -> str:
-    return f"{type(model).__name__}, K = {model.n_topics}, {noise}: held-out likelihood"
+    learned = order[: min(documents, len(corpus) - HELD_OUT)]
+    return corpus.select(np.sort(learned)), corpus.select(np.sort(order[-HELD_OUT:])), f"{name}, {words:,} words"

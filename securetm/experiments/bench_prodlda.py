@@ -34,13 +34,12 @@ def bench(
     measures = (_speed, _memory, _growth) if measurable() else (_speed,)
     name, corpora = _corpora(vocabularies, documents)
     work = [(counts, measured) for counts in corpora for measured in measures]
-    rows = [measured(_case(name, counts), counts) for counts, measured in told(work, on_progress)]
+    rows = [
+        measured(f"{name}, {counts.shape[0]:,} documents, V = {counts.shape[1]:,}, K = 50, batch 64, 1 thread", counts)
+        for counts, measured in told(work, on_progress)
+    ]
     missing = [] if measurable() else ["peak memory: only on Linux"]
     return record("prodlda", rows, missing=missing, packages=("torch",), corpus=name)
-
-
-def _case(corpus: str, counts: Any) -> str:
-    return f"{corpus}, {counts.shape[0]:,} documents, V = {counts.shape[1]:,}, K = 50, batch 64, 1 thread"
 
 
 # ---- speed ---------------------------------------------------------------------------------------------------------

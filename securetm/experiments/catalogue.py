@@ -42,17 +42,15 @@ def measure(
         require(size in signature(run).parameters, f"{kind} {name}", f"--{size}", value, "is no size of this one")
     with looking_in(data):
         corpus = {"corpus": corpus_in_words()} if kind == "reproduction" else {}
-        return {**corpus, **run(on_progress=_StageProgress(f"{kind} {name}", stages), **(sizes or {}))}
+        return {**corpus, **run(on_progress=_telling(f"{kind} {name}", stages), **(sizes or {}))}
 
 
-class _StageProgress:
-    """Progress as experiments tell it: how much is done, of how much."""
+def _telling(title: str, stages: Stages) -> Callable[[int, int], None]:
+    """Shows progress as experiments tell it: how much is done, of how much."""
 
-    def __init__(self, title: str, stages: Stages) -> None:
-        self._title, self._stages, self._begun = title, stages, False
+    def tell(done: int, total: int) -> None:
+        if done == 1:
+            stages.stage(title, total)
+        stages.step(done)
 
-    def __call__(self, done: int, total: int) -> None:
-        if not self._begun:
-            self._stages.stage(self._title, total)
-            self._begun = True
-        self._stages.step(done)
+    return tell

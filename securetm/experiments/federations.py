@@ -24,6 +24,11 @@ class FederationForm:
     rounds: int
     privacy: Mapping[str, float] = field(default_factory=dict)
 
+    def tables(self, model: Mapping[str, Any], **training: Any) -> Mapping[str, Any]:
+        """Its plan. `model` has the model's name and the settings that do not depend on the form."""
+        training |= {"rounds": self.rounds}
+        return {"profile": self.profile, "model": {**model, **self.model}, "training": training, "privacy": dict(self.privacy)}
+
 
 @contextmanager
 def begun(parties: Mapping[str, Corpus], words: Sequence[str], tables: Mapping[str, Any]) -> Iterator[RunFolder]:
@@ -33,18 +38,3 @@ def begun(parties: Mapping[str, Corpus], words: Sequence[str], tables: Mapping[s
         listed.write_text("\n".join(words), "utf-8")
         plan = plan_from_tables({**tables, "vocabulary": {"source": "file", "file": str(listed)}}, "the experiment")
         yield begin(Path(place) / "run", plan, parties)
-
-
-@contextmanager
-def begun_in_form(
-    form: FederationForm, parties: Mapping[str, Corpus], words: Sequence[str], model: Mapping[str, Any], **training: Any
-) -> Iterator[RunFolder]:
-    """A run in that form. `model` has the model's name and the settings that do not depend on the form."""
-    tables = {
-        "profile": form.profile,
-        "model": {**model, **form.model},
-        "training": {"rounds": form.rounds, **training},
-        "privacy": dict(form.privacy),
-    }
-    with begun(parties, words, tables) as run:
-        yield run

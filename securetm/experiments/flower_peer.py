@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import apply_masks
 from securetm.contracts import Block, Cohort, RoundContext, Terms
 from securetm.entropy import OperatingSystem
 from securetm.experiments import peers
-from securetm.experiments.bench_frame import RoleMemory, Row, beside, seconds
+from securetm.experiments.bench_frame import REPEATS, RoleMemory, Row, beside, fastest
 from securetm.mechanisms.quantising import FixedPoint
 
 NAME = "flwr (in an environment of its own: make bench-peers)"
-HOLDERS, THRESHOLD, REPEATS = 100, 67, 15
+HOLDERS, THRESHOLD = 100, 67
 NEIGHBOURS = (10, 99)
 
 
@@ -33,8 +32,9 @@ def interpreter() -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
-def compared(length: int) -> list[Row] | None:
-    """A client's whole masking (quantise, then every stream) and Shamir's scheme, ours and theirs in turn; None if missing."""
+def compared(length: int, shamir: Mapping[str, float]) -> list[Row] | None:
+    """A client's whole masking (quantise, then every stream), ours and theirs in turn, and Shamir's scheme beside our seconds
+    for it; None if the peer is missing."""
     python = interpreter()
     if python is None:
         return None
@@ -42,11 +42,11 @@ def compared(length: int) -> list[Row] | None:
     for neighbours in NEIGHBOURS:
         repeats = REPEATS if length <= 1_000_000 else 3
         theirs = _theirs(python, length, neighbours, repeats)
-        ours = _fastest(_masking(length, neighbours), repeats)
+        ours = fastest(_masking(length, neighbours), repeats)
         case = f"client masking, {neighbours} neighbours on both sides, {length:,} values (rounding: ours nearest)"
         rows.append(_row(case, ours, theirs, "mask"))
-    shamir_case = f"Shamir, one 32-byte secret, {HOLDERS} holders, threshold {THRESHOLD}"
-    return [*rows, *(_row(f"{shamir_case}: {what}", ours, theirs, what) for what, ours in _shamir().items())]
+    case = f"Shamir, one 32-byte secret, {HOLDERS} holders, threshold {THRESHOLD}"
+    return rows + [_row(f"{case}: {what}", shamir[f"{what}, one secret"], theirs, what) for what in ("create", "combine")]
 
 
 def _row(case: str, ours: float, theirs: Mapping[str, Any], what: str) -> Row:
@@ -73,22 +73,3 @@ def _masking(length: int, neighbours: int) -> Callable[[], object]:
         apply_masks(mechanism.on_vector(vector, terms, context).view(np.uint32), masks)
 
     return once
-
-
-def _shamir() -> dict[str, float]:
-    entropy, holders = OperatingSystem(), range(1, HOLDERS + 1)
-    points, secret = tuple(range(1, THRESHOLD + 1)), OperatingSystem().bytes(32)
-    shares = [one[0] for one in shamir.deal([secret], holders, THRESHOLD, entropy)][:THRESHOLD]
-
-    def combine() -> None:
-        shamir.weights_at_zero.cache_clear()
-        shamir.combine(points, shares)
-
-    create = _fastest(lambda: shamir.deal([secret], holders, THRESHOLD, entropy))
-    return {"create": create, "combine": _fastest(combine)}
-
-
-def _fastest(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The least of several timings after one that is not counted: other load and first compilations only add."""
-    work()
-    return min(seconds(work) for _ in range(repeats))

@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.corpus.corpus import Corpus
 from securetm.experiments.bench_frame import OnProgress, Row, told
-from securetm.experiments.federations import FederationForm, begun_in_form
+from securetm.experiments.federations import FederationForm, begun
 from securetm.experiments.newsgroups import by_subject, public_words, read_newsgroups
 from securetm.federation.simulation import execute
 from securetm.stages import Unwatched
@@ -47,7 +47,7 @@ def reproduce(
 
 def _row(parties: Mapping[str, Corpus], words: Sequence[str], model: str, form: FederationForm) -> Row:
     settings = {"name": model, "n_topics": TOPICS, **MODELS[model]}
-    with begun_in_form(form, parties, words, settings) as run:
+    with begun(parties, words, form.tables(settings)) as run:
         result = execute(run, Unwatched())
     return {"model": model, "form": form.title, "profile": form.profile, "rounds": form.rounds, **_figures(result)}
 

@@ -19,12 +19,14 @@ from securetm.experiments import peers
 from securetm.experiments.flower_peer import interpreter
 
 TOMOTOPY, SCIKIT = "tomotopy", "scikit-learn"
-_SCRIPTS = {TOMOTOPY: "tomotopy_lda.py", SCIKIT: "scikit_lda.py"}
 _SLICE = 1.0  # seconds that a peer trains at a time, about
 
 
 class PeerMissing(Exception):
-    """A peer that is not installed; its name says how it would be."""
+    """A peer that is not installed, and how it would be."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} (in an environment of its own: make bench-peers)")
 
 
 class PeerProcess:
@@ -33,17 +35,16 @@ class PeerProcess:
     def __init__(self, name: str, counts: Path, settings: tuple[Any, ...]) -> None:
         python = interpreter()
         if python is None:
-            raise PeerMissing(f"{name} (in an environment of its own: make bench-peers)")
-        script = Path(peers.__file__).with_name(_SCRIPTS[name])
-        command = [str(python), str(script), str(counts), *map(str, settings)]
+            raise PeerMissing(name)
+        script = Path(peers.__file__).with_name("lda_slices.py")
+        command = [str(python), str(script), name, str(counts), *map(str, settings)]
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self._folder = tempfile.TemporaryDirectory()
         self.seconds, self.passes = 0.0, 0
         hello = self._heard(name)
-        method = settings[-1] if name == SCIKIT else hello.get("instructions", "")
-        self.title = f"{name} {hello['version']} ({method})"
+        self.title = f"{name} {hello['version']} ({hello.get('instructions', settings[-1])})"
 
     def advance(self, at_most: float) -> None:
         """Passes over the documents for about a second, or for what is left until then; never less than one."""
@@ -80,5 +81,5 @@ class PeerProcess:
             return dict(json.loads(line))
         _, complaint = self._process.communicate()
         if name and "ModuleNotFoundError" in complaint:
-            raise PeerMissing(f"{name} (in an environment of its own: make bench-peers)")
+            raise PeerMissing(name)
         raise RuntimeError(complaint)

@@ -19,6 +19,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.corpus_errors import CorpusNotHere
 from securetm.corpus.docstrings import docstring_parties
 from securetm.corpus.readers import read_corpus
+from securetm.corpus.synthetic import LdaNodes, lda_nodes
 from securetm.corpus.tokeniser import Tokeniser, prune
 
 FILE = "20newsgroups.jsonl.gz"
@@ -139,6 +140,14 @@ def public_words(most: int) -> tuple[str, ...]:
     if _instead():
         return prune(_docstrings(), max_words=most)
     return prune(Corpus.concat([read_corpus(research_file(name)) for name in PUBLIC]), max_words=most)
+
+
+def news(words: int, documents: int, alpha: float | None = None) -> tuple[str, Corpus]:
+    """20 Newsgroups over its most frequent words, or where it is not here so many synthetic documents; and which of them."""
+    if newsgroups_file() is not None:
+        return "20 Newsgroups", most_frequent(read_newsgroups(), words)
+    nodes = lda_nodes(LdaNodes(nodes=1, topics=20, shared_topics=20, words=words, alpha=alpha, documents=documents))
+    return "synthetic (20 Newsgroups is not here)", nodes.train["node-1"]
 
 
 def most_frequent(corpus: Corpus, words: int) -> Corpus:

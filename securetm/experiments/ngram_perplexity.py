@@ -16,7 +16,7 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import Tokeniser, prune
 from securetm.experiments.bench_frame import OnProgress, Row, told
-from securetm.experiments.federations import FederationForm, begun_in_form
+from securetm.experiments.federations import FederationForm, begun
 from securetm.experiments.newsgroups import by_subject, read_newsgroups
 from securetm.federation.simulation import train
 from securetm.models.adapted_ngrams import ELSEWHERE, LAMBDA, NGrams, adapted, topical
@@ -127,16 +127,13 @@ class PerplexityStudy:
 
     def _together(self, model: str, form: FederationForm) -> tuple[TopicModel, State]:
         settings = {"name": model, **self._settings(model)}
-        with begun_in_form(form, self.learned_from, self.words, settings, held_out=0.01) as run:
+        with begun(self.learned_from, self.words, form.tables(settings, held_out=0.01)) as run:
             return run.agreement.model, train(run, Unwatched()).state
 
     def by_topics(self, model: TopicModel, state: State) -> dict[str, Array]:
         """Equation 30 for each word of each party's text."""
-        return {name: self._by_topics(model, state, text) for name, text in self.judged_on.items()}
-
-    def _by_topics(self, model: TopicModel, state: State, text: RunningText) -> Array:
-        known = np.where(text.tokens < len(self.words), text.tokens, ELSEWHERE)
-        return topical(model, state, known, text.ends, text.cuts, REACH)
+        known = {name: np.where(text.tokens < len(self.words), text.tokens, ELSEWHERE) for name, text in self.judged_on.items()}
+        return {n: topical(model, state, known[n], text.ends, text.cuts, REACH) for n, text in self.judged_on.items()}
 
     # ---- n-grams beside them ----
 
@@ -157,9 +154,8 @@ class PerplexityStudy:
 
     def _by_ngrams(self, parties: Sequence[str]) -> dict[str, Array]:
         texts = [self.text(self.learned_from[name]) for name in parties]
-        ends = np.concatenate(
-            [text.ends + before for text, before in zip(texts, np.cumsum([0, *map(_length, texts)]), strict=False)]
-        )
+        before = np.cumsum([0, *(len(text.tokens) for text in texts)])
+        ends = np.concatenate([text.ends + start for text, start in zip(texts, before, strict=False)])
         model = NGrams.of(np.concatenate([text.tokens for text in texts]), ends, len(self.words) + 1)
         return {name: model.chances(text.tokens, text.ends) for name, text in self.judged_on.items()}
 
@@ -186,7 +182,3 @@ def _beside(rows: list[Row]) -> list[Row]:
 def _perplexity(logs: Sequence[Array]) -> float:
     """Over several parties, as many words of each."""
     return round(perplexity(float(np.mean([one.mean() for one in logs])), 1), 2)
-
-
-def _length(text: RunningText) -> int:
-    return len(text.tokens)

@@ -6,8 +6,8 @@ Every federation has five parties with ledgers of their own. Which models and fo
 from __future__ import annotations
 
 import math
+import re
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,6 @@ from sklearn.svm import LinearSVC
 from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import equal
-from securetm.errors import NotFound
 from securetm.experiments.bench_frame import OnProgress, Row, told
 from securetm.experiments.federations import begun
 from securetm.experiments.newsgroups import public_words
@@ -175,23 +174,15 @@ def classified(shares: Array, labels: Array) -> float:
 
 def profile_for(place: Path, form: str) -> Path:
     """A shipped profile, or the distributed one with nobody who may drop out or help the coordinator."""
-    name = "dp-distributed" if form == ALL_THERE else form
-    path = named_toml("protocols", name, below="profiles", kind="profile")
     if form != ALL_THERE:
-        return path
-    lines = path.read_text("utf-8").split("\n")
-    changed = {"threshold_share": "threshold_share = 1.0", "colluding": "colluding = 0"}
-    told = [changed.get(line.split("=")[0].strip(), line) for line in lines]
+        return named_toml("protocols", form, below="profiles", kind="profile")
+    text = named_toml("protocols", "dp-distributed", below="profiles", kind="profile").read_text("utf-8")
+    for name, value in (("threshold_share", "1.0"), ("colluding", "0")):
+        text, changed = re.subn(rf"^{name} *=.*$", f"{name} = {value}", text, flags=re.MULTILINE)
+        assert changed == 1, name
     written = place / "dp-all-there.toml"
-    written.write_text("\n".join(told), "utf-8")
-    _check_changed(written)
+    written.write_text(text, "utf-8")
     return written
-
-
-def _check_changed(path: Path) -> None:
-    table = tomllib.loads(path.read_text("utf-8"))
-    if (table["threshold_share"], table["colluding"]) != (1.0, 0):
-        raise NotFound("setting", "threshold_share", tuple(table))
 
 
 def noise_in_sum(form: str) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from securetm import experiments
-from securetm.experiments import bench_lda, lda_peers
+from securetm.experiments import bench_lda, lda_peers, newsgroups
 from securetm.experiments.lda_peers import SCIKIT, TOMOTOPY
 
 COMMITTED = Path(experiments.__file__).parent / "results" / "bench-lda.json"
@@ -19,7 +19,7 @@ COMMITTED = Path(experiments.__file__).parent / "results" / "bench-lda.json"
 
 @pytest.fixture
 def _synthetic(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_lda, "newsgroups_file", lambda: None)
+    monkeypatch.setattr(newsgroups, "newsgroups_file", lambda: None)
     monkeypatch.setattr(bench_lda, "WORDS", 100)
 
 

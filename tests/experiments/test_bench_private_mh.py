@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from securetm import experiments
-from securetm.experiments import bench_private_mh
+from securetm.experiments import bench_private_mh, newsgroups
 from securetm.experiments.bench_private_mh import PEER
 from securetm.mechanisms.laplace_counts import LaplaceCounts
 from securetm.models.gibbs.slots import less_noise
@@ -21,7 +21,7 @@ def test_it_measures_speed_and_worth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_private_mh, "TURNS", 2)
     monkeypatch.setattr(bench_private_mh, "HELD_OUT", 20)
     monkeypatch.setattr(bench_private_mh, "EPSILONS", (8.0, 11.0))
-    monkeypatch.setattr(bench_private_mh, "newsgroups_file", lambda: None)
+    monkeypatch.setattr(newsgroups, "newsgroups_file", lambda: None)
     told: list[tuple[int, int]] = []
     sizes = {"tokens": 400, "words": 60, "topics": 4, "documents": 30, "learned_words": 50, "learned_topics": 3, "rounds": 3}
     result = bench_private_mh.bench(on_progress=lambda done, total: told.append((done, total)), **sizes)
