@@ -55,12 +55,12 @@ def _measured(kind: str, name: str, json: bool, data: Path | None, sizes: dict[s
     from securetm.experiments.catalogue import measure
     from securetm.reports.measurement_report import show_plots
     from securetm.reports.progress import Bars
-    from securetm.reports.terminal import measurements, results, screen
+    from securetm.reports.terminal import results, screen, show_measurements
 
     with Bars(screen()) as bars:
         result = measure(kind, name, bars, sizes, data)
     to = results(json)
-    measurements(result, to)
+    show_measurements(result, to)
     show_plots(result, to)
     if json:
         print_json(result)

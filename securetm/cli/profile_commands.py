@@ -26,10 +26,10 @@ def explain(
 ) -> None:
     """Says who sees what under a profile, what protects it, and what is spent."""
     from securetm.reports.explanation import explain as facts_of
-    from securetm.reports.terminal import explanation, results
+    from securetm.reports.terminal import results, show_explanation
 
     facts = facts_of(profile, parties)
-    explanation(facts, results(json))
+    show_explanation(facts, results(json))
     if json:
         print_json(facts)
 
@@ -44,10 +44,10 @@ def check(
     """Refuses an unsound choice and names every gap; exits 1 if there is one."""
     from securetm.federation.soundness import against
     from securetm.federation.soundness import check as gaps_of
-    from securetm.reports.terminal import checked, results
+    from securetm.reports.terminal import results, show_check
 
     facts = {**against(profile, threat_model), "gaps": gaps_of(profile, model, threat_model, parties)}
-    checked(facts, results(json))
+    show_check(facts, results(json))
     if json:
         print_json({**facts, "profile": profile, "sound": not facts["gaps"]})
     if facts["gaps"]:

@@ -34,6 +34,10 @@ class ThreatModel:
     accepts: tuple[tuple[str, str], ...] = ()  # what, and the reason
     out_of_scope: tuple[str, ...] = ()
 
+    def adversary(self, name: str) -> Adversary:
+        """The adversary of that name."""
+        return next(one for one in self.adversaries if one.name == name)
+
 
 @dataclass(frozen=True)
 class Budget:

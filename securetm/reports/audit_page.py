@@ -1,7 +1,7 @@
-"""An audit as one HTML file that loads nothing from elsewhere. It computes nothing.
+"""An audit as one HTML file that loads nothing. This module computes nothing.
 
 The summary comes first, then all verdicts, then each adversary with its findings, folded under their verdicts. A print unfolds
-what is claimed and what leaked.
+claims and leaks.
 """
 
 from __future__ import annotations
@@ -17,38 +17,36 @@ from securetm.reports.audit_details import detail
 from securetm.reports.audit_markup import STYLE, Html, bullets, grid, joined, lines, section
 from securetm.reports.audit_tables import AuditTable, Cell, counts_table, findings_table, meaning_table, refusals_table
 from securetm.reports.audit_wording import CAUTION, INTERVALS, QUOTES, Numbered, by_adversary, headline, quotes, verdict
-from securetm.reports.page import framed, write_html
+from securetm.reports.page import framed
+from securetm.reports.writing import write_report
 from securetm.threats import CHANNELS, read_threat_model, threat_model_names
 from securetm.wording import counted
 
-_UNFOLDED = 8  # findings up to which none is folded
-_FEW = 5  # profiles that stand side by side in letters of the usual size
+_UNFOLDED = 8  # a page with more findings folds them
+_FEW = 5  # a table with more profiles has smaller letters
 _READ = "Attacks read the messages that really passed in the run, on the channels that are named, and nothing else."
 
 
 def write_audit(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the page."""
-    write_html(path, audit.title, _parts(audit, examples), STYLE, private=quotes(audit, examples))
+    """Writes the page, for its owner alone if it quotes documents."""
+    write_report(path, audit_page(audit, examples), private=quotes(audit, examples))
 
 
 def audit_page(audit: Audit, examples: int) -> str:
-    """The whole file."""
-    return framed(audit.title, _parts(audit, examples), STYLE)
-
-
-def _parts(audit: Audit, examples: int) -> Sequence[str]:
+    """The text of the page."""
     sections = _sections(audit, examples)
     names = [("summary", "Summary"), *((anchor, title) for anchor, title, _ in sections)]
     links = bullets(_link(anchor, title) for anchor, title in names)
-    return (
+    parts = (
         _head(audit),
         "<main>",
         section("summary", "Summary", *_summary(audit, examples)),
         f'<nav aria-label="Contents">{links}</nav>',
-        "\n".join(section(anchor, title, *parts) for anchor, title, parts in sections),
+        *(section(anchor, title, *inner) for anchor, title, inner in sections),
         "</main>",
         f"<footer><p>{_READ}</p></footer>",
     )
+    return framed(audit.title, parts, STYLE)
 
 
 def _link(anchor: str, text: str) -> Html:
@@ -56,7 +54,7 @@ def _link(anchor: str, text: str) -> Html:
 
 
 def _sections(audit: Audit, examples: int) -> Sequence[tuple[str, str, Sequence[str]]]:
-    """Anchor, title and content of every section after the summary."""
+    """Anchor, title and content of each section after the summary."""
     groups = by_adversary(audit)
     unfolded = len(audit.findings) <= _UNFOLDED
     found = [
@@ -95,12 +93,12 @@ def _summary(audit: Audit, examples: int) -> Sequence[str]:
 def _matrix(audit: Audit) -> Html:
     """A row for each attack on a claim, a column for each profile."""
     profiles = list(dict.fromkeys(finding.run.profile for finding in audit.findings))
-    rows: dict[tuple[str, str], dict[str, list[Numbered]]] = {}
+    rows: dict[tuple[str, str], dict[str, list[Html]]] = {}
     for number, finding in enumerate(audit.findings, start=1):
         row = rows.setdefault((finding.about.title, finding.attempt.claim), {})
-        row.setdefault(finding.run.profile, []).append((number, finding))
+        row.setdefault(finding.run.profile, []).append(_entry(number, finding))
     cells = tuple(
-        ((title, f"tries “{claim}”"), *([_entries(row.get(profile, ()))] for profile in profiles))
+        ((title, f"tries “{claim}”"), *([joined(*row.get(profile, ())) or _EMPTY] for profile in profiles))
         for (title, claim), row in rows.items()
     )
     caption = "Numbers lead to the finding. A profile without an entry was not tried with that attack."
@@ -108,8 +106,7 @@ def _matrix(audit: Audit) -> Html:
     return grid(AuditTable(("attack", *profiles), cells, caption), kind)
 
 
-def _entries(several: Sequence[Numbered]) -> Html:
-    return joined(*(_entry(number, finding) for number, finding in several)) or Html("<small>not tried</small>")
+_EMPTY = Html("<small>not tried</small>")
 
 
 def _entry(number: int, finding: Finding) -> Html:
@@ -123,8 +120,10 @@ def _entry(number: int, finding: Finding) -> Html:
 
 def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Sequence[str]:
     sees = dict.fromkeys(channel for _, finding in several for channel in finding.about.sees)
+    threats = several[0][1].attempt.threat_model
+    shipped = threats in threat_model_names()
     return (
-        _feared(several[0][1].attempt.threat_model),
+        f"<p>{escape(read_threat_model(threats).title)}.</p>" if shipped else "",
         f"<p>Its attacks read these channels: {escape(', '.join(sees)) or 'none'}.</p>",
         grid(_linked(findings_table(several))),
         Html("<h3>Results beside chance</h3>"),
@@ -134,13 +133,8 @@ def _group(several: Sequence[Numbered], examples: int, *, unfolded: bool) -> Seq
     )
 
 
-def _feared(threats: str) -> str:
-    """The title of a threat model that comes with securetm; nothing of another."""
-    return f"<p>{escape(read_threat_model(threats).title)}.</p>" if threats in threat_model_names() else ""
-
-
 def _linked(table: AuditTable) -> AuditTable:
-    """The same table with numbers that lead to their findings, and verdicts in one piece."""
+    """The same table with numbers as links to their findings, and verdicts that are not broken across lines."""
     rows = (
         ([_link(f"finding-{number}", number)], [Html(f'<span class="word"><b>{escape(said)}</b></span>')], *rest)
         for (number,), (said,), *rest in table.rows

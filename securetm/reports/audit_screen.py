@@ -1,4 +1,4 @@
-"""An audit in the terminal. Eighty columns are enough: only the last column of each table is folded."""
+"""An audit in the terminal. It fits eighty columns, since each table folds only its last column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.verdicts import REFUTED
@@ -21,6 +21,7 @@ from securetm.reports.audit_tables import (
     refusals_table,
 )
 from securetm.reports.audit_wording import CAUTION, Numbered, by_adversary, headline
+from securetm.reports.terminal import show_list, titled
 from securetm.wording import counted
 
 
@@ -39,21 +40,18 @@ def show_audit(audit: Audit, examples: int, to: Console) -> None:
     to.print(_table(counts_table(audit), numeric=True))
     style = "bold red" if audit.refuted_claims else "bold"
     to.print(f"[{style}]{escape(headline(audit))}[/{style}] {CAUTION}")
-    _list("What the parties refused", [_refusal(row) for row in refusals_table(audit).rows], to)
-    _list("Not tried", audit.not_tried, to)
+    show_list("What the parties refused", [_refusal(row) for row in refusals_table(audit).rows], to)
+    show_list("Not tried", audit.not_tried, to)
     to.print(f"{counted(len(audit.findings), 'finding')} in {audit.seconds:.0f} s.")
 
 
 def _findings(title: str, several: Sequence[Numbered]) -> Table:
-    """Number and verdict stand upright; all other columns of a finding stand one under the other in the last."""
+    """Number and verdict have columns of their own. The last column holds all others, one below the other."""
     whole = findings_table(several)
     upright = [True, *(column.upright for column in FINDING_COLUMNS)]
     stacked = ", ".join(name for name, one in zip(whole.columns, upright, strict=True) if not one)
-    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD)
-    for name, one in zip(whole.columns, upright, strict=True):
-        if one:
-            table.add_column(name, no_wrap=True)
-    table.add_column(stacked, overflow="fold")
+    columns = [Column(name, no_wrap=True) for name, one in zip(whole.columns, upright, strict=True) if one]
+    table = titled(escape(title), *columns, Column(stacked, overflow="fold"), title_style="bold", box=SIMPLE_HEAD)
     for row in whole.rows:
         ahead = [_lines(cell) for cell, one in zip(row, upright, strict=True) if one]
         below = [line for cell, one in zip(row, upright, strict=True) if not one for line in cell]
@@ -68,8 +66,8 @@ def _lines(cell: Cell) -> str:
 
 
 def _table(whole: AuditTable, title: str = "", *, numeric: bool = False, captioned: bool = False) -> Table:
-    table = Table(title=escape(title) or None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, show_lines=captioned)
-    table.caption, table.caption_justify = (escape(whole.caption) or None) if captioned else None, "left"
+    caption = escape(whole.caption) if captioned else ""
+    table = titled(escape(title), caption=caption, box=SIMPLE_HEAD, show_lines=captioned)
     for place, name in enumerate(whole.columns):
         table.add_column(name, overflow="fold", justify="right" if numeric and place else "left", no_wrap=numeric)
     for row in whole.rows:
@@ -81,10 +79,3 @@ def _refusal(row: tuple[Cell, ...]) -> str:
     (profile,), (least,), (attempt,), (became,) = row
     at_least = "" if least == "–" else f", at least {least} documents"
     return f"{profile}{at_least}: {attempt}: {became}"
-
-
-def _list(title: str, sentences: Sequence[str], to: Console) -> None:
-    if sentences:
-        to.print(f"[bold]{title}:[/bold]")
-    for sentence in sentences:
-        to.print(f"  • {escape(sentence)}")

@@ -1,6 +1,6 @@
-"""An audit as a short text in Markdown, like a model card, to be kept beside a model. It judges nothing.
+"""An audit as a short text in Markdown, like a model card, to be kept with a model. It judges nothing.
 
-Words that come from documents, runs or plans cannot become markup in it.
+Words from documents, runs or plans cannot become markup.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from securetm.leakage.audit_record import Audit
+from securetm.leakage.verdicts import REFUTED
 from securetm.reports.audit_tables import (
     AuditTable,
     counts_table,
     examples_table,
     findings_table,
-    leaked,
     meaning_table,
     refusals_table,
 )
@@ -26,7 +26,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")
 
 
 def write_summary(audit: Audit, path: Path, examples: int) -> None:
-    """Writes the summary."""
+    """Writes the summary, for its owner alone if it quotes documents."""
     write_report(path, summary(audit, examples), private=quotes(audit, examples))
 
 
@@ -50,7 +50,7 @@ def summary(audit: Audit, examples: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text that stays text: one line, without anything that Markdown would obey."""
+    """The text in one line, with Markdown's marks escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()).replace("\N{NO-BREAK SPACE}", " "))
 
 
@@ -86,22 +86,19 @@ def _setting(audit: Audit) -> Sequence[str]:
 
 
 def _leaked(audit: Audit, examples: int) -> Sequence[str]:
-    said = [
-        f"finding {number}: {f.about.title}, profile {f.run.profile} ({of_whom(f)}): {measured.measure}: {figure(measured)}"
-        for number, f in leaked(audit)
-        for measured in (f.outcome.measured,)
-    ]
-    tables = [
-        f"Finding {number}:\n\n{_table(examples_table(f, examples))}"
-        for number, f in leaked(audit)
-        if f.outcome.examples and examples
-    ]
+    said, tables = [], []
+    for number, f in enumerate(audit.findings, start=1):
+        if f.outcome.verdict == REFUTED:
+            measured = f"{f.outcome.measured.measure}: {figure(f.outcome.measured)}"
+            said.append(f"finding {number}: {f.about.title}, profile {f.run.profile} ({of_whom(f)}): {measured}")
+            if f.outcome.examples and examples:
+                tables.append(f"Finding {number}:\n\n{_table(examples_table(f, examples))}")
     warning = [QUOTES.replace("This page", "This text")] if tables else []
     return (_bullets(said or ["nothing, to these attacks at this effort"]), *warning, *tables)
 
 
 def _again(audit: Audit) -> Sequence[str]:
-    # with four spaces before it nothing is markup
+    # after four spaces nothing is markup
     commands = "\n".join(f"    {' '.join(command.split())}" for command in audit.reproduce)
     methods = dict.fromkeys(f"{f.about.title}: {f.about.citation}" for f in audit.findings if f.about.citation)
     return (commands, "The methods are described in:" if methods else "", _bullets(list(methods)))

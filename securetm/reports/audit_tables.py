@@ -1,4 +1,4 @@
-"""The tables of an audit as data: terminal, page and summary show the same columns, rows and captions. It judges nothing."""
+"""The tables of an audit as data. Terminal, page and summary show the same columns, rows and captions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from securetm.leakage.audit_record import Audit, Finding
-from securetm.leakage.verdicts import REFUTED, VERDICTS
+from securetm.leakage.verdicts import VERDICTS
 from securetm.reports.audit_wording import (
     MARKS,
     MEANING,
@@ -25,10 +25,9 @@ from securetm.reports.audit_wording import (
     tries,
     unit_of,
     verdict,
-    worst_first,
 )
 
-Cell = Sequence[str]  # a line, and lines in smaller letters below it
+Cell = Sequence[str]  # a line, and smaller lines below it
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class AuditTable:
 
 @dataclass(frozen=True)
 class FindingColumn:
-    """One column of the table of findings. On a narrow screen cells that are not `upright` stand one under the other."""
+    """One column of the table of findings. A terminal puts all columns that are not `upright` into one."""
 
     name: str
     cell: Callable[[Finding], Iterable[str]]
@@ -85,25 +84,20 @@ def _plain(columns: tuple[str, ...], rows: Iterable[Sequence[str]], caption: str
     return AuditTable(columns, tuple(tuple([cell] for cell in row) for row in rows), caption)
 
 
-def verdict_counts(audit: Audit) -> tuple[tuple[str, int, int, int], ...]:
-    """How many claims, unclaimed things and baselines ended in each verdict: refuted, not refuted, not tested."""
+def counts_table(audit: Audit) -> AuditTable:
+    """The number of findings by kind and verdict."""
     kinds = {
         "claims of a profile": [f for f in audit.findings if f.is_claim],
         "what no profile claims": [f for f in audit.findings if not f.about.claimed and not f.attempt.baseline],
         "baselines, which must break": [f for f in audit.findings if f.attempt.baseline],
     }
-    counts = {name: [sum(f.outcome.verdict == one for f in found) for one in VERDICTS] for name, found in kinds.items()}
-    return tuple((name, broken, stood, untested) for name, (broken, stood, untested) in counts.items())
-
-
-def counts_table(audit: Audit) -> AuditTable:
-    """The number of findings by what was tried and by verdict."""
+    rows = ((name, *(str(sum(f.outcome.verdict == one for f in found)) for one in VERDICTS)) for name, found in kinds.items())
     caption = (
         "A baseline, where the claim is known not to hold, is attacked first: a verdict on anything else counts only if the "
         "attack succeeds there. What no profile claims can be refuted without any claim being broken."
     )
     columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in VERDICTS))
-    return _plain(columns, (tuple(map(str, row)) for row in verdict_counts(audit)), caption)
+    return _plain(columns, rows, caption)
 
 
 def meaning_table() -> AuditTable:
@@ -112,10 +106,10 @@ def meaning_table() -> AuditTable:
 
 
 def refusals_table(audit: Audit) -> AuditTable:
-    """What parties were to refuse, and what became of it."""
+    """Attempts that parties must refuse, and how each ended. Broken promises come first."""
     rows = (
         (one.profile, f"{one.minimum:,}" if one.minimum else "–", one.attempt, refusal_in_words(one))
-        for one in worst_first(audit)
+        for one in sorted(audit.refusals, key=lambda one: not one.broken)
     )
     caption = (
         "These runs were really begun, and these messages really sent in them. A refusal names its reason and no number: how "
@@ -125,11 +119,6 @@ def refusals_table(audit: Audit) -> AuditTable:
 
 
 def examples_table(finding: Finding, examples: int) -> AuditTable:
-    """What was recovered, beside the originals."""
+    """Recovered examples beside their originals."""
     rows = (quoted(example) for example in finding.outcome.examples[:examples])
     return _plain(("the original", "recovered as", "exact"), rows, about_examples(finding))
-
-
-def leaked(audit: Audit) -> Sequence[Numbered]:
-    """Findings that were refuted, by number."""
-    return [(number, one) for number, one in enumerate(audit.findings, start=1) if one.outcome.verdict == REFUTED]

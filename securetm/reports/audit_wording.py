@@ -299,8 +299,3 @@ def _became(refusal: RefusalRecord) -> str:
     if not refusal.refused:
         return "went on: the minimum does not hold here"
     return f"refused by the party “{refusal.by}” ({refusal.reason}); no sum of the training was opened"
-
-
-def worst_first(audit: Audit) -> Sequence[RefusalRecord]:
-    """What was tried of the parties; promises that they did not keep stand before all others."""
-    return sorted(audit.refusals, key=lambda one: not one.broken)

@@ -1,35 +1,35 @@
-"""The budget calculator's answer in the terminal: sentence, figures, tables, curve. It shows records and computes nothing."""
+"""The budget calculator's answer in the terminal: sentence, figures, tables, curve. This module computes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group
 from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Table as RichTable
+from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import FALSE_POSITIVES, BudgetReport, ReportTable
 from securetm.reports.plots import in_terminal
+from securetm.reports.terminal import titled
 from securetm.wording import upward
 
-WIDEST = 110  # a sentence longer than this is hard to read
-NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
+WIDEST = 110  # a longer line is hard to read
+_NO_GDP = "The Gaussian (GDP) approximation is not offered: it understates what is spent."
 
 
 def show_report(report: BudgetReport, to: Console) -> None:
-    """All of it, in the order in which people ask."""
+    """The sentence, warnings, tables, curves and notes of a report."""
     width = min(to.width, WIDEST)
     to.print(Panel(_head(report), title=Text(report.title, style="bold"), title_align="left", padding=(1, 2), width=width))
     for warning in report.warnings:
         to.print(_bullet("!", warning, "bold yellow"), width=width)
     if report.warnings:
         to.print()
-    to.print(_accountants(report, width))
-    for table in report.tables:
-        to.print()
+    for place, table in enumerate(all_tables(report)):
+        if place:
+            to.print()
         to.print(_table(table, width))
     for plot in report.plots:
         to.print(f"\n[bold]{escape(plot.title)}[/bold]")
@@ -46,57 +46,59 @@ def _head(report: BudgetReport) -> Group:
         f"   delta = {report.delta:.3g}   ",
         f"({report.accountant})",
     )
-    attack = (
-        f"Whoever tests for one {report.unit} and may err on {percent(FALSE_POSITIVES)} of those that were not used "
-        f"finds at most {percent(report.true_positives)} of those that were."
-    )
+    attack = attack_limit(report, percent(report.true_positives))
     return Group(figures, Text(), Text(report.statement), Text(), Text(attack, style="italic"))
 
 
+def attack_limit(report: BudgetReport, most: str) -> str:
+    """The most that a membership test can find under this budget; `most` is the share as it is to be shown."""
+    return (
+        f"Whoever tests for one {report.unit} and may err on {percent(FALSE_POSITIVES)} of those that were not used "
+        f"finds at most {most} of those that were."
+    )
+
+
+def all_tables(report: BudgetReport) -> tuple[ReportTable, ...]:
+    """The epsilon by each accountant, then the report's own tables."""
+    rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
+    title = f"epsilon per {report.unit} at delta = {report.delta:.3g}, by accountant"
+    return (ReportTable(title, ("accountant", "epsilon", "what it is"), rows, _NO_GDP), *report.tables)
+
+
 def percent(share: float) -> str:
-    """A share for people: 7.3 %, and 100 % only where it is; the space does not break."""
+    """A share in per cent, such as 7.3 %. Only exactly 1 is written as 100 %. The space does not break."""
     if 0.999 < share < 1:
         return "more than 99.9\N{NO-BREAK SPACE}%"
     return f"{100 * share:.1f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
 
 
-def _bullet(mark: str, sentence: str, style: str) -> RichTable:
-    grid = RichTable.grid(padding=(0, 1))
+def _bullet(mark: str, sentence: str, style: str) -> Table:
+    grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style=style)
     grid.add_column(overflow="fold")
     grid.add_row(mark, escape(sentence))
     return grid
 
 
-def _accountants(report: BudgetReport, width: int) -> RichTable:
-    rows = tuple((row.accountant, row.epsilon, row.means) for row in report.by_accountant)
-    title = f"epsilon per {report.unit} at delta = {report.delta:.3g}, by accountant"
-    return _table(ReportTable(title, ("accountant", "epsilon", "what it is"), rows, NO_GDP), width)
-
-
-def _table(table: ReportTable, width: int) -> RichTable:
-    rich = RichTable(title=table.title, title_justify="left", title_style="bold", header_style="bold", width=None)
-    numeric = [_numbers(table.rows, place) for place in range(len(table.columns))]
-    for name, right in zip(table.columns, numeric, strict=True):
-        rich.add_column(name, justify="right" if right else "left", overflow="fold")
+def _table(table: ReportTable, width: int) -> Table:
+    aligned = zip(table.columns, numeric(table), strict=True)
+    columns = (Column(name, justify="right" if right else "left", overflow="fold") for name, right in aligned)
+    shown = titled(table.title, *columns, caption=escape(table.caption), title_style="bold")
     for row in table.rows:
-        rich.add_row(*(escape(cell(value)) for value in row))
-    rich.caption, rich.caption_justify = escape(table.caption), "left"
-    if rich.__rich_measure__(_probe(width), _probe(width).options).maximum > width:
-        rich.width = width
-    return rich
+        shown.add_row(*(escape(cell(value)) for value in row))
+    screen = Console(width=width)
+    if shown.__rich_measure__(screen, screen.options).maximum > width:
+        shown.width = width
+    return shown
 
 
-def _probe(width: int) -> Console:
-    return Console(width=width)
-
-
-def _numbers(rows: Sequence[Sequence[Any]], place: int) -> bool:
-    return all(isinstance(row[place], int | float) or row[place] is None for row in rows)
+def numeric(table: ReportTable) -> list[bool]:
+    """For each column, whether it holds numbers only."""
+    return [all(isinstance(row[place], int | float | None) for row in table.rows) for place in range(len(table.columns))]
 
 
 def cell(value: Any) -> str:
-    """A cell of a table: budgets rounded upwards, whole numbers whole, nothing as a dash."""
+    """A cell of a table: a budget is rounded upwards, a missing value is a dash."""
     if value is None:
         return "–"
     if isinstance(value, float):

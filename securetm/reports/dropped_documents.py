@@ -1,4 +1,4 @@
-"""Which documents and parties a run leaves out, in sentences for its first lines. It counts nothing."""
+"""Sentences about documents and parties that a run leaves out. This module counts nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MOST_NAMES = 8  # in one sentence
 
 
 def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> Iterator[str]:
-    """What was read and goes to nobody, which parties that leaves without a document, and what names no party.
+    """Documents that were dropped, parties without documents, and documents that name no party.
 
-    `unlisted` says of each party how many documents have no word of a public list, where there is one.
+    `unlisted` holds for each party the number of documents without a word of the public list, if there is one.
     """
     source, dropped = facts["source"], facts["dropped"]
     reasons: Counter[str] = Counter()
@@ -23,7 +23,10 @@ def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> 
     if reasons:
         said = ", ".join(f"{documents:,} {reason}" for reason, documents in sorted(reasons.items(), key=lambda one: -one[1]))
         yield f"Left out of {counted(source['read'], 'document')}: {said}."
-        yield from _by_party(dropped)
+        lost = {name: documents for name, each in dropped.items() if (documents := sum(one["documents"] for one in each))}
+        if lost:
+            named = [f"{name} had {lost[name]:,}" for name in sorted(lost, key=lambda name: -lost[name])]
+            yield f"Of these, {_listed(named)}."
     if gone := sorted({one["party"] for one in source["dropped"] if "party" in one}):
         yield f"No document is left of {_listed(gone)}, which {'takes' if len(gone) == 1 else 'take'} no part."
     if without := source["without_a_party"]:
@@ -34,15 +37,7 @@ def left_out_in_words(facts: Mapping[str, Any], unlisted: Mapping[str, int]) -> 
         yield f"Of the documents that are left, {several:,} {verb} no word of the list, and will take no part."
 
 
-def _by_party(dropped: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Whose they were, those first who lost most."""
-    lost = {name: sum(one["documents"] for one in each) for name, each in dropped.items()}
-    order = sorted((name for name in lost if lost[name]), key=lambda name: -lost[name])
-    if order:
-        yield f"Of these, {_listed([f'{name} had {lost[name]:,}' for name in order])}."
-
-
 def _listed(names: Sequence[str]) -> str:
-    """A few names, and how many more there are."""
+    """The first names, and the number of others."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

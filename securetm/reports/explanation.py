@@ -1,18 +1,18 @@
-"""Explains a profile as plain records: who sees what, what protects it, what is spent. It decides nothing."""
+"""A profile in plain records: who sees what, what protects it, what is spent, and what still shows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import unit_name
-from securetm.aggregation import AGGREGATIONS
 from securetm.contracts import Budget, Claim, NoiseBy, Profile, Sampling, Unit
 from securetm.federation.word_threshold import told
 from securetm.leakage.audit_plans import audit_plan_names, read_audit_plan
-from securetm.mechanisms import MECHANISMS
 from securetm.profiles import claims_of, cohort_of, count_of_parties, profile_gaps, read_profile
+from securetm.reports.part_tables import parts_of
 from securetm.threats import read_threat_model
 from securetm.wording import listed, upward
 
@@ -61,6 +61,18 @@ _UNBOUNDED = (
 )
 
 
+class _Noise(Enum):
+    """Where a profile's noise is added, with what an unsealed answer, a sum, and the results show because of it."""
+
+    NONE = (_CLEAR, _TOTAL, (*_STILL, *_UNBOUNDED))
+    WORDS = (_MADE_OF_NOISE, _NOISED_BEFORE, _PARTIAL)
+    PARTIES = (_NOISED, _NOISED_TOTAL, _BOUNDED)
+    OPENER = (_CLEAR, _TOTAL, (*_STILL, *_BOUNDED))
+
+    def __init__(self, answer: str, total: str, still: tuple[str, ...]) -> None:
+        self.answer, self.total, self.still = answer, total, still
+
+
 @dataclass(frozen=True)
 class View:
     """One role, what it sees, and what is claimed against it."""
@@ -71,9 +83,9 @@ class View:
 
 
 def explain(name: str, parties: int | None = None) -> dict[str, Any]:
-    """Everything that `securetm explain` says about a profile."""
+    """All facts of `securetm explain` about a profile."""
     profile = read_profile(name)
-    parties = count_of_parties(profile, parties)
+    noise, parties = _noise(profile), count_of_parties(profile, parties)
     threats = read_threat_model(profile.threat_model)
     members = tuple(f"party {n}" for n in range(parties))
     claims = claims_of(profile, cohort_of(profile, members))
@@ -83,9 +95,9 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "danger": profile.danger,
         "digest": profile.digest.hex(),
         "threat_model": {"name": threats.name, "title": threats.title},
-        "views": [asdict(view) for view in _views(profile, claims)],
-        "spent": _spent(profile),
-        "still_shows": list(_still(profile)),
+        "views": [asdict(view) for view in _views(profile, noise, claims)],
+        "spent": _spent(profile, noise),
+        "still_shows": list(noise.still if noise is not _Noise.NONE or profile.aggregation.channel == "sealed" else ()),
         "accepted": [{"claim": what, "reason": reason} for what, reason in threats.accepts],
         "out_of_scope": list(threats.out_of_scope),
         "vocabularies": list(profile.vocabularies),
@@ -93,24 +105,19 @@ def explain(name: str, parties: int | None = None) -> dict[str, Any]:
         "minimum_documents": profile.minimum_documents,
         "minimum_counts": _CHOSEN if any(part.sampling is Sampling.COINS for part in profile.mechanisms) else _SUMMED,
         "gaps": [asdict(gap) for gap in profile_gaps(profile, threats, parties)],
-        "parts": _parts(profile),
+        "parts": [{"kind": of.kind, "name": part, "package": of.find(part).package} for of, part, _ in parts_of(profile)],
         "audits": [plan.title for plan in map(read_audit_plan, audit_plan_names()) if profile.name in plan.profiles],
     }
 
 
-def _parts(profile: Profile) -> list[dict[str, str]]:
-    """The parts of the profile, in their order, and which package brings each."""
-    parts = [(AGGREGATIONS, profile.aggregation), *((MECHANISMS, part) for part in profile.mechanisms)]
-    named = [(registry, registry.name_of(part)) for registry, part in parts]
-    return [{"kind": of.kind, "name": name, "package": of.find(name).package} for of, name in named]
-
-
-def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:
+def _views(profile: Profile, noise: _Noise, claims: frozenset[Claim]) -> Sequence[View]:
     by_parties = profile.aggregation.opened_by == "parties"
-    opened = (_total(profile), *((_words(profile),) if _hidden_union(profile) else ()))
+    words = _SELECTED if profile.budget else _UNION
+    opened = (noise.total, *((words,) if "joint" in profile.vocabularies else ()))
     united = (_UNION,) if "union" in profile.vocabularies else ()
     spending = (_LEDGERS,) if profile.budget else ()
-    first = (_sent(profile), *((_OWNERS,) if united else ()), *(() if by_parties else opened), *spending)
+    answer = _SEALED if profile.aggregation.channel == "sealed" else noise.answer
+    first = (answer, *((_OWNERS,) if united else ()), *(() if by_parties else opened), *spending)
     others = (*united, *(opened if by_parties else ()), _WEIGHTS, *_SHARED, *spending)
     return (
         View("the coordinator", (*first, _SHARED[0], *(() if by_parties else _SHARED[1:])), _against("coordinator", claims)),
@@ -119,59 +126,20 @@ def _views(profile: Profile, claims: frozenset[Claim]) -> Sequence[View]:
     )
 
 
-def _sent(profile: Profile) -> str:
-    """What the messages of a party show."""
-    if profile.aggregation.channel == "sealed":
-        return _SEALED
-    if _by_word(profile):
-        return _MADE_OF_NOISE
-    return _NOISED if _noised_at_parties(profile) else _CLEAR
-
-
-def _by_word(profile: Profile) -> bool:
-    """Whether noise stands in the place of single words. A budget of words adds none by itself."""
-    cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(profile.minimum_parties, 2))))
-    promised = any(claim.unit is Unit.WORD for part in profile.mechanisms for claim in part.claims(cohort))
-    return promised and profile.budget is not None and profile.budget.unit is Unit.WORD
-
-
-def _unkept(profile: Profile) -> bool:
-    """Whether no part adds the noise that a budget of words needs; then no question is answered."""
-    return profile.budget is not None and profile.budget.unit is Unit.WORD and not _by_word(profile)
-
-
-def _total(profile: Profile) -> str:
-    if _by_word(profile):
-        return _NOISED_BEFORE
-    return _NOISED_TOTAL if _noised_at_parties(profile) else _TOTAL
-
-
-def _words(profile: Profile) -> str:
-    return _SELECTED if profile.budget else _UNION
-
-
-def _noised_at_parties(profile: Profile) -> bool:
-    return (
-        profile.budget is not None
-        and not _unkept(profile)
-        and not any(part.noise_by is NoiseBy.OPENER for part in profile.mechanisms)
-    )
-
-
-def _still(profile: Profile) -> tuple[str, ...]:
-    if _by_word(profile):
-        return _PARTIAL
-    if profile.budget is not None and not _unkept(profile):
-        return (_STILL + _BOUNDED) if not _noised_at_parties(profile) else _BOUNDED
-    return (_STILL + _UNBOUNDED) if profile.aggregation.channel == "sealed" else ()
-
-
-def _hidden_union(profile: Profile) -> bool:
-    return "joint" in profile.vocabularies
+def _noise(profile: Profile) -> _Noise:
+    """Where the noise is added. A budget of single words adds none by itself; a part must claim that it does."""
+    if profile.budget is None:
+        return _Noise.NONE
+    if profile.budget.unit is Unit.WORD:
+        cohort = cohort_of(profile, tuple(f"party {n}" for n in range(max(profile.minimum_parties, 2))))
+        promised = any(claim.unit is Unit.WORD for part in profile.mechanisms for claim in part.claims(cohort))
+        return _Noise.WORDS if promised else _Noise.NONE
+    by_opener = any(part.noise_by is NoiseBy.OPENER for part in profile.mechanisms)
+    return _Noise.OPENER if by_opener else _Noise.PARTIES
 
 
 def _against(adversary: str, claims: frozenset[Claim]) -> tuple[str, ...]:
-    """One sentence a promise, whatever units it holds for."""
+    """One sentence for each promise, with all units for which it holds."""
     made = [claim for claim in claims if claim.against == adversary]
     said = sorted({(claim.what, claim.colluding) for claim in made})
     return tuple(_sentence(what, n, [c.unit for c in made if (c.what, c.colluding) == (what, n)]) for what, n in said)
@@ -184,14 +152,12 @@ def _sentence(what: str, colluding: int, units: Sequence[Unit | None]) -> str:
     return what + (f" per {whose}" if whose else "") + helped
 
 
-def _spent(profile: Profile) -> str:
-    if profile.budget is None:
-        return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
+def _spent(profile: Profile, noise: _Noise) -> str:
     budget = profile.budget
-    if _unkept(profile):
-        return _UNKEPT
+    if budget is None:
+        return "no bound: exact sums are sent, so no differential privacy is given to any document, person or party"
     if budget.unit is Unit.WORD:
-        return _spent_by_word(budget)
+        return _spent_by_word(budget) if noise is _Noise.WORDS else _UNKEPT
     return (
         f"at most epsilon = {budget.epsilon:g} per {budget.unit.value} (per person where the documents name persons) at "
         f"delta = {budget.delta:g}, when one is added or removed; each party's own ledger counts it, and training stops before "
@@ -200,7 +166,7 @@ def _spent(profile: Profile) -> str:
 
 
 def _of_words(profile: Profile) -> str:
-    """How many documents a word needs, where the parties' own words are used."""
+    """How many documents must use a word, if the words come from the parties."""
     thresholds = (found for part in profile.mechanisms if (found := part.naming_threshold()) is not None)
     needed = next(thresholds, None) if "joint" in profile.vocabularies else None
     return "" if needed is None else f". Without a public list, {told(needed)}; with --epsilon the run says its own figure"

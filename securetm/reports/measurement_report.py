@@ -1,4 +1,4 @@
-"""A reproduction's curves, in the terminal and on a page of their own. It shows records and computes nothing."""
+"""A reproduction's curves, in the terminal and on a page of their own. This module computes nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import Plot, PlotLine, ReportTable
 from securetm.errors import BadSetting
-from securetm.reports.page import figure_section, table_section, write_html
+from securetm.reports.page import figure_section, framed, table_section
 from securetm.reports.plots import in_terminal
+from securetm.reports.writing import write_report
 
 WIDEST = 100
 
@@ -26,7 +27,7 @@ def show_plots(result: Mapping[str, Any], to: Console) -> None:
 
 
 def write_measured(result: Mapping[str, Any], path: Path) -> None:
-    """One page with the rows, the curves and whatever was tried beside."""
+    """Writes one page with the rows, the curves and what else was tried."""
     name = str(result.get("reproduction", ""))
     plots = _plots(result)
     if not plots:
@@ -41,7 +42,8 @@ def write_measured(result: Mapping[str, Any], path: Path) -> None:
     tried = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.get("tried", ()))
     corpus = f"<p>Documents: {escape(str(result['corpus']))}.</p>" if "corpus" in result else ""
     parts = [f"<h1>{escape(name)}</h1>{corpus}", *map(figure_section, plots), table_section(table)]
-    write_html(path, name, [*parts, f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""])
+    also = f"<section><h2>Also tried</h2><ul>{tried}</ul></section>" if tried else ""
+    write_report(path, framed(name, [*parts, also]))
 
 
 def _cell(value: Any) -> str:

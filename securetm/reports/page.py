@@ -1,18 +1,16 @@
-"""The frame of every page: one HTML file that loads nothing, with tables and plots in it. It computes nothing.
+"""The frame of every page: one HTML file with tables and plots that loads nothing. This module computes nothing.
 
-It prints on white paper, and nothing on it is told by colour alone.
+A page prints on white paper. Colour alone carries no meaning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 from securetm.accounting.calculator.budget_report import Plot, ReportTable
-from securetm.reports.budget_tables import cell
+from securetm.reports.budget_tables import cell, numeric
 from securetm.reports.plots import in_svg
-from securetm.reports.writing import write_report
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --soft: #5b5b5b; --rule: #c9c9c9; --paper: #fff;
@@ -46,13 +44,8 @@ section, figure, tr, .warning { break-inside: avoid } footer, .note { color: var
 _ALONE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def write_html(path: Path, title: str, parts: Sequence[str], style: str = "", *, private: bool = False) -> None:
-    """Writes the page; `private` where it quotes documents."""
-    write_report(path, framed(title, parts, style), private=private)
-
-
 def framed(title: str, parts: Sequence[str], style: str = "") -> str:
-    """The whole file; a page may add to the style that all have."""
+    """The text of a page. `style` adds rules to those of all pages."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_ALONE}">\n'
@@ -67,7 +60,7 @@ def figure_section(plot: Plot) -> str:
 
 
 def plot_section(plot: Plot) -> str:
-    """A figure, and below it the same as numbers."""
+    """A figure, and a table of its numbers below it."""
     places = sorted({x for line in plot.lines for x, _ in line.points})
     known = [dict(line.points) for line in plot.lines]
     rows = tuple((f"{x:,.10g}", *(points.get(x) for points in known)) for x in places)
@@ -77,16 +70,12 @@ def plot_section(plot: Plot) -> str:
 
 def table_section(table: ReportTable) -> str:
     """A table under its title; columns of numbers stand to the right."""
-    numeric = [all(isinstance(row[n], int | float | None) for row in table.rows) for n in range(len(table.columns))]
-    head = "".join(f"<th{_right(right)}>{escape(name)}</th>" for name, right in zip(table.columns, numeric, strict=True))
+    kinds = [" class=number" if right else "" for right in numeric(table)]
+    head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(table.columns, kinds, strict=True))
     body = "\n".join(
-        "<tr>" + "".join(f"<td{_right(right)}>{escape(cell(v))}</td>" for v, right in zip(row, numeric, strict=True)) + "</tr>"
+        "<tr>" + "".join(f"<td{kind}>{escape(cell(v))}</td>" for v, kind in zip(row, kinds, strict=True)) + "</tr>"
         for row in table.rows
     )
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
     rows = f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>"
     return f"<section><h2>{escape(table.title)}</h2>\n<table>{caption}{rows}</table></section>"
-
-
-def _right(right: bool) -> str:
-    return " class=number" if right else ""

@@ -1,4 +1,4 @@
-"""Every part that can be named, as plain records and as a table. It imports no part."""
+"""Every part that a plan or a profile can name, as plain records and as a table. This module imports no part."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from securetm.corpus.readers import READERS
 from securetm.leakage.attacks import ATTACKS
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
-from securetm.registries import OURS
+from securetm.registries import OURS, Registry
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from securetm.contracts import Profile
 
 REGISTRIES = {
     "models": MODELS,
@@ -32,14 +34,21 @@ def listed_parts() -> dict[str, list[dict[str, str]]]:
     }
 
 
-def show_parts(facts: Mapping[str, Any], to: Console) -> None:
-    """One row for each kind; the parts of other packages say whose they are."""
-    from rich.markup import escape
-    from rich.table import Table
+def parts_of(profile: Profile) -> list[tuple[Registry, str, Any]]:
+    """The registry and the name of each part of a profile, and the part itself, in the profile's order."""
+    parts: list[tuple[Registry, Any]] = [(AGGREGATIONS, profile.aggregation)]
+    parts += [(MECHANISMS, part) for part in profile.mechanisms]
+    return [(registry, registry.name_of(part), part) for registry, part in parts]
 
-    table = Table(header_style="bold", show_lines=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("parts", overflow="fold")
+
+def show_parts(facts: Mapping[str, Any], to: Console) -> None:
+    """One row for each kind. A part of another package is named with its package."""
+    from rich.markup import escape
+    from rich.table import Column
+
+    from securetm.reports.terminal import titled
+
+    table = titled("", Column("kind", no_wrap=True), Column("parts", overflow="fold"), show_lines=True)
     for kind, parts in facts.items():
         names = (one["name"] + ("" if one["package"] == OURS else f" (of {one['package']})") for one in parts)
         table.add_row(kind.replace("_", " "), escape(", ".join(names)))

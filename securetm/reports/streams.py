@@ -1,4 +1,4 @@
-"""Standard output as commands write to it: where it cannot be written, that is said by name. It composes nothing."""
+"""Standard output with errors that name it. This module composes no text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from securetm.errors import SystemRefused
 
 
 class StandardOutput:
-    """Standard output, as a file that tells whose fault a fault is."""
+    """Standard output as a file whose errors name it."""
 
     def write(self, text: str) -> int:
-        """As any file does."""
+        """Writes the text."""
         with output_named():
             return sys.stdout.write(text)
 
     def flush(self) -> None:
-        """As any file does."""
+        """Flushes the stream."""
         with output_named():
             sys.stdout.flush()
 
@@ -30,18 +30,18 @@ class StandardOutput:
 
 @contextmanager
 def output_named() -> Iterator[None]:
-    """Names standard output where the system does not; a reader who has left is no such fault."""
+    """Names standard output in an error of the system. A broken pipe stays what it is."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as problem:
-        to_nowhere(sys.stdout.fileno())  # what is left of it cannot be written at the end either
+        to_nowhere(sys.stdout.fileno())  # the rest of the buffer could not be written at exit either
         raise SystemRefused("standard output", "cannot be written", problem.strerror or type(problem).__name__) from problem
 
 
 def to_nowhere(stream: int) -> None:
-    """All that is written there from now on is thrown away."""
+    """Discards everything that is written to the stream from now on."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream)
     os.close(nowhere)

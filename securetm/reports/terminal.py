@@ -1,4 +1,4 @@
-"""Tables for people, in the terminal. It shows plain records and computes nothing."""
+"""Tables of runs, models and profiles in the terminal. This module shows plain records and computes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import IO, Any, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.accounting.calculator.budget_report import unit_name
@@ -20,14 +20,14 @@ from securetm.reports.usefulness_sentences import comparison_said, of_use
 from securetm.wording import counted
 
 _SHADES = " ▁▂▃▄▅▆▇█"
-MOST_TOPICS = 20  # of the shared model, those first that take most of some party's documents
+MOST_TOPICS = 20  # topics of the shared model; those with the largest share at any party come first
 BENCH_COLUMNS = ("case", "ours", "unit", "peer", "theirs", "ratio", "limit", "of_limit")
 PER_PARTY = 3  # topics shown of each party's own model
 MOST_ALONE = 10  # parties whose own topics are shown
-MOST_NAMED = 3  # parties named where a topic is strong
-STRONG = 5  # per cent of a party's documents that a topic takes at least where it is called strong
-LEAST_WORDS = 34  # columns for a topic's words
-_EDGE = 3  # columns between two columns
+MOST_NAMED = 3  # parties named for a strong topic
+STRONG = 5  # per cent of a party's documents; a topic with a smaller share is not called strong
+LEAST_WORDS = 34  # characters for a topic's words
+_EDGE = 3  # characters between two columns
 
 
 class Screen(Console):
@@ -39,28 +39,43 @@ class Screen(Console):
             yield part if part.control else part._replace(text=without_commands(part.text))
 
     def on_broken_pipe(self) -> None:
-        """The reader has closed the output."""
+        """Raises the error that rich would turn into an exit."""
         raise BrokenPipeError
 
 
 def screen() -> Console:
-    """Progress, and notes on what a command does: standard error."""
+    """Standard error, for progress and notes on what a command does."""
     return Screen(stderr=True, highlight=False)
 
 
 def results(json: bool = False) -> Console:
-    """The results of a command: on standard output, or on standard error where JSON stands alone on standard output."""
-    return Screen(stderr=True, highlight=False) if json else Screen(file=cast(IO[str], StandardOutput()), highlight=False)
+    """Standard output, for the results of a command; standard error if JSON alone may stand on standard output."""
+    return screen() if json else Screen(file=cast(IO[str], StandardOutput()), highlight=False)
+
+
+def titled(title: str, *columns: Column | str, caption: str = "", **style: Any) -> Table:
+    """An empty table with bold heads; title and caption stand on the left."""
+    style = {"header_style": "bold", "title_justify": "left", "caption_justify": "left", **style}
+    return Table(*columns, title=title or None, caption=caption or None, **style)
+
+
+def show_list(title: str, sentences: Sequence[str], to: Console) -> None:
+    """A bold title and one line for each sentence; nothing if there are none."""
+    if sentences:
+        to.print(f"[bold]{title}:[/bold]")
+    for sentence in sentences:
+        to.print(f"  • {escape(sentence)}")
 
 
 def show_run(result: Mapping[str, Any], danger: str, to: Console) -> None:
-    """Whether the model is of use, topics, who talks about them, and what the federation was worth to each party."""
+    """Whether the model is of use, its topics, the spend, and what the federation was worth to each party."""
     if result["rounds"]:
         to.print(Text(of_use(result), style="bold" if result.get("useful") is not False else "bold yellow"))
         _show_topics(result, to)
     if any(spent["epsilon"] is not None for spent in result["spent"]):
         to.print(spending(result))
-        _say_stopped(result, to)
+        if result["stopped"] == "budget":
+            to.print(_stopped(result))
     if danger:
         to.print(Text(f"profile {result['profile']}: {danger}", style="bold red"))
     up, down = result["bytes_up"] / 1e6, result["bytes_down"] / 1e6
@@ -83,7 +98,7 @@ def _show_topics(result: Mapping[str, Any], to: Console) -> None:
 
 
 def matched_topics(said: Mapping[str, Any]) -> str:
-    """How many different topics all parties' together are, and what the shared model shows of them."""
+    """How many different topics all parties have together, and which of them the shared model shows."""
     found, asked = said["found"], said["asked"]
     different = f"All parties' topics together are {counted(found, 'different topic')}"
     if said["merged"] == "all":
@@ -95,30 +110,23 @@ def matched_topics(said: Mapping[str, Any]) -> str:
 
 
 def shared_topics(result: Mapping[str, Any], width: int = 80) -> Table:
-    """The shared topics, with a bar for each party where there is room, else with those parties where a topic is strong."""
+    """The shared topics. Each party has a column with a bar if there is room; else one column names the strong parties."""
     shown = min(MOST_TOPICS, len(result["topics"]))
     title = f"Topics of the shared model ({shown} of {len(result['topics'])})"
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("top words", overflow="fold")
+    table = titled(title, Column("", justify="right", no_wrap=True), Column("top words", overflow="fold"))
     parties = result["parties"]
     shares = [result["prevalence"][name] for name in parties]
     order = sorted(range(len(result["topics"])), key=lambda topic: -max(row[topic] for row in shares))[:MOST_TOPICS]
     each = [[row[topic] for row in shares] for topic in order]
-    cells = _bars(table, parties, each) if _has_room(width, len(parties)) else _strong(table, parties, each)
+    for_bars = len(parties) * (_EDGE + max(2, len(str(len(parties)))))
+    cells = (_bars if 2 * _EDGE + LEAST_WORDS + for_bars <= width else _strong)(table, parties, each)
     for number, more in zip(order, cells, strict=True):
         table.add_row(str(number + 1), escape(" ".join(result["topics"][number][:7])), *more)
-    table.caption_justify = "left"
     return table
 
 
-def _has_room(width: int, parties: int) -> bool:
-    """Whether a column for each party leaves enough columns for words."""
-    return 2 * _EDGE + LEAST_WORDS + parties * (_EDGE + max(2, len(str(parties)))) <= width
-
-
 def _bars(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]]) -> list[tuple[str, ...]]:
-    """A column for each party; a bar shows how much of its documents a topic takes, as that party found itself."""
+    """A column for each party; a bar shows a topic's share of its documents, as that party computed it."""
     for number in range(1, len(parties) + 1):
         table.add_column(str(number), justify="center", no_wrap=True)
     legend = ", ".join(f"{number} {escape(name)}" for number, name in enumerate(parties, start=1))
@@ -128,16 +136,16 @@ def _bars(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]
 
 
 def _strong(table: Table, parties: Sequence[str], topics: Sequence[Sequence[float]]) -> list[tuple[str, ...]]:
-    """One column with the parties of whose documents a topic takes far more than of the others'; there may be none."""
+    """One column with the parties at which a topic's share is far above the average; there may be none."""
     table.add_column("strong at", overflow="fold", max_width=32)
     table.caption = (
         f"Strong at a party: the topic takes {STRONG}\N{NO-BREAK SPACE}% of its documents or more, and twice the average of "
         f"all {len(parties)} parties, each of which found its own share. No name: it is strong at none."
     )
-    return [(_those_where_it_is_strong(parties, row),) for row in topics]
+    return [(_strong_at(parties, row),) for row in topics]
 
 
-def _those_where_it_is_strong(parties: Sequence[str], shares: Sequence[float]) -> str:
+def _strong_at(parties: Sequence[str], shares: Sequence[float]) -> str:
     least = max(STRONG / 100, 2 * sum(shares) / len(shares))
     strong = [place for place in sorted(range(len(shares)), key=lambda place: -shares[place]) if shares[place] >= least]
     more = f" and {len(strong) - MOST_NAMED} more" if len(strong) > MOST_NAMED else ""
@@ -145,43 +153,33 @@ def _those_where_it_is_strong(parties: Sequence[str], shares: Sequence[float]) -
 
 
 def own_topics(result: Mapping[str, Any]) -> Table:
-    """A few topics that each party finds alone; of very many parties those of the first."""
-    table = Table(title="What each party finds alone", title_justify="left", header_style="bold")
-    table.add_column("party", overflow="fold")
-    table.add_column(f"{PER_PARTY} of its own topics", overflow="fold")
+    """A few topics that each party finds alone, for the first parties."""
+    columns = (Column("party", overflow="fold"), Column(f"{PER_PARTY} of its own topics", overflow="fold"))
     alone = list(result["topics_alone"].items())
+    more = f"and {len(alone) - MOST_ALONE} more parties: topics_alone with --json" if len(alone) > MOST_ALONE else ""
+    table = titled("What each party finds alone", *columns, caption=more)
     for name, topics in alone[:MOST_ALONE]:
         table.add_row(escape(name), "\n".join(escape(" ".join(words[:8])) for words in topics[:PER_PARTY]), end_section=True)
-    if len(alone) > MOST_ALONE:
-        table.caption = f"and {len(alone) - MOST_ALONE} more parties: topics_alone with --json"
-        table.caption_justify = "left"
     return table
 
 
 def quality(result: Mapping[str, Any]) -> Table:
-    """What the federation was worth to each party: its own model beside the shared one."""
-    table = Table(title="Quality: held-out perplexity, lower is better", title_justify="left", header_style="bold")
-    columns = ("", "own:\nalone", "\nshared", "everybody's:\nalone", "\nshared", "NPMI:\nalone", "\nshared")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", overflow="fold", no_wrap=bool(place))
-    whole = result["quality"]
+    """The quality of each party's own model beside that of the shared one."""
+    heads = ("own:\nalone", "\nshared", "everybody's:\nalone", "\nshared", "NPMI:\nalone", "\nshared")
+    columns = (Column(head, justify="right", overflow="fold", no_wrap=True) for head in heads)
+    simulated = "known to the simulation only, since nothing pays for asking"
+    source = simulated if result.get("quality_by_simulation") else "answers to the coordinator's questions"
+    alone = "Own documents: each party's own figures. Alone on everybody's: only a simulation can know."
+    title, caption = "Quality: held-out perplexity, lower is better", f"All parties: {source}. {alone}"
+    table, whole = titled(title, Column("", overflow="fold"), *columns, caption=caption), result["quality"]
     for name in result["parties"]:
-        alone, shared = result["alone"].get(name, {}), result["shared_at_party"][name]
-        own = _pair(alone.get("held_out"), shared["held_out"])
-        all_ = _pair(alone.get("held_out_everywhere"), whole["held_out"])
-        table.add_row(escape(name), *own, *all_, _figure(alone.get("npmi"), ".2f"), "")
+        own_model, shared = result["alone"].get(name, {}), result["shared_at_party"][name]
+        own = _pair(own_model.get("held_out"), shared["held_out"])
+        all_ = _pair(own_model.get("held_out_everywhere"), whole["held_out"])
+        table.add_row(escape(name), *own, *all_, _figure(own_model.get("npmi"), ".2f"), "")
     table.add_section()
     table.add_row("all parties", "", "", "", _figure(whole["held_out"], ",.0f"), "", _figure(whole["npmi"], ".2f"))
-    alone = "Own documents: each party's own figures. Alone on everybody's: only a simulation can know."
-    table.caption = f"All parties: {_source(result)}. {alone}"
-    table.caption_justify = "left"
     return table
-
-
-def _source(result: Mapping[str, Any]) -> str:
-    if result.get("quality_by_simulation"):
-        return "known to the simulation only, since nothing pays for asking"
-    return "answers to the coordinator's questions"
 
 
 def spending(result: Mapping[str, Any]) -> Table:
@@ -190,23 +188,22 @@ def spending(result: Mapping[str, Any]) -> Table:
     by_word = first["unit"] == "word"
     unit = unit_name(Unit(first["unit"]))
     title = f"Spent: epsilon per {unit} at delta = {first['delta']:g}, when one is added or removed"
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for place, column in enumerate(("", "this run", "of its budget", "all runs", *(_WHOLE if by_word else ()), "accountant")):
-        table.add_column(column, justify="right" if place > 0 and column != "accountant" else "left", overflow="fold")
+    heads = ("this run", "of its budget", "all runs", *(_WHOLE if by_word else ()))
+    figures = (Column(head, justify="right", overflow="fold") for head in heads)
+    ends = (Column("", overflow="fold"), Column("accountant", overflow="fold"))
+    caption = _whose(first) + (f" {_ONE_WORD}" if by_word else "")
+    table = titled(title, ends[0], *figures, ends[1], caption=caption)
     for spent in result["spent"]:
-        figures = (f"{spent[name]:.3f}" for name in ("epsilon", "budget", "all_runs"))
+        spends = (f"{spent[name]:.3f}" for name in ("epsilon", "budget", "all_runs"))
         whole = _of_documents(spent["per_document"]) if by_word else ()
-        table.add_row(escape(spent["party"]), *figures, *whole, spent["accountant"])
-    table.caption = _whose(first)
-    table.caption += f" {_ONE_WORD}" if by_word else ""
-    table.caption_justify = "left"
+        table.add_row(escape(spent["party"]), *spends, *whole, spent["accountant"])
     return table
 
 
 def _whose(spent: Mapping[str, Any]) -> str:
-    """Whose budget it was: a trial's, or that of the documents, whatever is run over them."""
+    """Whether the budget is a trial's own, or that of the documents for all runs."""
     beside = f"{escape(spent['ledger'])} and beside it."
-    if not spent.get("trial"):  # a run of an earlier version says nothing of it, and its ledgers outlive it
+    if not spent.get("trial"):  # a run of an earlier version has no such entry, and its ledgers outlive it
         return f"Kept for all runs over these documents: {beside}"
     return (
         f"A trial's budget, which guards nothing across runs: {beside} With --ledgers FOLDER the budget belongs to the "
@@ -222,7 +219,7 @@ _ONE_WORD = (
 
 
 def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Epsilon of a whole document by group privacy, with its length beside it."""
+    """The epsilon of a whole document by group privacy, with the document's length."""
     if per is None:
         return "–", "–"
     named = ((per[f"{which}_epsilon"], per[f"{which}_words"]) for which in ("median", "p95"))
@@ -231,17 +228,17 @@ def _of_documents(per: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _sent(megabytes: float) -> str:
-    """How much was sent; of little, in a smaller unit."""
+    """An amount of data in megabytes, or in kilobytes if it is less than one."""
     return f"{megabytes:,.0f} MB" if megabytes >= 1 else f"{1000 * megabytes:,.0f} kB"
 
 
-def _say_stopped(result: Mapping[str, Any], to: Console) -> None:
-    if result["stopped"] == "budget":
-        rounds = int(result["rounds"])
-        by_word = any(spent["unit"] == "word" for spent in result["spent"])
-        nothing = _NOT_ONE[by_word].replace("FILE", escape(str(result["spent"][0]["ledger"])))
-        more = "another round would have exceeded the budget; the model so far is kept" if rounds else nothing
-        to.print(f"[bold yellow]Stopped after {counted(rounds, 'round')}:[/bold yellow] {more}.")
+def _stopped(result: Mapping[str, Any]) -> str:
+    """Why the training ended before its last round."""
+    rounds = int(result["rounds"])
+    by_word = any(spent["unit"] == "word" for spent in result["spent"])
+    nothing = _NOT_ONE[by_word].replace("FILE", escape(str(result["spent"][0]["ledger"])))
+    more = "another round would have exceeded the budget; the model so far is kept" if rounds else nothing
+    return f"[bold yellow]Stopped after {counted(rounds, 'round')}:[/bold yellow] {more}."
 
 
 _NOTHING = "the first would have exceeded the budget, so that nothing was learned. `securetm budget ledger FILE` shows what "
@@ -255,9 +252,7 @@ _NOT_ONE = {
 
 def topics_table(topics: Sequence[Sequence[str]]) -> Table:
     """Numbered topics."""
-    table = Table(header_style="bold")
-    table.add_column("", justify="right")
-    table.add_column("top words", overflow="fold")
+    table = titled("", Column("", justify="right"), Column("top words", overflow="fold"))
     for number, words in enumerate(topics, start=1):
         table.add_row(str(number), escape(" ".join(words)))
     return table
@@ -266,48 +261,45 @@ def topics_table(topics: Sequence[Sequence[str]]) -> Table:
 def documents_table(
     shares: Any, topics: Sequence[Sequence[str]], best: int, unknown: Sequence[int] = (), most: int = 20
 ) -> Table:
-    """The strongest topics of the first documents; nothing can be said of those that are `unknown`."""
-    table = Table(title=f"Topics of {counted(len(shares), 'document')}", title_justify="left", header_style="bold")
-    table.add_column("", justify="right")
-    table.add_column("strongest topics", overflow="fold")
+    """The strongest topics of the first documents; documents that are `unknown` have none."""
+    columns = (Column("", justify="right"), Column("strongest topics", overflow="fold"))
+    more = f"the first {most}; all of them with --json" if len(shares) > most else ""
+    table = titled(f"Topics of {counted(len(shares), 'document')}", *columns, caption=more)
     for number, row in enumerate(shares[:most], start=1):
         if number - 1 in unknown:
             table.add_row(str(number), "none: it has no word that the model knows")
             continue
         order = sorted(range(len(row)), key=lambda topic: -row[topic])[:best]
         table.add_row(str(number), "\n".join(f"{row[t]:5.1%}  {t + 1}: {escape(' '.join(topics[t]))}" for t in order))
-    if len(shares) > most:
-        table.caption = f"the first {most}; all of them with --json"
     return table
 
 
-def explanation(facts: Mapping[str, Any], to: Console) -> None:
-    """The front door: what a profile means."""
+def show_explanation(facts: Mapping[str, Any], to: Console) -> None:
+    """What a profile means: who sees what, what protects it, what is spent, and what still shows."""
     to.print(Text(f"{facts['profile']}: {facts['title']}", style="bold"))
     if facts["danger"]:
         to.print(Text(facts["danger"], style="bold red"))
-    table = Table(header_style="bold", show_lines=True)
-    for column in ("who", "sees", "what protects it"):
-        table.add_column(column, overflow="fold")
+    heads = ("who", "sees", "what protects it")
+    table = titled("", *(Column(head, overflow="fold") for head in heads), show_lines=True)
     for view in facts["views"]:
         protection = "\n".join(view["protected_by"]) or "[bold red]nothing[/bold red]"
         table.add_row(view["role"], "\n".join(f"• {escape(seen)}" for seen in view["sees"]), protection)
     to.print(table)
     to.print(f"[bold]Spent:[/bold] {escape(facts['spent'])}")
     to.print(f"[bold]Threat model:[/bold] {facts['threat_model']['name']}: {escape(facts['threat_model']['title'])}")
-    _list("What it still shows", facts["still_shows"], to)
+    show_list("What it still shows", facts["still_shows"], to)
     parties, documents = facts["minimum_parties"], facts["minimum_documents"]
     least = f"{counted(parties, 'party', 'parties')}, {counted(documents, 'document')} {facts['minimum_counts']}"
     to.print(f"[bold]Least:[/bold] {least}")
-    _list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
-    _list("Out of scope", facts["out_of_scope"], to)
+    show_list("Knowingly accepted", [f"not “{part['claim']}”: {part['reason']}" for part in facts["accepted"]], to)
+    show_list("Out of scope", facts["out_of_scope"], to)
     others = [part for part in facts["parts"] if part["package"] != OURS]
-    _list("Parts of other packages", [f"{one['kind']} {one['name']}, of {one['package']}" for one in others], to)
-    _list("Audits that try it", facts["audits"], to)
-    gaps_table(facts["gaps"], facts["threat_model"]["name"], to)
+    show_list("Parts of other packages", [f"{one['kind']} {one['name']}, of {one['package']}" for one in others], to)
+    show_list("Audits that try it", facts["audits"], to)
+    _show_gaps(facts["gaps"], facts["threat_model"]["name"], to)
 
 
-def checked(facts: Mapping[str, Any], to: Console) -> None:
+def show_check(facts: Mapping[str, Any], to: Console) -> None:
     """What a profile gives up, against whom it was checked, and every gap."""
     if facts["danger"]:
         to.print(Text(f"profile {facts['profile']}: {facts['danger']}", style="bold red"))
@@ -315,28 +307,27 @@ def checked(facts: Mapping[str, Any], to: Console) -> None:
     to.print(f"[bold]Threat model:[/bold] {escape(threats['name'])}: {escape(threats['title'])}")
     if not facts["required"]:
         to.print("It requires nothing, so nothing is promised.")
-    gaps_table(facts["gaps"], threats["name"], to)
+    _show_gaps(facts["gaps"], threats["name"], to)
 
 
-def gaps_table(gaps: Sequence[Mapping[str, Any]], threats: str, to: Console) -> None:
+def _show_gaps(gaps: Sequence[Mapping[str, Any]], threats: str, to: Console) -> None:
     """Every gap, or that there is none."""
     if not gaps:
         to.print(f"[green]No gap:[/green] every claim that the threat model {escape(threats)} requires is made.")
         return
-    table = Table(title="Gaps", title_justify="left", header_style="bold red", show_lines=True)
-    for column in ("claim", "adversary", "reason", "hint"):
-        table.add_column(column, overflow="fold")
+    heads = ("claim", "adversary", "reason", "hint")
+    table = titled("Gaps", *(Column(head, overflow="fold") for head in heads), header_style="bold red", show_lines=True)
     for gap in gaps:
-        table.add_row(*(escape(str(gap[column])) for column in ("claim", "adversary", "reason", "hint")))
+        table.add_row(*(escape(str(gap[head])) for head in heads))
     to.print(table)
 
 
-def measurements(result: Mapping[str, Any], to: Console) -> None:
-    """A bench or a reproduction: its rows, the columns that everybody reads; --json has all."""
+def show_measurements(result: Mapping[str, Any], to: Console) -> None:
+    """The rows of a bench or a reproduction; of a bench the main columns, and --json has all."""
     rows = result["rows"]
     known = dict.fromkeys(column for row in rows for column in row)
     columns = [column for column in known if "bench" not in result or column in BENCH_COLUMNS]
-    table = Table(header_style="bold")
+    table = titled("")
     for place, column in enumerate(columns):
         words = any(isinstance(row.get(column), str) for row in rows)  # numbers stay in one piece, and words give way to them
         style: dict[str, Any] = {"overflow": "fold", "min_width": 8 if place else 24} if words else {"no_wrap": True}
@@ -349,13 +340,6 @@ def measurements(result: Mapping[str, Any], to: Console) -> None:
             to.print(f"{name}: {escape(str(value))}")
     if result.get("missing"):
         to.print(f"[yellow]not measured: {escape(', '.join(result['missing']))}[/yellow]")
-
-
-def _list(title: str, sentences: Sequence[str], to: Console) -> None:
-    if sentences:
-        to.print(f"[bold]{title}:[/bold]")
-        for sentence in sentences:
-            to.print(f"  • {escape(sentence)}")
 
 
 def _cell(value: Any) -> str:

@@ -1,6 +1,6 @@
-"""What `securetm threats` shows in the terminal, of facts that reports/threat_tables.py gathers. It gathers and judges nothing.
+"""`securetm threats` in the terminal: it prints the facts that reports/threat_tables.py collects, and judges nothing.
 
-Eighty letters are enough: what tried a claim stands beside it, and how that ended below its name.
+It fits eighty characters: the attacks stand beside a claim, and each result stands below its attack.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from securetm.leakage.verdicts import NOT_TESTED, REFUTED
 from securetm.reports.audit_wording import CAUTION
+from securetm.reports.terminal import titled
 from securetm.reports.threat_refusals import LIES, lies_in_words, outside_claims, stale_in_words
 from securetm.reports.threat_tables import NEVER
 from securetm.wording import counted
@@ -38,7 +39,10 @@ def show_threats(facts: Mapping[str, Any], to: Console) -> None:
 
 
 def _show_adversary(adversary: Mapping[str, Any], to: Console) -> None:
-    who = f"{_who(adversary)}, sees: {', '.join(adversary['sees'])}"
+    helpers = adversary["colludes_with_parties"]
+    helped = f", helped by {counted(helpers, 'party', 'parties')}" if helpers else ""
+    name = f"{adversary['adversary'].capitalize()} ({adversary['behaviour']}{helped})"
+    who = f"{name}, sees: {', '.join(adversary['sees'])}"
     if not adversary["required"]:
         to.print(f"{escape(who)}. Nothing is required against it.")
         return
@@ -56,23 +60,15 @@ def _accepts(threats: Mapping[str, Any]) -> Table:
 
 
 def _empty(title: str, asked: str) -> Table:
-    """Two columns: names of attacks and what is said of them stay readable at eighty letters."""
-    table = Table(title=escape(title), title_justify="left", header_style="bold", expand=True)
-    table.add_column(asked, overflow="fold", ratio=2)
-    table.add_column("what tried it, and how that ended", overflow="fold", ratio=4)
-    return table
+    """Two columns, wide enough for names of attacks at eighty characters."""
+    ended = Column("what tried it, and how that ended", overflow="fold", ratio=4)
+    return titled(escape(title), Column(asked, overflow="fold", ratio=2), ended, expand=True)
 
 
 def _rows(table: Table, first: str, results: Sequence[str]) -> None:
-    """One row for each result; what they have in common stands in the first."""
+    """One row for each result. `first` stands in the first row only."""
     for number, result in enumerate(results, start=1):
         table.add_row(first if number == 1 else "", result, end_section=number == len(results))
-
-
-def _who(adversary: Mapping[str, Any]) -> str:
-    helpers = adversary["colludes_with_parties"]
-    helped = f", helped by {helpers} {'party' if helpers == 1 else 'parties'}" if helpers else ""
-    return f"{adversary['adversary'].capitalize()} ({adversary['behaviour']}{helped})"
 
 
 def _asked(wanted: Mapping[str, Any]) -> tuple[str, str]:
@@ -84,7 +80,7 @@ def _asked(wanted: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _promise(by: str, helpers: int, among: Sequence[Mapping[str, Any]]) -> str:
-    """One part's promise, for all units for which it makes it."""
+    """The promise of one part, with all its units."""
     units = [one["unit"] for one in among if (one["by"], one["colluding"]) == (by, helpers) and one["unit"]]
     whose = f", per {' or '.join(units)}" if units else ""
     helped = {0: "if no party helps", 1: "even if one party helps"}.get(helpers, f"even if {helpers} parties help")
@@ -92,11 +88,9 @@ def _promise(by: str, helpers: int, among: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _results(asked: Mapping[str, Any]) -> list[str]:
-    """What tried it, and below it how that ended; then what plans would still try."""
-    done = ["\n".join((_titled(one, asked["tried_by"]), *_ended(one))) for one in asked["tried_by"]]
-    done += [
-        "\n".join((LIES, _shown(one["verdict"]) + escape(lies_in_words(one)), *_aged(one["stale"]))) for one in asked["lies"]
-    ]
+    """Each attack with its result below it, then the attacks that plans would still run."""
+    done = [_tried(one, asked["tried_by"]) for one in asked["tried_by"]]
+    done += [_with_age(f"{LIES}\n{_shown(one['verdict'])}{escape(lies_in_words(one))}", one["stale"]) for one in asked["lies"]]
     plans: dict[str, list[str]] = {}
     for one in asked["planned"]:
         plans.setdefault(one["attack"], []).append(one["plan"])
@@ -104,30 +98,26 @@ def _results(asked: Mapping[str, Any]) -> list[str]:
     return done + waiting or [NEVER]
 
 
-def _titled(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
-    """The attack's name with what it is about."""
-    return f"[bold]{escape(_by(one, among))}[/bold]" + (escape(f": {one['title']}") if one["title"] else "")
+def _tried(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
+    """The attack with its title; below it the verdict with its figures, and what changed since."""
+    title = escape(f": {one['title']}") if one["title"] else ""
+    figure = escape(f": {one['shown']} {one['measure']}, {one['date']}")
+    why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
+    return _with_age(f"[bold]{escape(_name(one, among))}[/bold]{title}\n{_shown(one['verdict'])}{figure}{why}", one["stale"])
 
 
-def _aged(reasons: Sequence[str]) -> list[str]:
-    return [f"[dim]{escape(stale_in_words(reasons))}[/dim]"] if reasons else []
+def _with_age(text: str, reasons: Sequence[str]) -> str:
+    return f"{text}\n[dim]{escape(stale_in_words(reasons))}[/dim]" if reasons else text
 
 
-def _by(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
-    """The attack and the model, with what was set of them; the run's whole setting where only that tells two apart."""
+def _name(one: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
+    """The attack and the model with their settings; with the run's whole setting if two results differ in that alone."""
     helped = f", {one['helpers']} helping" if one["helpers"] else ""
     alike = [other for other in among if (other["attack"], other["model"]) == (one["attack"], one["model"])]
     whole = one["setting"] if len(alike) > 1 else ""
     told = [f"{name.removeprefix('model.')} = {value}" for name, value in one["settings"].items()]
     said = "; ".join(part for part in (whole, ", ".join(part for part in told if part not in whole)) if part)
     return f"{one['attack']}, {one['model']}{helped}" + (f" ({said})" if said else "")
-
-
-def _ended(one: Mapping[str, Any]) -> tuple[str, ...]:
-    """The verdict with its figures, and what changed since in a line of its own."""
-    figure = escape(f": {one['shown']} {one['measure']}, {one['date']}")
-    why = escape(f"; {one['why']}") if one["verdict"] == NOT_TESTED else ""
-    return _shown(one["verdict"]) + figure + why, *_aged(one["stale"])
 
 
 def _shown(verdict: str) -> str:
@@ -158,12 +148,9 @@ def _sentence(facts: Mapping[str, Any]) -> Text:
 
 
 def _helped(asked: Sequence[Mapping[str, Any]]) -> str:
-    """Said where no fresh result has as many helpers as the claim has to bear."""
-    fresh = {id(one): [tried.get("helpers", 0) for tried in _all_on(one) if not tried["stale"]] for one in asked}
-    less = [one for one in asked if fresh[id(one)] and max(fresh[id(one)]) < one["colluding"]]
-    return ", some of them with fewer helpers than are feared" if less else ""
-
-
-def _all_on(asked: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Attacks and lies alike; nobody helps who lies."""
-    return [*asked["tried_by"], *asked["lies"]]
+    """A remark if the fresh results on some claim all have fewer helpers than the claim must withstand."""
+    for one in asked:  # a lie has no helpers
+        fresh = [tried.get("helpers", 0) for tried in (*one["tried_by"], *one["lies"]) if not tried["stale"]]
+        if fresh and max(fresh) < one["colluding"]:
+            return ", some of them with fewer helpers than are feared"
+    return ""

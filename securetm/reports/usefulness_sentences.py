@@ -1,4 +1,4 @@
-"""In words: whether a run's model is of use, and how it was compared. It computes nothing."""
+"""Sentences about a run: whether its model is of use, and how it was compared. This module computes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from securetm.wording import counted
 
 
 def of_use(result: Mapping[str, Any]) -> str:
-    """What the model predicts, beside word frequencies alone and a uniform guess; and what helps, where it is of no use."""
+    """The model's perplexity beside that of word frequencies and of a uniform guess, and what helps a model of no use."""
     told = result.get("baseline")
     if told is None:
         return "Whether the model is of use cannot be told: no held-out document has two words of the list."
@@ -24,17 +24,13 @@ def of_use(result: Mapping[str, Any]) -> str:
     worse = (
         "The model is of no use" if told["gain"]["high"] is None or told["gain"]["high"] < 0 else "The model learned nothing"
     )
-    return f"{worse}: {said} {_help(result)}"
-
-
-def _help(result: Mapping[str, Any]) -> str:
-    if any(spent["epsilon"] is not None for spent in result["spent"]):
-        return "What helps: more documents, a larger epsilon, or fewer words, topics or rounds."
-    return "What helps: more documents, more rounds, fewer topics, or another model."
+    private = any(spent["epsilon"] is not None for spent in result["spent"])
+    helps = "a larger epsilon, or fewer words, topics or rounds" if private else "more rounds, fewer topics, or another model"
+    return f"{worse}: {said} What helps: more documents, {helps}."
 
 
 def comparison_said(result: Mapping[str, Any]) -> str:
-    """How long each party's own model took beside the training, and what it was made of."""
+    """How long the comparison with each party's own model took, and which documents it used."""
     told = result.get("comparison")
     if not told or not result["rounds"]:
         return ""

@@ -36,7 +36,7 @@ from securetm.federation.store import COMMON, SqliteStore
 from securetm.mechanisms.mechanism_errors import RawCounts
 from securetm.reports.budget_tables import show_report
 from securetm.reports.explanation import explain
-from securetm.reports.terminal import explanation, show_run
+from securetm.reports.terminal import show_explanation, show_run
 from securetm.resources import data_folder
 from securetm.stages import Unwatched
 
@@ -324,7 +324,7 @@ def test_no_epsilon_of_words_is_said_without_what_it_is_of(corpora: Mapping[str,
     folder, result = ran(tmp_path, "run", plan_of(tmp_path), corpora)
     to = Console(file=io.StringIO(), width=400)
     show_run(result, "", to)
-    explanation(explain("iftm"), to)
+    show_explanation(explain("iftm"), to)
     show_report(profile_run("iftm", 5, 50, 2000, None).report(Unwatched()), to)
     show_report(ledger_report(folder.ledger("north"), Unwatched()), to)
     said = " ".join(to.file.getvalue().replace("│", " ").split())  # type: ignore[attr-defined]

@@ -18,8 +18,8 @@ from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED
 from securetm.reports.audit_charts import bar_of, bars, planes
 from securetm.reports.audit_markup import Html
 from securetm.reports.audit_page import audit_page
-from securetm.reports.audit_tables import verdict_counts
-from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share, worst_first
+from securetm.reports.audit_tables import counts_table, refusals_table
+from securetm.reports.audit_wording import CAUTION, claimed_epsilon, headline, promised, share
 from securetm.threats import CHANNELS, read_threat_model
 
 from .audits import (
@@ -255,8 +255,7 @@ def test_the_headline_never_says_more_than_was_tried() -> None:
 def test_headline_and_table_count_the_same_findings() -> None:
     other = changed(CLAIM, profile="fortress")
     audit = replace(AUDIT, findings=(finding(), CLAIM, CLAIM, other, changed(IDLE, claimed=True)))
-    name, broken, stood, idle = verdict_counts(audit)[0]
-    assert (name, broken, stood, idle) == ("claims of a profile", 0, 3, 1)
+    assert counts_table(audit).rows[0] == (["claims of a profile"], ["0"], ["3"], ["1"])
     assert headline(audit).startswith("2 claims (3 findings) were tried and not refuted")
     assert "“sees only sums” against the coordinator (profile masked, fortress)" in headline(audit)
 
@@ -300,7 +299,8 @@ def test_adversaries_and_channels_are_explained() -> None:
 def test_promises_that_were_not_kept_stand_first() -> None:
     held = RefusalRecord("masked", "a sum of ten", 10, 100, True, "south", "BelowMinimum")
     broken = RefusalRecord("masked", "other weights", 0, 0, False, "", "")
-    assert worst_first(replace(AUDIT, refusals=(held, broken))) == [broken, held]
+    rows = refusals_table(replace(AUDIT, refusals=(held, broken))).rows
+    assert [row[2] for row in rows] == [["other weights"], ["a sum of ten"]]
 
 
 def test_the_record_has_every_field_of_the_contract_on_one_level() -> None:
