@@ -220,7 +220,7 @@ def test_claims_are_made_once_for_a_cohort(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(MaskedSum, "claims", counted)
     assert threats("masked", tmp_path, "--all").code == 0
-    assert len(asked) == 2
+    assert len(asked) == 1
 
 
 def test_it_answers_soon() -> None:
