@@ -1,6 +1,6 @@
-"""The plots of an audit as inline SVG: results as bars on one axis, curves on a plane. They compute nothing.
+"""The plots of an audit as inline SVG: results as bars on one axis, curves on a plane. This module computes no result.
 
-Lines are told apart by a letter on the line and by their dashes, never by colour alone; each plot has its numbers beside it.
+A letter and dashes distinguish the lines; colour alone carries no meaning. Each plot has its numbers beside it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.verdicts import NOT_TESTED
 from securetm.reports.audit_markup import Html, grid, joined
 from securetm.reports.audit_tables import AuditTable, Cell
-from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, figure, scale_of, shown
+from securetm.reports.audit_wording import EPSILON, NUMBER, SHARE, by_chance, figure, scale_of, shown
 from securetm.reports.plots import DASHES, axis, number
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
-_CHANCE = "chance"  # a line that every plot has
-_WHOLE = ("document", "person", "party")  # what hides these hides whether a document was there
+_CHANCE = "chance"  # the diagonal of a plot of rates
+_WHOLE = ("document", "person", "party")  # units whose protection covers whole documents
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."
 _CAPTIONS = {
     SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond for “refuted”. Open triangle: where the "
@@ -32,11 +32,11 @@ _CAPTIONS = {
     NUMBER: f"{_DOT} Upright stroke: from here on it counts as refuted. Open triangle: the most that an ideal attacker could "
     "show with as many tries. An arrow: it goes on beyond the edge.",
 }
-_BEYOND = 4  # times the limit: an axis that reached further would no longer tell what lies about it
-_SMALL = 0.1  # shares below it have an axis of their own, or nothing could be told apart on it
+_BEYOND = 4  # times the limit: on a longer axis, results near the limit could not be distinguished
+_SMALL = 0.1  # smaller shares have an axis of their own, or they could not be distinguished
 
 
-# ---- bars: one value with its interval in each line --------------------------------------------------------------
+# ---- bars: one value with its interval in each line ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ class ResultBar:
 
     label: Html
     measured: Measured
-    chance: Measured | None = None
+    by_chance: float | None
     limit: float | None = None  # from here on it counts as refuted
 
 
 def bar_of(finding: Finding, label: Html) -> ResultBar:
-    """A finding's own line."""
-    return ResultBar(label, finding.outcome.measured, finding.outcome.chance, finding.attempt.refuted_from)
+    """The line of a finding's own measure."""
+    return ResultBar(label, finding.outcome.measured, by_chance(finding), finding.attempt.refuted_from)
 
 
 def bars(lines: Sequence[ResultBar], *, explained: bool = True) -> Html:
-    """Results on one axis for each scale that is among them: shares, small shares, epsilons, other numbers."""
+    """Results on one axis for each scale: shares, small shares, epsilons, other numbers."""
     kinds = [_kind(line, lines) for line in lines]
     groups = {kind: [line for line, own in zip(lines, kinds, strict=True) if own == kind] for kind in kinds}
     return joined(*(_on_one_scale(group, *kind, explained) for kind, group in groups.items()))
@@ -69,11 +69,7 @@ def _kind(line: ResultBar, lines: Sequence[ResultBar]) -> tuple[str, bool]:
 
 
 def _reach(line: ResultBar) -> float:
-    return max(line.measured.high, line.limit or 0.0, _chance(line) or 0.0)
-
-
-def _chance(line: ResultBar) -> float | None:
-    return line.chance.value if line.chance is not None else line.measured.by_chance
+    return max(line.measured.high, line.limit or 0.0, line.by_chance or 0.0)
 
 
 def _on_one_scale(lines: Sequence[ResultBar], scale: str, small: bool, explained: bool) -> Html:
@@ -100,7 +96,7 @@ def _ticks(lines: Sequence[ResultBar], scale: str, small: bool) -> tuple[float, 
 
 def _ends(line: ResultBar, small: bool) -> tuple[float, ...]:
     found = line.measured
-    ends = (found.value or 0.0, found.low, found.high, _chance(line) or 0.0)
+    ends = (found.value or 0.0, found.low, found.high, line.by_chance or 0.0)
     return ends if small else (*ends, found.ceiling)
 
 
@@ -122,19 +118,20 @@ _UNTRIED = '<text x="50%" y="23" text-anchor="middle">not tested</text>'
 
 
 def _said(line: ResultBar, scale: str) -> str:
-    """What a bar shows, for those who do not see it."""
+    """What a bar shows, in words for a screen reader."""
     if line.measured.value is None:
         return NOT_TESTED
-    by_chance = _chance(line)
-    return figure(line.measured) + ("" if by_chance is None else f", by chance {shown(by_chance, scale)}")
+    return figure(line.measured) + ("" if line.by_chance is None else f", by chance {shown(line.by_chance, scale)}")
 
 
 def _result(line: ResultBar, at: Callable[[float], str], top: float) -> str:
-    found, by_chance = line.measured, _chance(line)
+    found = line.measured
     bar = f'<line class="bar" x1="{at(found.low)}" x2="{at(found.high)}" y1="16" y2="16"/>'
     endless = _ARROW if found.high > top else ""
     dot = f'<circle class="marked" cx="{at(found.value or 0.0)}" cy="16" r="5"/>'
-    return _triangle(at(found.ceiling)) + bar + endless + dot + ("" if by_chance is None else _cross(at(by_chance)))
+    ideal = _spot(at(found.ceiling), '<path class="hollow" d="M-5 2h10l-5 8z"/>')
+    cross = '<path class="cross" d="M-5 24l10 10M-5 34l10 -10"/>'
+    return ideal + bar + endless + dot + ("" if line.by_chance is None else _spot(at(line.by_chance), cross))
 
 
 def _upright(kind: str, place: str, above: int, below: int) -> str:
@@ -143,14 +140,6 @@ def _upright(kind: str, place: str, above: int, below: int) -> str:
 
 def _spot(place: str, drawing: str) -> str:
     return f'<svg x="{place}" y="0" width="1" height="1" overflow="visible">{drawing}</svg>'
-
-
-def _triangle(place: str) -> str:
-    return _spot(place, '<path class="hollow" d="M-5 2h10l-5 8z"/>')
-
-
-def _cross(place: str) -> str:
-    return _spot(place, '<path class="cross" d="M-5 24l10 10M-5 34l10 -10"/>')
 
 
 _ARROW = _spot("100%", '<path class="bar" d="M2 11l6 5l-6 5"/>')
@@ -167,14 +156,8 @@ class PlaneAxis:
     marks: Sequence[tuple[float, str]]
 
 
-def _linear(largest: float) -> PlaneAxis:
-    """From zero to a round number."""
-    reach = axis(largest, 4)
-    return PlaneAxis(reach.share, [(tick, number(tick)) for tick in reach.ticks()])
-
-
 def _logarithmic(lowest: int) -> PlaneAxis:
-    """From a power of ten to 100 %, each decade as wide as the next: low rates of false alarms are what matters."""
+    """From a power of ten to 100 %, all decades equally wide: low rates of false alarms matter most."""
 
     def share_of(value: float) -> float:
         return 1.0 + math.log10(min(max(value, 10.0**lowest), 1.0)) / -lowest
@@ -196,7 +179,7 @@ _ABOVE = (
 
 
 def planes(finding: Finding) -> Html:
-    """All of a finding's curves, each kind on a plane of its own, with their numbers."""
+    """The curves of a finding with their numbers. Each kind of curve has its own plane."""
     curves = [curve for curve in finding.outcome.curves if curve.across]
     roc = [curve for curve in curves if curve.kind == ROC and curve.label != _CHANCE]
     epsilons = [curve for curve in curves if curve.kind == EMPIRICAL]
@@ -209,14 +192,15 @@ def _roc(finding: Finding, curves: Sequence[Curve]) -> Html:
     drawn = [_curve(n, _stairs(curve), scale, len(curves)) for n, curve in enumerate(curves)]
     bound = _allowed(finding)
     if bound is not None:
-        drawn.insert(0, _bound(bound, scale))
+        spots = _spots(bound, scale)
+        drawn.insert(0, _path("allowed", spots) + _marked("ε", *spots[len(spots) // 4]))
     title = "True against false positives"
     plane = _plane(f"{title}, profile {finding.run.profile}", ("false positives", "true positives"), scale, drawn, _CHANCE)
     return joined(Html(f"<h4>{title}</h4>"), plane, _rates(finding, curves, bound is not None))
 
 
 def _stairs(curve: Curve) -> Points:
-    """Between two thresholds nothing is known, so the line goes level until the next one is reached, and never in between."""
+    """The curve as stairs. Nothing is known between two thresholds, so the line stays level there."""
     points, level = [(0.0, 0.0)], 0.0
     for x, y in sorted(zip(curve.across, curve.up, strict=True)):
         if x > points[-1][0]:
@@ -227,7 +211,7 @@ def _stairs(curve: Curve) -> Points:
 
 
 def _allowed(finding: Finding) -> Points | None:
-    """The most true positives that the claimed epsilon allows, where it is claimed of whole documents."""
+    """The most true positives that the claimed epsilon allows; None if it is not claimed for whole documents."""
     run = finding.run
     if run.epsilon is None or run.delta is None or run.epsilon_unit not in _WHOLE:
         return None
@@ -255,12 +239,14 @@ def _rate(curve: Curve, at: float) -> float:
 
 def _empirical(finding: Finding, curves: Sequence[Curve]) -> Html:
     finite = [value for curve in curves for value in (*curve.across, *curve.up) if math.isfinite(value)]
-    scale = _linear(max([*finite, finding.run.epsilon or 0.0, 1e-3]))
+    reach = axis(max([*finite, finding.run.epsilon or 0.0, 1e-3]), 4)
+    scale = PlaneAxis(reach.share, [(tick, number(tick)) for tick in reach.ticks()])
     drawn: list[str] = []
     for n, curve in enumerate(curves):
         points = [point for point in sorted(zip(curve.across, curve.up, strict=True)) if all(map(math.isfinite, point))]
-        dots = [_dot(point, scale) for point in points] if len(points) > 1 else []  # a letter stands for a single point
-        drawn += [*dots, _curve(n, points, scale, len(curves))] if points else []
+        if len(points) > 1:  # a letter marks a single point
+            drawn += [f'<circle class="marked" cx="{x}" cy="{y}" r="4"/>' for x, y in (_spot_of(p, scale) for p in points)]
+        drawn += [_curve(n, points, scale, len(curves))] if points else []
     title, named = "Shown against claimed epsilon", ("epsilon that is claimed", "epsilon that is shown")
     plane = _plane(f"{title}, profile {finding.run.profile}", named, scale, drawn, "as claimed")
     return joined(Html(f"<h4>{title}</h4>"), plane, _epsilons(finding, curves))
@@ -271,47 +257,37 @@ def _epsilons(finding: Finding, curves: Sequence[Curve]) -> Html:
     places = sorted({x for curve in curves for x in curve.across})
     rows = tuple(([f"{x:.4g}"], *([shown(line.get(x), EPSILON)] for line in known)) for x in places)
     of_what = "claimed of one sum" if "one sum" in finding.outcome.measured.unit else "claimed of the whole run"
-    columns = (of_what, *(f"{_letter(n)}: {_labelled(curve)}" for n, curve in enumerate(curves)))
+    lower = ["(lower end of its interval)" if curve.label.startswith("shown") else "" for curve in curves]
+    columns = (of_what, *(f"{_letter(n)}: {curve.label} {lower[n]}".rstrip() for n, curve in enumerate(curves)))
     return grid(AuditTable(columns, rows, _ABOVE))
-
-
-def _labelled(curve: Curve) -> str:
-    """What was shown is the lower end of an interval: so much, surely."""
-    return f"{curve.label} (lower end of its interval)" if curve.label.startswith("shown") else curve.label
 
 
 # ---- drawing on a plane --------------------------------------------------------------------------------------------
 
 
 def _spots(points: Points, scale: PlaneAxis) -> list[tuple[int, int]]:
-    """On the drawing, in whole units, without those that change nothing: curves may have many thousand points."""
-    spots: list[tuple[int, int]] = []
+    """The points on the drawing, in whole units. Repeated spots are dropped: a curve may have many thousand points."""
+    return [spot for spot, _ in groupby(_spot_of(point, scale) for point in points)]
+
+
+def _spot_of(point: tuple[float, float], scale: PlaneAxis) -> tuple[int, int]:
     wide, tall = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
-    for x, y in points:
-        spot = (round(_LEFT + scale.share(x) * wide), round(_HEIGHT - _BOTTOM - scale.share(y) * tall))
-        if not spots or spot != spots[-1]:
-            spots.append(spot)
-    return spots
+    return round(_LEFT + scale.share(point[0]) * wide), round(_HEIGHT - _BOTTOM - scale.share(point[1]) * tall)
 
 
 def _path(kind: str, spots: Sequence[tuple[int, int]], dashes: str = "") -> str:
     return f'<path class="{kind}" d="M{"L".join(f"{x} {y}" for x, y in spots)}"{dashes}/>'
 
 
-def _bound(points: Points, scale: PlaneAxis) -> str:
-    spots = _spots(points, scale)
-    return _path("allowed", spots) + _marked("ε", *spots[len(spots) // 4])
-
-
 def _curve(order: int, points: Points, scale: PlaneAxis, of: int) -> str:
     spots = _spots(points, scale)
     begins, ends = spots[0][0], spots[-1][0]
-    aim = begins + (ends - begins) * (order + 0.5) / of  # each line's letter at another place, so that none hides another
+    aim = begins + (ends - begins) * (order + 0.5) / of  # each line has its letter at another place
     return _path("curve", spots, _dashes(order)) + _marked(_letter(order), *_on(spots, aim))
 
 
 def _on(spots: Sequence[tuple[int, int]], aim: float) -> tuple[int, int]:
-    """The place of a line at that distance from the left."""
+    """The point of a line at this distance from the left."""
     for (x0, y0), (x1, y1) in pairwise(spots):
         if x0 <= aim <= x1 and x1 > x0:
             return round(aim), round(y0 + (y1 - y0) * (aim - x0) / (x1 - x0))
@@ -330,11 +306,6 @@ def _letter(order: int) -> str:
 def _marked(letter: str, x: int, y: int) -> str:
     text = f'<text x="{x}" y="{y + 4}" text-anchor="middle" font-size="11">{letter}</text>'
     return f'<circle class="letter" cx="{x}" cy="{y}" r="8"/>{text}'
-
-
-def _dot(point: tuple[float, float], scale: PlaneAxis) -> str:
-    ((x, y),) = _spots([point], scale)
-    return f'<circle class="marked" cx="{x}" cy="{y}" r="4"/>'
 
 
 def _sample(order: int) -> Html:

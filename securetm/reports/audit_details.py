@@ -1,9 +1,8 @@
-"""One finding of an audit in full, folded under its verdict: figures, plots, what was recovered. It judges nothing."""
+"""One finding of an audit in full, folded under its verdict: figures, plots and recovered examples. It judges nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from securetm.leakage.audit_record import Finding, Measured
@@ -11,7 +10,7 @@ from securetm.leakage.illustrations import Example
 from securetm.leakage.verdicts import REFUTED
 from securetm.reports.audit_charts import ResultBar, bar_of, bars, planes
 from securetm.reports.audit_markup import Html, facts, grid, joined, lines
-from securetm.reports.audit_tables import AuditTable, examples_table
+from securetm.reports.audit_tables import examples_table, plain_table
 from securetm.reports.audit_wording import (
     adversary_of,
     by_chance,
@@ -30,7 +29,7 @@ from securetm.reports.audit_wording import (
     verdict,
 )
 
-_MORE = "…"  # ends a list of words that is not shown whole
+_MORE = "…"  # the end of a list of words that is cut
 _MOST_TILES = 24
 _HOW = (
     "Words with how often they occur; their order is in no answer, so it cannot be recovered. A filled square is a word of "
@@ -39,7 +38,7 @@ _HOW = (
 
 
 def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> Html:
-    """The finding under its verdict."""
+    """The finding, folded under its verdict. A print unfolds claims and leaks; of other findings the tables say enough."""
     title = f"{number}. {finding.about.title}, profile {finding.run.profile}, model {finding.run.model}"
     head = f'<span class="word">{escape(verdict(finding))}</span>: {escape(title)}'
     inner = joined(
@@ -48,14 +47,10 @@ def detail(number: int, finding: Finding, examples: int, *, unfolded: bool) -> H
         planes(finding),
         _recovered(finding, examples),
     )
-    kind = "" if _on_paper(finding) else ' class="spare"'
+    printed = finding.is_claim or (finding.outcome.verdict == REFUTED and not finding.attempt.baseline)
+    kind = "" if printed else ' class="spare"'
     opened = " open" if unfolded else ""
     return Html(f'<details id="finding-{number}"{kind}{opened}><summary><h3>{head}</h3></summary>\n{inner}</details>')
-
-
-def _on_paper(finding: Finding) -> bool:
-    """Whether a print shows it in full: what is claimed, and what leaked; of the rest the tables say enough."""
-    return finding.is_claim or (finding.outcome.verdict == REFUTED and not finding.attempt.baseline)
 
 
 def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -97,16 +92,12 @@ def _ideal(finding: Finding) -> str:
 
 
 def _measures(finding: Finding) -> Html:
-    """The result and everything that was measured beside it, drawn one under the other, and as numbers."""
+    """The result and all other measures, as bars and as numbers."""
     more = [one for one in finding.outcome.beside if one.value is not None]
-    drawn = [bar_of(finding, _label(finding.outcome.measured)), *(ResultBar(_label(one), one) for one in more)]
-    rows = tuple(tuple([cell] for cell in _numbers(one)) for one in more)
-    table = AuditTable(("measured beside it", "reached", "tries", "unit", "by chance"), rows)
-    return joined(Html("<h4>What was measured</h4>"), bars(drawn, explained=False), grid(table) if rows else "")
-
-
-def _numbers(one: Measured) -> Iterable[str]:
-    return one.measure, figure(one), tries(one), one.unit, shown(one.by_chance, scale_of(one))
+    drawn = [bar_of(finding, _label(finding.outcome.measured)), *(ResultBar(_label(one), one, one.by_chance) for one in more)]
+    rows = ((one.measure, figure(one), tries(one), one.unit, shown(one.by_chance, scale_of(one))) for one in more)
+    table = plain_table(("measured beside it", "reached", "tries", "unit", "by chance"), rows)
+    return joined(Html("<h4>What was measured</h4>"), bars(drawn, explained=False), grid(table) if more else "")
 
 
 def _label(found: Measured) -> Html:
@@ -119,36 +110,32 @@ def _label(found: Measured) -> Html:
 def _recovered(finding: Finding, examples: int) -> Html:
     if not finding.outcome.examples or not examples:
         return Html("")
-    table = examples_table(finding, examples)
-    rows = tuple(tuple([cell] for cell in _marked(example)) for example in finding.outcome.examples[:examples])
-    table = replace(table, rows=rows, caption=f"{_HOW} {table.caption}".rstrip())
+    plain = examples_table(finding, examples)
+    rows = (_marked(example) for example in finding.outcome.examples[:examples])
+    table = plain_table(plain.columns, rows, f"{_HOW} {plain.caption}".rstrip())
     return joined(Html("<h4>What was recovered, beside the original</h4>"), grid(table))
 
 
 def _marked(example: Example) -> tuple[str, str, str]:
-    """An example with the words marked that were missed, or are not in the original."""
+    """An example. Words that were missed, and words that are not in the original, are marked."""
     _, _, exact = quoted(example)
     (whose, original), (said, recovered) = _words(example.original), _words(example.recovered)
-    if _MORE in example.original + example.recovered or len(original) < 2:  # nothing can be said word by word
+    if _MORE in example.original + example.recovered or len(original) < 2:  # no comparison word by word
         return quoted(example)
     hit = [word in recovered for word in original]
     there = joined(whose, _listed(original, recovered, "u", "missed")) if any(hit) else example.original
-    return there, joined(said, _listed(recovered, original, "s", "wrong") or "nothing", _tiles(hit)), exact
+    tiles = "".join("■" if found else "□" for found in sorted(hit, reverse=True)) if len(hit) <= _MOST_TILES else ""
+    count = Html(f'<small><span class="tiles" aria-hidden="true">{tiles}</span> {sum(hit)} of {len(hit)} words</small>')
+    return there, joined(said, _listed(recovered, original, "s", "wrong") or "nothing", count), exact
 
 
 def _words(listed: str) -> tuple[str, list[str]]:
-    """What stands before a list of words, such as whose they are, and the words."""
+    """The words of a list, and the text before them, such as the name of a party."""
     before, colon, words = listed.rpartition(": ")
     return before + colon, [word for word in words.split(", ") if word]
 
 
 def _listed(words: Sequence[str], known: Sequence[str], tag: str, kind: str) -> Html:
-    """The words; those that the other side lacks are marked."""
+    """The words. Those that are not in `known` are marked."""
     marked = (escape(word) if word in known else f'<{tag} class="{kind}">{escape(word)}</{tag}>' for word in words)
     return Html(", ".join(marked))
-
-
-def _tiles(hit: Sequence[bool]) -> Html:
-    found = sum(hit)
-    drawn = "■" * found + "□" * (len(hit) - found) if len(hit) <= _MOST_TILES else ""
-    return Html(f'<small><span class="tiles" aria-hidden="true">{drawn}</span> {found} of {len(hit)} words</small>')

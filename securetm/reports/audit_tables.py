@@ -79,7 +79,7 @@ def findings_table(findings: Iterable[Numbered]) -> AuditTable:
     return AuditTable(("no.", *(column.name for column in FINDING_COLUMNS)), tuple(rows))
 
 
-def _plain(columns: tuple[str, ...], rows: Iterable[Sequence[str]], caption: str = "") -> AuditTable:
+def plain_table(columns: tuple[str, ...], rows: Iterable[Sequence[str]], caption: str = "") -> AuditTable:
     """A table whose cells have one line."""
     return AuditTable(columns, tuple(tuple([cell] for cell in row) for row in rows), caption)
 
@@ -97,12 +97,12 @@ def counts_table(audit: Audit) -> AuditTable:
         "attack succeeds there. What no profile claims can be refuted without any claim being broken."
     )
     columns = ("number of findings", *(f"{MARKS[one]} {one}" for one in VERDICTS))
-    return _plain(columns, rows, caption)
+    return plain_table(columns, rows, caption)
 
 
 def meaning_table() -> AuditTable:
     """What each verdict means."""
-    return _plain(("verdict", "means"), ((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
+    return plain_table(("verdict", "means"), ((f"{MARKS[one]} {one}", meaning) for one, meaning in MEANING.items()))
 
 
 def refusals_table(audit: Audit) -> AuditTable:
@@ -115,10 +115,10 @@ def refusals_table(audit: Audit) -> AuditTable:
         "These runs were really begun, and these messages really sent in them. A refusal names its reason and no number: how "
         "many documents a party has stays with it."
     )
-    return _plain(("profile", "least number of documents", "what was attempted", "what became of it"), rows, caption)
+    return plain_table(("profile", "least number of documents", "what was attempted", "what became of it"), rows, caption)
 
 
 def examples_table(finding: Finding, examples: int) -> AuditTable:
     """Recovered examples beside their originals."""
     rows = (quoted(example) for example in finding.outcome.examples[:examples])
-    return _plain(("the original", "recovered as", "exact"), rows, about_examples(finding))
+    return plain_table(("the original", "recovered as", "exact"), rows, about_examples(finding))
