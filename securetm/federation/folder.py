@@ -166,7 +166,7 @@ def reopen(path: Path) -> RunFolder:
     if is_bound(path):
         check(path, path / RUN)
     try:
-        tables, members, with_content = facts["plan"], tuple(facts["members"]), bool(facts["with_content"])
+        tables, members, with_content = dict(facts["plan"]), tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
         name, ledgers = str(facts["name"]), path / facts["ledgers"]
     except (KeyError, TypeError, ValueError) as problem:
@@ -180,13 +180,13 @@ def result_of(path: Path) -> dict[str, Any]:
         raise NotARun(str(path), "finished run")
     if is_bound(path):
         check(path, path / RESULT)
-    return dict(read_json(path / RESULT))
+    return read_json(path / RESULT)
 
 
 def is_bound(path: Path) -> bool:
     """Whether the run wrote digests of its files; a run of an earlier version did not, and is read all the same."""
     facts = read_json(path / RUN) if (path / RUN).is_file() else {}
-    return isinstance(facts, dict) and "digests" in facts
+    return "digests" in facts
 
 
 @contextmanager

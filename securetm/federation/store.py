@@ -303,7 +303,7 @@ def read_arrays(path: Path, *, bare: bool = False) -> tuple[dict[str, Array], di
             check_private(path)
         said, arrays = unpacked(path)
         return arrays, {} if bare else json.loads(said["facts"])
-    except (SafetensorError, ValueError, KeyError, TypeError) as problem:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise DamagedStore(str(path), str(problem)) from problem
 
 
@@ -348,10 +348,13 @@ def json_bytes(content: Any) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def read_json(path: Path) -> Any:
-    """Reads a JSON document, or refuses a damaged file."""
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON document that holds a table, or refuses a damaged file."""
     try:
         check_private(path)
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError) as problem:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as problem:
         raise DamagedStore(str(path), str(problem)) from problem
+    if not isinstance(content, dict):
+        raise DamagedStore(str(path), "it holds no table")
+    return content

@@ -18,6 +18,7 @@ from securetm.errors import BadSetting, CannotWrite, NotFound
 from securetm.models.model_errors import DamagedModel, NewerModel, OtherModel
 from securetm.models.tensor_file import packed, unpacked
 from securetm.private_files import writing
+from securetm.toml_settings import from_table
 
 VERSION = 1
 _KIND = "securetm topic model"
@@ -68,7 +69,7 @@ def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ..
         raise DamagedModel(str(path), "a word stands twice in its vocabulary")
     try:
         fits = model.fits(state, len(vocabulary))
-    except (MemoryError, ValueError) as problem:
+    except (MemoryError, ValueError, OverflowError) as problem:
         raise DamagedModel(str(path), "its settings ask for more memory than there is") from problem
     if not fits:
         raise DamagedModel(str(path), "its arrays are not those of such a model of that size")
@@ -86,12 +87,12 @@ def _contents(path: Path) -> tuple[dict[str, str], State]:
 def _parsed(path: Path, facts: dict[str, str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     try:
         return dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
-    except (KeyError, ValueError, TypeError) as problem:
+    except (KeyError, ValueError, TypeError, RecursionError) as problem:
         raise DamagedModel(str(path), "its settings or its vocabulary cannot be read") from problem
 
 
 def _built(path: Path, kind: type[M], settings: dict[str, Any]) -> M:
     try:
-        return kind(**settings)
-    except (TypeError, BadSetting) as problem:
+        return from_table(kind, settings, str(path))
+    except (NotFound, BadSetting) as problem:
         raise DamagedModel(str(path), "its settings are not this model's") from problem

@@ -109,7 +109,18 @@ def test_a_folder_that_cannot_be_made(corpora: Mapping[str, Corpus], tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"plan": {}}', '{"plan": {}, "members": 3, "with_content": true}', "null"]
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"plan": {}}',
+        '{"plan": {}, "members": 3, "with_content": true}',
+        '{"plan": 1e308, "members": ["a"], "with_content": true, "keys": {"a": ""}, "name": "a", "ledgers": "l"}',
+        "null",
+        "[" * 100_000,
+    ],
+    ids=range(8),
 )
 def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
     write_bytes(tmp_path / "run.json", content.encode())

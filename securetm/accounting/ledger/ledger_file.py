@@ -168,7 +168,7 @@ class LedgerFile:
             raise self._tampered(number, "is not what was entered")
         try:
             return Entry(number, head, digest(written), json.loads(written))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._tampered(number, "cannot be read") from None
 
     def _tampered(self, number: int, problem: str) -> LedgerTampered:
