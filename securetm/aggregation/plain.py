@@ -5,8 +5,9 @@ It is the baseline that every secure sum must equal and that every attack must b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -22,14 +23,13 @@ from securetm.contracts import (
     Entropy,
     Exchange,
     Needs,
-    Parcel,
     Roster,
     Store,
     Terms,
 )
 from securetm.errors import NotInCohort, TooFewParties
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
-from securetm.sessions.identities import COORDINATOR, PinnedRoster
+from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.session_roles import CoordinatorSession, PartySession
 
 
@@ -86,18 +86,7 @@ class PlainPartySession(PartySession):
         """Sends this party's vector in the clear."""
         if vector is None or self._me not in cohort.members:
             raise NotInCohort(self._me)
-        return PlainPartyRound(pack_vector(vector, terms))
-
-
-class PlainPartyRound(PartyExchange):
-    """One message to the coordinator, and no answer to any."""
-
-    def __init__(self, message: bytes) -> None:
-        self._message = message
-
-    def begin(self) -> Sequence[Parcel]:
-        """The vector."""
-        return ((COORDINATOR, self._message),)
+        return PartyExchange(pack_vector(vector, terms))
 
 
 class PlainCoordinatorSession(CoordinatorSession):
@@ -129,12 +118,6 @@ class PlainCoordinatorRound(CoordinatorExchange):
             raise TooFewParties(len(survivors), len(self._cohort.members), self._cohort.threshold)
         if self._terms.needs is Needs.EACH:
             return Answer(None, vectors, survivors)
-        blocks = [block.name for block in self._terms.layout]
-        return Answer({name: _added([vector[name] for vector in vectors.values()]) for name in blocks}, {}, survivors)
-
-
-def _added(parts: Sequence[Array]) -> Array:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
+        first, *others = vectors.values()
+        total = {name: reduce(np.add, (vector[name] for vector in others), part.copy()) for name, part in first.items()}
+        return Answer(total, {}, survivors)

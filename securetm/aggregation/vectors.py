@@ -5,13 +5,15 @@ Bytes from the network are checked for length and finiteness before anything is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Domain, Terms
 from securetm.errors import BadVector, BrokenPromise
+
+CLAMPED = "clamped"  # in the party's own store: how many values it clamped so far
 
 
 def wire_type(terms: Terms) -> np.dtype[np.generic]:
@@ -20,15 +22,40 @@ def wire_type(terms: Terms) -> np.dtype[np.generic]:
     return np.dtype(f"<{kind}{terms.bits // 8}")
 
 
-def pack_vector(vector: Mapping[str, Array], terms: Terms) -> bytes:
-    """Named arrays end to end, in the order of the layout."""
-    kind = wire_type(terms)
+def parts_of(vector: Mapping[str, Array], terms: Terms) -> list[Array]:
+    """The named arrays in the order of the layout, each of the promised shape."""
     for block in terms.layout:
         part = vector[block.name]
         fits = part.shape[1:] == block.shape[1:] and (part.shape[0] == block.shape[0] or terms.ragged)
         if not fits or part.shape[0] > block.shape[0]:
             raise BrokenPromise(f"block {block.name!r}", part.size, int(np.prod(block.shape)))
-    return b"".join(np.ascontiguousarray(vector[b.name]).astype(kind, copy=False).tobytes() for b in terms.layout)
+    return [vector[block.name] for block in terms.layout]
+
+
+def pack_vector(vector: Mapping[str, Array], terms: Terms) -> bytes:
+    """Named arrays end to end, in the order of the layout."""
+    kind = wire_type(terms)
+    return b"".join(np.ascontiguousarray(part).astype(kind, copy=False).tobytes() for part in parts_of(vector, terms))
+
+
+def whole_numbers(parts: Sequence[Array], reach: int, kind: np.dtype[np.generic], grid: float = 1.0) -> tuple[Array, int]:
+    """Run by a party: its vector as whole numbers within the reach, and how many values were beyond it or no numbers.
+
+    What is no finite number counts as nothing: a refusal that depended on the data would tell something about it.
+    """
+    flat, at, changed = np.empty(sum(part.size for part in parts), kind), 0, 0
+    for part in map(np.ravel, parts):
+        if part.dtype.kind == "f":
+            numbers = np.isfinite(part)
+            changed += int((~numbers).sum())
+            with np.errstate(over="ignore"):  # what is then infinite is clamped
+                part = np.rint(np.where(numbers, part, 0.0).astype(np.float64) / grid)
+        if part.size and (part.max() > reach or part.min() < -reach):
+            changed += int(np.count_nonzero((part > reach) | (part < -reach)))
+            part = np.clip(part, -reach, reach)
+        flat[at : at + part.size] = part
+        at += part.size
+    return flat, changed
 
 
 def unpack_vector(message: bytes, terms: Terms, sender: str) -> dict[str, Array]:

@@ -15,6 +15,7 @@ from securetm.contracts import INF, Answer, Array, Cohort, Domain, Mechanism, No
 from securetm.errors import check_setting
 from securetm.mechanisms.mechanism_errors import NoiseBeforeRounding, RangeTooSmall
 from securetm.mechanisms.noising import check_positive
+from securetm.sessions.session_memory import count_up
 
 ROUNDINGS = ("nearest", "stochastic")
 CLAMPED = "clamped"  # in the party's own store: how many values it clamped so far,
@@ -43,9 +44,9 @@ class Clamped(Mechanism):
     def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party: clamps, and notes in its own store how many values were clamped."""
         numbers = np.isfinite(vector)
-        note(NO_NUMBERS, int((~numbers).sum()), context)
+        count_up(context.store, NO_NUMBERS, int((~numbers).sum()))
         vector = np.where(numbers, vector, vector.dtype.type(0))
-        note(CLAMPED, int((np.abs(vector) > terms.reach).sum()), context)
+        count_up(context.store, CLAMPED, int((np.abs(vector) > terms.reach).sum()))
         return np.clip(vector, -terms.reach, terms.reach)
 
 
@@ -106,8 +107,8 @@ class FixedPoint(Clamped):
         whole = np.empty(len(vector), dtype=np.int32 if terms.bits == 32 else np.int64)
         coins = context.entropy.bytes(4 * len(vector)) if self.rounding == "stochastic" else b""
         clamped, broken = _to_grid(vector, 1.0 / terms.grid, terms.reach, np.frombuffer(coins, dtype="<u4"), whole)
-        note(NO_NUMBERS, broken, context)
-        note(CLAMPED, clamped, context)
+        count_up(context.store, NO_NUMBERS, broken)
+        count_up(context.store, CLAMPED, clamped)
         return whole
 
     def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:  # noqa: ARG002
@@ -131,10 +132,3 @@ def _to_grid(values: Array, steps: float, reach: float, coins: Array, out: Array
         bounded = min(max(scaled, -reach), reach)
         out[i] = np.floor(bounded + coins[i] * 2.0**-32) if drawn else np.rint(bounded)
     return clamped, broken
-
-
-def note(what: str, count: int, context: RoundContext) -> None:
-    """Run by a party: adds to a count in its own store, which no other role sees."""
-    if count:
-        before = int.from_bytes(context.store.get(what) or b"")
-        context.store.put(what, (before + count).to_bytes(8))

@@ -29,9 +29,12 @@ class PartyExchange:
 
     answers: Mapping[int, Callable[[bytes], bytes]] = {}  # by kind, those that are expected now
 
+    def __init__(self, first: bytes = b"") -> None:
+        self._first = first
+
     def begin(self) -> Sequence[Parcel]:
-        """Nothing to say, unless a protocol has something."""
-        return ()
+        """What the party says first, if anything."""
+        return ((COORDINATOR, self._first),) if self._first else ()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """The answer to a message of the coordinator, if one is expected; else a refusal."""
@@ -92,8 +95,10 @@ class CoordinatorExchange:
         """Each message to the party at that place."""
         return [(self._register.name(place), message) for place, message in messages.items()]
 
-    def signed(self, place: int, sender: str, message: bytes, label: Label, most: int, context: bytes = b"") -> bytes:
-        """The signed part of a message of at most so many bytes, once its signature is checked."""
+    def signed(self, place: int, sender: str, message: bytes, label: Label, kind: int, most: int) -> Reader:
+        """Reads a message of at most so many bytes behind its place, once its signature is checked."""
         if len(message) > most:
             raise Malformed(sender, "it is too long")
-        return self._register.opened(place, sender, message, label, context)
+        reader = Reader(self._register.opened(place, sender, message, label), sender, kind)
+        reader.speaks_for(place)
+        return reader

@@ -179,7 +179,7 @@ def test_a_reused_prekey_is_noticed_by_the_coordinator_and_named(played: Played)
     old = dict(played.stores[name].kept)
     played.play(played.cohort(0), vectors)
     played.stores[name].kept = old
-    played.parties[name]._prekeys._next, played.parties[name]._prekeys._used = 0, {}
+    played.parties[name]._prekeys.next, played.parties[name]._prekeys.used = 0, {}
     cohort = played.cohort(1)
     middle, parties = played.begin(cohort, vectors, ASKED)
     sent = {m: exchange.begin()[0][1] for m, exchange in parties.items()}
@@ -293,7 +293,7 @@ def test_a_prekey_that_was_used_is_found_on_disk_before_it_is_used_again(played:
     session, message = played.parties[name], first_message(played, name, 0)
     with pytest.raises(RestoredState):
         session._prekeys.use(0, bytes(32), message)
-    session._prekeys._next, session._prekeys._used = 0, {}
+    session._prekeys.next, session._prekeys.used = 0, {}
     kept = dict(played.stores[name].kept)
     with pytest.raises(RestoredState):
         first_message(played, name, 1, seed=1)

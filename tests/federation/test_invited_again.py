@@ -96,7 +96,7 @@ def site(request: pytest.FixtureRequest, five: Mapping[str, Corpus], tmp_path: P
 
 
 def advance(site: _Site, ask: wire.Ask, index: int) -> wire.Forward:
-    at = Place(site.real.aggregation._relayed.epoch, site.real.aggregation.register.round_tag(ask.round_id), index)
+    at = Place(site.real.aggregation.memory.relayed.epoch, site.real.aggregation.register.round_tag(ask.round_id), index)
     return wire.Forward(ask.round_id, head(Kind.ADVANCE) + at.body())
 
 

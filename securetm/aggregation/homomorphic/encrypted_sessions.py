@@ -6,8 +6,6 @@ that may see totals could hand in a single party's ciphertext as "the sum".
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,19 +13,20 @@ import numpy as np
 
 from securetm.aggregation.homomorphic.homomorphic_errors import BadCiphertext, NoSumKey, OpenedBefore, TooFewInSum, UnlikeKeys
 from securetm.aggregation.homomorphic.key_setup import KEY_NAME, LEAST, SECRET_KEY, KeyCoordinatorSetup, KeyPartySetup
-from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits, whole_numbers
+from securetm.aggregation.homomorphic.parameters import DEGREE, SEED, Fit, from_digits, real_or_whole, to_digits
 from securetm.aggregation.homomorphic.seal_library import Code, RunningSum, decrypt, encrypt, seal
 from securetm.aggregation.homomorphic.sum_key import KEY_ID, SumKind, key_id, unpack_secret
+from securetm.aggregation.vectors import CLAMPED, parts_of, whole_numbers
 from securetm.contracts import Answer, Array, Block, Cohort, Domain, Entropy, Exchange, Parcel, Store, Terms
 from securetm.errors import NotInCohort, TooFewParties, UnknownRound
 from securetm.sessions.exchanges import CoordinatorExchange, PartyExchange
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import COORDINATOR, Identity, PinnedRoster
-from securetm.sessions.session_memory import SessionMemory
+from securetm.sessions.session_memory import SessionMemory, count_up
 from securetm.sessions.session_roles import WITHOUT_END, CoordinatorSession, PartySession
 from securetm.sessions.survivors import SurvivorList
 
-OPENED, CLAMPED = "sum opened", "clamped"
+OPENED = "sum opened"
 Fitting = Callable[[Terms, Cohort], tuple[Terms, Fit]]
 
 
@@ -56,6 +55,16 @@ def _check_round(reader: Reader, tag: bytes, key: bytes, sender: str) -> None:
 
 
 # ---- the party -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OpenedSum:
+    """What a party keeps of the sum that it opened last: whole numbers, and their unit where they stand for real ones."""
+
+    layout: tuple[Block, ...]
+    grid: float
+    survivors: tuple[str, ...]
+    total: bytes
 
 
 @dataclass
@@ -88,24 +97,19 @@ class EncryptedPartySession(PartySession):
         if vector is None or self.me not in cohort.members:
             raise NotInCohort(self.me)
         terms, fit = self.fitting(terms, cohort)
-        numbers, clamped = whole_numbers(vector, terms, fit.reach)
-        if clamped:  # the party's own log: a refusal that depended on the data would tell something about it
-            before = int.from_bytes(self.store.get(CLAMPED) or b"")
-            self.store.put(CLAMPED, (before + clamped).to_bytes(8))
+        numbers, clamped = whole_numbers(parts_of(vector, terms), fit.reach, np.dtype(np.int64), terms.grid or 1.0)
+        count_up(self.store, CLAMPED, clamped)
         return EncryptedPartyRound(self, cohort, terms, fit, numbers)
 
     def answer(self, round_id: bytes) -> Answer:
         """The sum of the last round that this party opened, also after a restart."""
         if self.unopened is not None and self.unopened[0] == round_id:
             raise self.unopened[1]
-        stored = self._opened(round_id)
-        if stored is None:
+        opened = self.memory.of(self.register.round_tag(round_id)).load(OPENED, OpenedSum)
+        if opened is None:
             raise UnknownRound(round_id.hex()[:16])
-        (size,) = struct.unpack(">I", stored[:4])
-        facts = json.loads(stored[4 : 4 + size])
-        layout = tuple(Block(name, tuple(shape)) for name, shape in facts["layout"])
-        total = np.frombuffer(stored[4 + size :], dtype="<i8").astype(np.int64)
-        return Answer(real_or_whole(total, layout, facts["grid"]), {}, tuple(facts["survivors"]))
+        total = np.frombuffer(opened.total, dtype="<i8").astype(np.int64)
+        return Answer(real_or_whole(total, opened.layout, opened.grid), {}, opened.survivors)
 
     def secret(self) -> bytes:
         """The session's secret key."""
@@ -114,21 +118,6 @@ class EncryptedPartySession(PartySession):
             raise NoSumKey(self.me)
         return packed
 
-    def has_opened(self, round_id: bytes) -> bool:
-        """Whether the last sum opened was this round's."""
-        return self._opened(round_id) is not None
-
-    def _opened(self, round_id: bytes) -> bytes | None:
-        return self.memory.of(self.register.round_tag(round_id)).get(OPENED)
-
-    def remember(self, round_id: bytes, terms: Terms, survivors: Sequence[str], total: Array) -> None:
-        """Durable: a party that starts again still has the answer, and opens no second sum of the round."""
-        layout = [[block.name, list(block.shape)] for block in terms.layout]
-        grid = terms.grid if terms.domain is Domain.REAL else 0.0
-        facts = json.dumps({"layout": layout, "grid": grid, "survivors": list(survivors)}).encode()
-        stored = struct.pack(">I", len(facts)) + facts + total.astype("<i8").tobytes()
-        self.memory.of(self.register.round_tag(round_id)).put(OPENED, stored)
-
 
 class EncryptedPartyRound(PartyExchange):
     """A party's half of one round. It opens the sum once, and sends nothing back."""
@@ -136,6 +125,7 @@ class EncryptedPartyRound(PartyExchange):
     def __init__(self, session: EncryptedPartySession, cohort: Cohort, terms: Terms, fit: Fit, numbers: Array) -> None:
         self._session, self._cohort, self._terms, self._fit, self.numbers = session, cohort, terms, fit, numbers
         self._tag = session.register.round_tag(cohort.round_id)
+        self._memory = session.memory.of(self._tag)
         self.answers = {SumKind.SUM: self._open}
 
     def begin(self) -> Sequence[Parcel]:
@@ -159,13 +149,15 @@ class EncryptedPartyRound(PartyExchange):
         except Exception as failure:  # noqa: BLE001 - whether ciphertexts open would tell of the key and of what is in them
             session.unopened = self._cohort.round_id, failure
         else:
-            session.remember(self._cohort.round_id, self._terms, survivors, total)
+            grid = self._terms.grid if self._terms.domain is Domain.REAL else 0.0
+            opened = OpenedSum(self._terms.layout, grid, survivors, total.astype("<i8").tobytes())
+            self._memory.save(OPENED, opened)  # a party that starts again has the answer, and opens no second sum of the round
         return b""
 
     def _checked(self, reader: Reader, key: bytes) -> tuple[tuple[str, ...], bytes]:
         """Who is in the sum, and its ciphertexts; refused before any of them is looked at."""
         _check_round(reader, self._tag, key, COORDINATOR)
-        if self._session.has_opened(self._cohort.round_id):
+        if self._memory.get(OPENED) is not None:
             raise OpenedBefore()
         register = self._session.register
         survivors = tuple(register.name(place) for place in reader.places(len(register)))

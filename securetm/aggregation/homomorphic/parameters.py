@@ -6,14 +6,12 @@ standard allows 54 bits there at 128-bit security with ternary secrets; the smal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Block, Terms
-from securetm.errors import BrokenPromise
 
 DEGREE = 2048  # coefficients of a ciphertext's polynomials, and values that one ciphertext carries
 SEED = 64  # bytes that stand for the random half of a fresh ciphertext
@@ -97,23 +95,6 @@ def largest_reach(modulus: Modulus, parties: int) -> int:
     """The largest reach that one digit under this modulus holds."""
     step = max(4 * NOISE * parties, Fit(modulus, parties, 1).step)
     return max(0, (modulus.value // step - 1) // (2 * parties))
-
-
-def whole_numbers(vector: Mapping[str, Array], terms: Terms, reach: int) -> tuple[Array, int]:
-    """Run by a party: its vector as whole numbers within the reach, and how many values were beyond it or no numbers.
-
-    What is no finite number counts as nothing: a refusal that depended on the data would tell something about it.
-    """
-    for block in terms.layout:
-        if vector[block.name].shape != block.shape:
-            raise BrokenPromise(f"block {block.name!r}", vector[block.name].size, int(np.prod(block.shape)))
-    flat = np.concatenate([np.ravel(vector[block.name]) for block in terms.layout])
-    numbers = np.isfinite(flat)
-    if not np.issubdtype(flat.dtype, np.integer):
-        with np.errstate(over="ignore"):  # what is then infinite is clamped
-            flat = np.rint(np.where(numbers, flat, 0.0).astype(np.float64) / (terms.grid or 1.0))
-    clamped = int(((flat > reach) | (flat < -reach)).sum())
-    return np.clip(flat, -reach, reach).astype(np.int64), clamped + int((~numbers).sum())
 
 
 def to_digits(numbers: Array, fit: Fit) -> Array:

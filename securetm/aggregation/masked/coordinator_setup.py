@@ -6,12 +6,10 @@ It keeps public keys, commitments, and hashes of shares by which a false share c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from securetm.aggregation.masked.masked_errors import BrokenCommitment, SharesDisagree, WrongSetup
 from securetm.aggregation.masked.messages import (
     COMMIT_SIZE,
-    MOST_PARTIES,
     SHORT,
     Kind,
     bundle_size,
@@ -21,34 +19,25 @@ from securetm.aggregation.masked.messages import (
 )
 from securetm.aggregation.masked.party_setup import check_reveal, draw, epoch_of
 from securetm.aggregation.masked.shares import seeds_digest, short_hash
-from securetm.aggregation.masked.stored_setups import STORED_KIND, Policy, PublicSetup
+from securetm.aggregation.masked.stored_setups import Policy, PublicSetup
 from securetm.contracts import Parcel, Store
 from securetm.errors import Malformed
 from securetm.sessions.exchanges import CoordinatorExchange
 from securetm.sessions.framing import HASH, Reader, hashed, head, listed, places_bytes
 from securetm.sessions.identities import KEY, SIGNATURE, PinnedRoster
 from securetm.sessions.labels import Label
+from securetm.sessions.session_memory import SessionMemory
+
+DealtShares = tuple[dict[int, bytes], dict[int, bytes]]  # hashes of shares, and sealed shares, by holder
+_HASHES = "masked share hashes {}"
 
 
-@dataclass(frozen=True)
-class DealtShares:
-    """One dealer's message taken apart."""
-
-    hashes: Mapping[int, bytes]  # by holder
-    sealed: Mapping[int, bytes]
-
-
-def _hashes_key(place: int) -> str:
-    return f"masked share hashes {place}"
-
-
-def hashes_of(store: Store, relayed: PublicSetup, dealer: int) -> dict[tuple[int, int], bytes]:
-    """What a dealer said of its shares: the hash of each, by holder and number."""
-    reader = Reader(store.get(_hashes_key(dealer)) or b"", "this role's own memory")
-    if reader.take(HASH) != relayed.setup:
+def hashes_of(store: Store, setup: bytes, dealer: int) -> dict[int, bytes]:
+    """What a dealer said of its shares: for each holder their hashes end to end."""
+    kept = SessionMemory(store, setup).load(_HASHES.format(dealer), dict[int, bytes])
+    if kept is None:
         raise WrongSetup()
-    holders = reader.places(MOST_PARTIES)
-    return {(holder, number): reader.take(SHORT) for holder in holders for number in range(2 * relayed.rounds)}
+    return kept
 
 
 class MaskedCoordinatorSetup(CoordinatorExchange):
@@ -67,7 +56,7 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
     def _take_commit(self, place: int, sender: str, message: bytes) -> bytes:
         if len(message) != COMMIT_SIZE or message[:4] != head(Kind.COMMIT, place):
             raise Malformed(sender, "it is no commitment")
-        self.signed(place, sender, message, Label.COMMITMENT, COMMIT_SIZE)
+        self._register.opened(place, sender, message, Label.COMMITMENT)
         return message
 
     def _send_commits(self, came: Mapping[int, bytes]) -> Sequence[Parcel]:
@@ -99,9 +88,8 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
     # ---- shares ------------------------------------------------------------------------------------------------------
 
     def _take_shares(self, place: int, sender: str, message: bytes) -> DealtShares:
-        body = self.signed(place, sender, message, Label.SHARES, longest_in_set_up(len(self._register), self._rounds)[0])
-        reader = Reader(body, sender, Kind.SHARES)
-        reader.speaks_for(place)
+        longest, _ = longest_in_set_up(len(self._register), self._rounds)
+        reader = self.signed(place, sender, message, Label.SHARES, Kind.SHARES, longest)
         if reader.take(HASH) != self._drawn.setup:
             raise WrongSetup()
         hashes, sealed = dict[int, bytes](), dict[int, bytes]()
@@ -110,26 +98,24 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
             if holder != place:
                 sealed[holder] = reader.take(bundle_size(self._rounds))
         reader.end()
-        return DealtShares(hashes, sealed)
+        return hashes, sealed
 
     def _send_shares(self, dealt: Mapping[int, DealtShares]) -> Sequence[Parcel]:
         places = tuple(dealt)
-        for place, one in dealt.items():
-            first = head(STORED_KIND) + self._drawn.setup + places_bytes(tuple(one.hashes))
-            self._store.put(_hashes_key(place), first + b"".join(one.hashes.values()))
-        self._agreed = {p: tuple(short_hash(dealt[d].hashes[p]) for d in self._dealers(p, places)) for p in places}
+        for place, (hashes, _) in dealt.items():
+            SessionMemory(self._store, self._drawn.setup).save(_HASHES.format(place), hashes)
+        self._agreed = {p: tuple(short_hash(dealt[d][0][p]) for d in self._dealers(p, places)) for p in places}
         self.ask(places, self._take_stored, self._finish, self._fewest)
         first = head(Kind.DELIVERY) + self._drawn.setup + places_bytes(places)
         others = {p: [d for d in self._dealers(p, places) if d != p] for p in places}
-        return self.to({p: first + b"".join(dealt[d].sealed[p] for d in others[p]) for p in places})
+        return self.to({p: first + b"".join(dealt[d][1][p] for d in others[p]) for p in places})
 
     def _dealers(self, holder: int, places: Sequence[int]) -> list[int]:
         return [dealer for dealer in self._drawn.holders(holder) if dealer in places]
 
     def _take_stored(self, place: int, sender: str, message: bytes) -> None:
-        body = self.signed(place, sender, message, Label.RECEIPT, longest_in_set_up(len(self._register), 1)[0])
-        reader = Reader(body, sender, Kind.STORED)
-        reader.speaks_for(place)
+        longest, _ = longest_in_set_up(len(self._register), 1)
+        reader = self.signed(place, sender, message, Label.RECEIPT, Kind.STORED, longest)
         if reader.take(HASH) != epoch_of(self._drawn.setup, tuple(self._agreed)):
             raise WrongSetup()
         dealers = self._dealers(place, tuple(self._agreed))

@@ -11,8 +11,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from securetm.aggregation.masked.masked_errors import WrongSetup
 from securetm.aggregation.masked.shamir import PRIME, SHARE
 from securetm.contracts import Terms
+from securetm.errors import UnknownRound
 from securetm.sessions.framing import HASH, Reader, head, places_bytes
 from securetm.sessions.identities import KEY, SIGNATURE
 from securetm.sessions.sealing import TAG
@@ -111,6 +113,13 @@ class Place:
     def body(self) -> bytes:
         """The bytes on the wire."""
         return self.epoch + self.tag + self.index.to_bytes(4, "big")
+
+    def check(self, epoch: bytes, tag: bytes) -> None:
+        """Refuses what is of another set-up or of another round."""
+        if self.epoch != epoch:
+            raise WrongSetup()
+        if self.tag != tag:
+            raise UnknownRound(self.tag.hex()[:16])
 
 
 PLACE_SIZE = 2 * HASH + 4

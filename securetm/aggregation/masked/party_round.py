@@ -20,7 +20,6 @@ from securetm.aggregation.masked.masked_errors import (
     SetsOverlap,
     TooFewSignatures,
     TooFewSurvivors,
-    WrongSetup,
 )
 from securetm.aggregation.masked.messages import (
     SALT,
@@ -37,7 +36,7 @@ from securetm.aggregation.masked.prekeys import Prekeys
 from securetm.aggregation.masked.shares import MASK_KEY, SEED, share_of
 from securetm.aggregation.masked.stored_setups import Policy, Prepared
 from securetm.contracts import Array, Entropy, Parcel
-from securetm.errors import NotInCohort, UnknownRound
+from securetm.errors import NotInCohort, Refused
 from securetm.sessions.exchanges import PartyExchange
 from securetm.sessions.framing import Reader, derive, hashed, head, place_bytes
 from securetm.sessions.identities import COORDINATOR, SIGNATURE, Identity
@@ -62,89 +61,89 @@ def consent_body(place: int, outcome: Outcome) -> bytes:
     return head(Kind.CONSENT, place) + hashed(Label.SURVIVORS, outcome.agreed())
 
 
+Ring = Callable[[], Array]  # gives a copy of the vector in the ring, for the masks to be added to
+
+
 @dataclass(frozen=True)
-class PartyRoundState:
-    """What a party works with in a round: its identity, randomness, prekeys, and who is in it."""
+class Quorum:
+    """Who takes part in a round, and how many of them must survive."""
 
-    identity: Identity
-    policy: Policy
-    entropy: Entropy
-    prekeys: Prekeys
-    only: SurvivorList  # of survivors, over which this question is opened
     active: tuple[int, ...]  # who is in the set-up and in the cohort
-    need: int  # survivors, at least
+    need: int
+    only: SurvivorList  # the one list of survivors over which this question is opened
 
 
-def check_outcome(outcome: Outcome, state: PartyRoundState) -> None:
+def check_outcome(outcome: Outcome, identity: Identity, quorum: Quorum) -> None:
     """Refuses lists that overlap, leave somebody out, name a stranger, call this party dropped, or are too short."""
-    register, survivors, dropped = state.identity.register, set(outcome.survivors), set(outcome.dropped)
+    register, survivors, dropped = identity.register, set(outcome.survivors), set(outcome.dropped)
     for place in sorted(survivors & dropped):
         raise SetsOverlap(register.name(place))
-    for place in sorted((survivors | dropped) - set(state.active)):
+    for place in sorted((survivors | dropped) - set(quorum.active)):
         raise NotInCohort(register.name(place))
-    for place in sorted(set(state.active) - survivors - dropped):
+    for place in sorted(set(quorum.active) - survivors - dropped):
         raise SetsIncomplete(register.name(place))
-    if state.identity.place not in survivors:
-        raise CalledDropped(state.identity.me)
-    if len(survivors) < state.need:
-        raise TooFewSurvivors(len(survivors), state.need)
+    if identity.place not in survivors:
+        raise CalledDropped(identity.me)
+    if len(survivors) < quorum.need:
+        raise TooFewSurvivors(len(survivors), quorum.need)
 
 
 class MaskedPartyRound(PartyExchange):
     """Run by a party. Afterwards it knows who survived, and nothing of the sum."""
 
-    def __init__(self, state: PartyRoundState, tag: bytes, ring: Callable[[], Array]) -> None:
-        self._state, self._tag, self._ring = state, tag, ring
-        self._prepared = state.prekeys.prepared()
-        self._first: bytes | None = None  # what this exchange said first
+    def __init__(
+        self, identity: Identity, policy: Policy, entropy: Entropy, prekeys: Prekeys, quorum: Quorum, tag: bytes, ring: Ring
+    ) -> None:
+        super().__init__()
+        self._identity, self._policy, self._entropy, self._quorum = identity, policy, entropy, quorum
+        self._prekeys, self._prepared = prekeys, prekeys.prepared()
+        self._tag, self._ring = tag, ring
         self._index: int | None = None  # the prekey it used
         self.answers = {Kind.ADVANCE: self._advance, Kind.UNMASK: self._unmask}
-        if state.policy.consistency:
+        if policy.consistency:
             self.answers[Kind.SURVIVORS] = self._agree
 
     def begin(self) -> Sequence[Parcel]:
         """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
-        self._state.prekeys.check_current(self._tag, self._prepared)
-        if self._first is None:
-            self._first = self._again() or (self._hello() if self._state.prekeys.restarted else self._masked())
-        return ((COORDINATOR, self._first),)
+        self._prekeys.check_current(self._tag, self._prepared)
+        if not self._first:
+            self._index = self._prekeys.used.get(self._tag)
+            self._first = self._prekeys.sent(self._tag)  # the bytes stay the same, also if the vector changed
+        if not self._first:
+            self._first = self._hello() if self._prekeys.restarted else self._masked()
+        return super().begin()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Answers a request of the coordinator, or refuses it. After a newer session object or set-up it refuses all."""
-        self._state.prekeys.check_current(self._tag, self._prepared)
-        if self._first is None:
+        self._prekeys.check_current(self._tag, self._prepared)
+        if not self._first:
             raise UnexpectedMessage(sender)
         return super().receive(sender, message)
 
     # ---- masking -----------------------------------------------------------------------------------------------------
 
-    def _again(self) -> bytes | None:
-        """What was sent in this round before a restart. The bytes stay the same, also if the vector changed."""
-        self._index = self._state.prekeys.index_of(self._tag)
-        return self._state.prekeys.sent(self._tag)
-
     def _at(self, index: int) -> Place:
         return Place(self._prepared.epoch, self._tag, index)
 
     def _masked(self) -> bytes:
-        prekeys, me = self._state.prekeys, self._state.identity.place
+        prekeys, me = self._prekeys, self._identity.place
         if not prekeys.left:
             raise NotPrepared()
-        begun, vector = Header(me, self._at(prekeys.next), self._state.entropy.bytes(SALT)), self._ring()
+        begun, vector = Header(me, self._at(prekeys.next), self._entropy.bytes(SALT)), self._ring()
         apply_masks(vector, self._masks(begun, self._prepared))
         little = vector.astype(vector.dtype.newbyteorder("<"), copy=False)
         header = replace(begun, vector=vector_hash(little.data))
-        message = b"".join((self._state.identity.sign(Label.VECTOR, header.body()), little.data))
+        message = b"".join((self._identity.sign(Label.VECTOR, header.body()), little.data))
         prekeys.use(header.at.index, self._tag, message)
         self._index = header.at.index
         return message
 
     def _masks(self, header: Header, prepared: Prepared) -> list[Mask]:
         """One mask of its own, and one with each neighbour."""
-        register, me, index = self._state.identity.register, header.sender, header.at.index
+        register, me, index = self._identity.register, header.sender, header.at.index
         masks = [(self_seed(prepared.seeds[index], header.at, me, header.salt), True)]
         for peer, keys in prepared.peers.items():
-            if peer in self._state.active:
+            if peer in self._quorum.active:
                 secret = shared_secret(prepared.mask_keys[index], keys[index], register.name(peer))
                 masks.append((pair_seed(secret, header.at, me, peer), me < peer))  # both must agree: the smaller place adds
         return masks
@@ -152,17 +151,17 @@ class MaskedPartyRound(PartyExchange):
     # ---- after a restart, or after missing a round ---------------------------------------------------------------------
 
     def _hello(self) -> bytes:
-        body = head(Kind.HELLO, self._state.identity.place) + self._at(self._state.prekeys.next).body()
-        return self._state.identity.sign(Label.QUESTION, body)
+        body = head(Kind.HELLO, self._identity.place) + self._at(self._prekeys.next).body()
+        return self._identity.sign(Label.QUESTION, body)
 
     def _advance(self, message: bytes) -> bytes:
         """Skips to the prekey that the others use. A signed header that it does not remember shows an old memory."""
         reader = Reader(message, COORDINATOR, Kind.ADVANCE)
         at, proof = read_place(reader), bytes(reader.rest())
-        self._check_round(at)
+        at.check(self._prepared.epoch, self._tag)
         if proof:
             self._check_proof(proof)
-        prekeys = self._state.prekeys
+        prekeys = self._prekeys
         if at.index < prekeys.next and self._index is None:
             raise OutOfStep(COORDINATOR, at.index, prekeys.next)
         prekeys.skip_to(min(at.index, self._prepared.rounds))
@@ -172,7 +171,7 @@ class MaskedPartyRound(PartyExchange):
         return self._masked()
 
     def _check_proof(self, proof: bytes) -> None:
-        identity, prekeys = self._state.identity, self._state.prekeys
+        identity, prekeys = self._identity, self._prekeys
         header = read_header(proof, COORDINATOR)
         identity.register.opened(identity.place, COORDINATOR, proof, Label.VECTOR)
         if header.sender != identity.place or header.at.epoch != self._prepared.epoch:
@@ -181,22 +180,16 @@ class MaskedPartyRound(PartyExchange):
             prekeys.void()
             raise RestoredState()
 
-    def _check_round(self, at: Place) -> None:
-        if at.epoch != self._prepared.epoch:
-            raise WrongSetup()
-        if at.tag != self._tag:
-            raise UnknownRound(at.tag.hex()[:16])
-
     # ---- opening -----------------------------------------------------------------------------------------------------
 
     def _read(self, reader: Reader) -> Outcome:
-        outcome = read_outcome(reader, len(self._state.identity.register))
-        self._check_round(outcome.at)
+        outcome = read_outcome(reader, len(self._identity.register))
+        outcome.at.check(self._prepared.epoch, self._tag)
         if self._index is None:
             raise UnexpectedMessage(COORDINATOR)
         if outcome.at.index != self._index:
             raise OutOfStep(COORDINATOR, outcome.at.index, self._index)
-        check_outcome(outcome, self._state)
+        check_outcome(outcome, self._identity, self._quorum)
         return outcome
 
     def _agree(self, message: bytes) -> bytes:
@@ -204,51 +197,46 @@ class MaskedPartyRound(PartyExchange):
         reader = Reader(message, COORDINATOR, Kind.SURVIVORS)
         outcome = self._read(reader)
         reader.end()
-        signed, prekeys = hashed(Label.SURVIVORS, outcome.agreed()), self._state.prekeys
-        before = prekeys.recorded("agreed", outcome.at.index)
-        if before is not None and before != signed:
-            raise OtherSurvivors()
-        self._hold(outcome)
-        if before is None:
-            prekeys.record("agreed", outcome.at.index, signed)
-        return self._state.identity.sign(Label.CONSENT, consent_body(self._state.identity.place, outcome))
+        self._only_once("agreed", outcome, hashed(Label.SURVIVORS, outcome.agreed()), OtherSurvivors())
+        return self._identity.sign(Label.CONSENT, consent_body(self._identity.place, outcome))
 
     def _unmask(self, message: bytes) -> bytes:
         """One share of each neighbour's secret: the seed of a survivor, the mask key of who dropped out, never both."""
         reader = Reader(message, COORDINATOR, Kind.UNMASK)
         outcome = self._read(reader)
-        asked, prekeys = hashed(Label.UNMASK, outcome.agreed()), self._state.prekeys
         self._check_signatures(outcome, reader)
         reader.end()
-        before = prekeys.recorded("revealed", outcome.at.index)
-        if before is not None and before != asked:
-            raise AlreadyUnmasked(self._tag.hex()[:16])
-        self._hold(outcome)
-        if before is None:
-            prekeys.record("revealed", outcome.at.index, asked)
+        refusal = AlreadyUnmasked(self._tag.hex()[:16])
+        self._only_once("revealed", outcome, hashed(Label.UNMASK, outcome.agreed()), refusal)
         return self._revealed(outcome)
 
-    def _hold(self, outcome: Outcome) -> None:
-        self._state.only.hold([self._state.identity.register.name(place) for place in outcome.survivors])
+    def _only_once(self, what: str, outcome: Outcome, content: bytes, refusal: Refused) -> None:
+        """Records what this party is about to send under a prekey. Refuses anything else than what it sent before."""
+        before = self._prekeys.of_setup.get(f"masked {what} {outcome.at.index}")
+        if before is not None and before != content:
+            raise refusal
+        self._quorum.only.hold([self._identity.register.name(place) for place in outcome.survivors])
+        if before is None:
+            self._prekeys.of_setup.put(f"masked {what} {outcome.at.index}", content)
 
     def _check_signatures(self, outcome: Outcome, reader: Reader) -> None:
-        register = self._state.identity.register
+        register = self._identity.register
         signers = reader.places(len(register))
         signatures = reader.entries(signers, SIGNATURE)
-        if not self._state.policy.consistency:
+        if not self._policy.consistency:
             return
-        if self._state.prekeys.recorded("agreed", outcome.at.index) != hashed(Label.SURVIVORS, outcome.agreed()):
+        if self._prekeys.of_setup.get(f"masked agreed {outcome.at.index}") != hashed(Label.SURVIVORS, outcome.agreed()):
             raise OtherSurvivors()
         for place, signature in signatures.items():
             if place not in outcome.survivors:
                 raise NotInCohort(register.name(place))
             register.verify(place, Label.CONSENT, consent_body(place, outcome), signature)
-        if len(signers) < self._state.need:
-            raise TooFewSignatures(len(signers), self._state.need)
+        if len(signers) < self._quorum.need:
+            raise TooFewSignatures(len(signers), self._quorum.need)
 
     def _revealed(self, outcome: Outcome) -> bytes:
-        dealers = [dealer for dealer in sorted(self._prepared.bundles) if dealer in self._state.active]
+        dealers = [dealer for dealer in sorted(self._prepared.bundles) if dealer in self._quorum.active]
         which = {dealer: SEED if dealer in outcome.survivors else MASK_KEY for dealer in dealers}
         shares = (share_of(self._prepared.bundles[dealer], outcome.at.index, which[dealer]) for dealer in dealers)
-        body = head(Kind.UNMASKED, self._state.identity.place) + outcome.at.body() + b"".join(shares)
-        return self._state.identity.sign(Label.UNMASKED, body)
+        body = head(Kind.UNMASKED, self._identity.place) + outcome.at.body() + b"".join(shares)
+        return self._identity.sign(Label.UNMASKED, body)

@@ -16,7 +16,7 @@ from securetm.aggregation.masked.masked_errors import BrokenCommitment, ChangedM
 from securetm.aggregation.masked.messages import COMMIT_SIZE, Kind, Reveal, bundle_size, read_reveal, reveal_size
 from securetm.aggregation.masked.shares import bundle_hashes, checked, joined, seed_commitment, seeds_digest, short_hash
 from securetm.aggregation.masked.stored_setups import Policy, Prepared
-from securetm.contracts import Entropy, Parcel
+from securetm.contracts import Entropy
 from securetm.errors import CohortTooSmall
 from securetm.sessions.exchanges import PartyExchange
 from securetm.sessions.framing import HASH, Reader, hashed, head, place_bytes, places_bytes
@@ -91,18 +91,14 @@ class MaskedPartySetup(PartyExchange):
         self._mask_keys = tuple(entropy.bytes(KEY) for _ in range(rounds))
         self._seeds = tuple(entropy.bytes(KEY) for _ in range(rounds))
         commitment = nonce_commitment(self._register, self._me, self._nonce)
-        self._commit = identity.sign(Label.COMMITMENT, head(Kind.COMMIT, self._me) + commitment)
+        super().__init__(identity.sign(Label.COMMITMENT, head(Kind.COMMIT, self._me) + commitment))
         self.answers = {Kind.COMMITS: self._reveal}
-
-    def begin(self) -> Sequence[Parcel]:
-        """The commitment to a number that will draw the graph."""
-        return ((COORDINATOR, self._commit),)
 
     # ---- reveal ------------------------------------------------------------------------------------------------------
 
     def _reveal(self, message: bytes) -> bytes:
         commits = read_commits(message, self._register, COORDINATOR)
-        if commits.get(self._me) != self._commit:
+        if commits.get(self._me) != self._first:
             raise ChangedMessage("commitment")
         self._enough(len(commits))
         indices = range(self._rounds)

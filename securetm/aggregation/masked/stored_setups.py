@@ -1,4 +1,4 @@
-"""What each role of a masked sum keeps after a set-up, as it lies in its store. It decides nothing.
+"""What each role of a masked sum keeps after a set-up. It decides nothing.
 
 A party keeps its own secrets and the shares it holds for others; the coordinator keeps public keys and commitments only.
 """
@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from securetm.aggregation.masked.graph import Geometry, Risk, neighbourhoods
-from securetm.aggregation.masked.messages import MOST_PARTIES, MOST_ROUNDS, bundle_size
-from securetm.sessions.framing import HASH, Reader, hashed, head, places_bytes
-from securetm.sessions.identities import KEY
+from securetm.aggregation.masked.masked_errors import NotPrepared
+from securetm.contracts import Store
+from securetm.sessions.framing import hashed
+from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.labels import Label
-from securetm.sessions.sealing import TAG
+from securetm.sessions.session_memory import SessionMemory
 
-STORED_KIND = 0
-_HERE = "this role's own memory"
+_RELAYED, _ROUNDS, _HEADERS = "masked relayed", "masked rounds", "masked headers {}"
+_SKIPPED = bytes(32)
 
 
 @dataclass(frozen=True)
@@ -49,30 +50,6 @@ class Prepared:
         """Prekeys in all."""
         return len(self.seeds)
 
-    def pack(self) -> bytes:
-        """As it lies in the store."""
-        parts = [head(STORED_KIND), self.epoch, places_bytes(self.places), self.rounds.to_bytes(2, "big")]
-        parts += [*self.mask_keys, *self.seeds, places_bytes(sorted(self.peers)), places_bytes(sorted(self.bundles))]
-        parts += [key for place in sorted(self.peers) for key in self.peers[place]]
-        return b"".join(parts + [self.bundles[dealer] for dealer in sorted(self.bundles)])
-
-
-def read_prepared(stored: bytes) -> Prepared:
-    """A party's set-up as it lay in the store."""
-    reader = Reader(stored, _HERE)
-    epoch, places = reader.take(HASH), reader.places(MOST_PARTIES)
-    rounds = reader.count(MOST_ROUNDS)
-    keys, seeds = _keys(reader, rounds), _keys(reader, rounds)
-    neighbours, dealers = reader.places(MOST_PARTIES), reader.places(MOST_PARTIES)
-    peers = {place: _keys(reader, rounds) for place in neighbours}
-    bundles = {dealer: reader.take(bundle_size(rounds) - TAG) for dealer in dealers}
-    reader.end()
-    return Prepared(epoch, places, keys, seeds, peers, bundles)
-
-
-def _keys(reader: Reader, rounds: int) -> tuple[bytes, ...]:
-    return tuple(reader.take(KEY) for _ in range(rounds))
-
 
 @dataclass(frozen=True)
 class PublicSetup:
@@ -97,20 +74,55 @@ class PublicSetup:
         ring = neighbourhoods(self.drawn, self.geometry.degree, self.graph_seed)
         return {place: tuple(peer for peer in ring[place] if peer in self.mask_keys) for place in self.mask_keys}
 
-    def pack(self) -> bytes:
-        """As it lies in the store."""
-        numbers = (self.geometry.degree, self.geometry.threshold, self.rounds)
-        parts = [head(STORED_KIND), self.epoch, self.setup, places_bytes(self.drawn), self.graph_seed]
-        parts += [*(number.to_bytes(2, "big") for number in numbers), places_bytes(self.places)]
-        return b"".join(parts + [k for p in self.places for k in (*self.mask_keys[p], *self.commitments[p])])
 
+class CoordinatorMemory:
+    """The coordinator's set-up, which prekey each round used, and what parties signed under it. It outlives a restart."""
 
-def read_public_setup(stored: bytes) -> PublicSetup:
-    """The coordinator's set-up as it lay in the store."""
-    reader = Reader(stored, _HERE)
-    epoch, setup, drawn, seed = reader.take(HASH), reader.take(HASH), reader.places(MOST_PARTIES), reader.take(HASH)
-    degree, threshold, rounds = reader.number(2), reader.number(2), reader.count(MOST_ROUNDS)
-    both = {place: _keys(reader, 2 * rounds) for place in reader.places(MOST_PARTIES)}
-    reader.end()
-    keys, commitments = ({p: found[at : at + rounds] for p, found in both.items()} for at in (0, rounds))
-    return PublicSetup(epoch, setup, drawn, Geometry(len(drawn), degree, threshold), seed, rounds, keys, commitments)
+    def __init__(self, register: PinnedRoster, store: Store) -> None:
+        self.store, self._memory = store, SessionMemory(store, register.hash)
+        self._relayed = self._memory.load(_RELAYED, PublicSetup)
+        self._tags: list[bytes] = []  # of the rounds so far; their positions are their prekeys
+        self.headers: dict[int, dict[int, bytes]] = {}  # prekey -> party -> what it signed: how a reused prekey shows
+        if self._relayed is not None:
+            self._tags = self._of_setup.load(_ROUNDS, list[bytes]) or []
+            kept = {index: self._of_setup.load(_HEADERS.format(index), dict[int, bytes]) for index in range(len(self._tags))}
+            self.headers = {index: signed for index, signed in kept.items() if signed}
+
+    @property
+    def relayed(self) -> PublicSetup:
+        """The set-up, or a refusal."""
+        if self._relayed is None:
+            raise NotPrepared()
+        return self._relayed
+
+    @property
+    def left(self) -> int:
+        """Rounds left in this set-up."""
+        return 0 if self._relayed is None else self._relayed.rounds - len(self._tags)
+
+    @property
+    def _of_setup(self) -> SessionMemory:
+        return self._memory.of(self.relayed.epoch)
+
+    def adopt(self, relayed: PublicSetup) -> None:
+        """Takes a new set-up in the place of the old one."""
+        self._memory.save(_RELAYED, relayed)
+        self._relayed, self._tags, self.headers = relayed, [], {}
+
+    def index(self, tag: bytes) -> int:
+        """The prekey that this round uses. It is on disk before any party is asked; a round begun before keeps its own."""
+        if tag not in self._tags:
+            if not self.left:
+                raise NotPrepared()
+            self.go_to(len(self._tags), tag)
+        return self._tags.index(tag)
+
+    def go_to(self, index: int, tag: bytes) -> None:
+        """Gives the round that prekey and skips earlier ones that this role does not know."""
+        self._tags = [_SKIPPED if known == tag else known for known in self._tags]
+        self._tags += [_SKIPPED] * (index - len(self._tags)) + [tag]
+        self._of_setup.save(_ROUNDS, self._tags)
+
+    def keep_headers(self, index: int) -> None:
+        """Keeps on disk what parties signed under that prekey."""
+        self._of_setup.save(_HEADERS.format(index), self.headers.get(index, {}))

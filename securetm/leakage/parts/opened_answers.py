@@ -16,7 +16,7 @@ from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.mask_stream import Mask, apply_masks
 from securetm.aggregation.masked.messages import HEADER_SIZE, Header, Kind, Place, read_header, read_place, read_share
 from securetm.aggregation.masked.party_round import pair_seed, self_seed
-from securetm.aggregation.masked.stored_setups import Prepared, read_prepared
+from securetm.aggregation.masked.stored_setups import Prepared
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Terms
 from securetm.leakage.adversary_view import AdversaryView
@@ -24,6 +24,7 @@ from securetm.leakage.reading import ANSWER, SEALED, ReadVector, first_part, par
 from securetm.sessions.framing import HASH, Reader
 from securetm.sessions.identities import KEY, SIGNATURE
 from securetm.sessions.sealing import shared_secret
+from securetm.sessions.session_memory import unpacked
 
 _SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
 _NOBODY = "a party that helps"
@@ -101,7 +102,7 @@ class _MaskKeys:
 def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[bytes], parties: int) -> _MaskKeys:
     """All keys of the helpers (by place), and all seeds that the coordinator reconstructs from shares."""
     kept = {place: own[_SETUP] for place, own in secrets.items() if own.get(_SETUP)}
-    return _MaskKeys({place: read_prepared(stored[HASH:]) for place, stored in kept.items()}, _opened(parcels, parties))
+    return _MaskKeys({place: unpacked(stored[HASH:], Prepared) for place, stored in kept.items()}, _opened(parcels, parties))
 
 
 def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:
