@@ -29,12 +29,12 @@ class PartyExchange:
 
     answers: Mapping[int, Callable[[bytes], bytes]] = {}  # by kind, those that are expected now
 
-    def __init__(self, first: bytes = b"") -> None:
+    def __init__(self, first: bytes | None = None) -> None:
         self._first = first
 
     def begin(self) -> Sequence[Parcel]:
         """What the party says first, if anything."""
-        return ((COORDINATOR, self._first),) if self._first else ()
+        return ((COORDINATOR, self._first),) if self._first is not None else ()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """The answer to a message of the coordinator, if one is expected; else a refusal."""

@@ -106,17 +106,17 @@ class MaskedPartyRound(PartyExchange):
     def begin(self) -> Sequence[Parcel]:
         """The masked vector; after a restart, before anything is masked, a question whether this memory is the latest."""
         self._prekeys.check_current(self._tag, self._prepared)
-        if not self._first:
+        if self._first is None:
             self._index = self._prekeys.used.get(self._tag)
             self._first = self._prekeys.sent(self._tag)  # the bytes stay the same, also if the vector changed
-        if not self._first:
+        if self._first is None:
             self._first = self._hello() if self._prekeys.restarted else self._masked()
         return super().begin()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
         """Answers a request of the coordinator, or refuses it. After a newer session object or set-up it refuses all."""
         self._prekeys.check_current(self._tag, self._prepared)
-        if not self._first:
+        if self._first is None:
             raise UnexpectedMessage(sender)
         return super().receive(sender, message)
 

@@ -64,7 +64,7 @@ class Prekeys:
 
     # ---- using a prekey ----------------------------------------------------------------------------------------------
 
-    def sent(self, tag: bytes) -> bytes:
+    def sent(self, tag: bytes) -> bytes | None:
         """The message sent in this round before, or nothing. Refuses if it was sent and its bytes are gone."""
         if tag in self.used:
             stored = self._sent(self.used[tag])
@@ -73,7 +73,7 @@ class Prekeys:
             raise RoundAbandoned(tag.hex()[:16])
         if tag in self._past():
             raise RoundAbandoned(tag.hex()[:16])
-        return b""
+        return None
 
     def header(self, index: int) -> bytes:
         """What this party signed when it used that prekey, or nothing."""
