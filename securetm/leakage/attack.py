@@ -14,8 +14,9 @@ from scipy import sparse
 
 from securetm.contracts import Array, State, Terms, TopicModel, Unit
 from securetm.federation.questions import TRAIN
-from securetm.leakage.adversary_view import AdversaryView, PublicFacts
+from securetm.leakage.adversary_view import VOCABULARY, AdversaryView, PublicFacts
 from securetm.leakage.illustrations import Curve, Example
+from securetm.leakage.reading import REQUEST
 
 Effort = Mapping[str, int]  # by name: how many rounds, documents or runs the attack may use, as the plan says
 
@@ -84,6 +85,10 @@ class GroundTruth:
         there = (counts for which, counts in self.batches.items() if which[0] == serial and party in ("", which[1]))
         return np.asarray(stacked(there).todense())
 
+    def all_of(self, party: str) -> sparse.csr_array:
+        """All documents of a party: words are agreed on before documents are held out."""
+        return stacked(part[party] for part in (self.held, self.others) if party in part)
+
     def honest(self, by_party: Mapping[str, Any]) -> dict[str, Any]:
         """The entries of the parties that do not collude."""
         return {party: value for party, value in by_party.items() if party not in self.helpers}
@@ -107,6 +112,11 @@ class Proportion:
         """The sum over several pairs of hits and trials."""
         pairs = list(counts)
         return cls(sum(hits for hits, _ in pairs), sum(of for _, of in pairs))
+
+    @classmethod
+    def of_mask(cls, right: Array) -> Self:
+        """Of all places of a mask, how many are true."""
+        return cls(int(right.sum()), right.size)
 
     @classmethod
     def recall(cls, masks: Iterable[tuple[Array, Array]]) -> Self:
@@ -163,7 +173,7 @@ class Attack:
     citation: str
     cost: str
     given: str  # what the attacker knows beside the channels
-    needs: tuple[str, ...]  # channels that the attack cannot do without
+    needs: tuple[str, ...] = (REQUEST, VOCABULARY)  # channels that the attack cannot do without
     either: tuple[str, ...] = ()  # it needs one of these channels, and reads all that are granted
     models: tuple[str, ...]
     measures: Mapping[str, str]  # each measure's name, and the unit that it counts

@@ -26,7 +26,7 @@ from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.ground_truth import ground_truth_of
 from securetm.leakage.leakage_errors import EndedEarly, NotGranted, NotSimulated
-from securetm.leakage.parts.membership_game import INSIDE, MembershipCandidates, allowed, found, ordered, pose
+from securetm.leakage.parts.membership_game import INSIDE, allowed, found, ordered, pose
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
 from securetm.leakage.verdicts import NOT_REFUTED, REFUTED
@@ -186,7 +186,7 @@ def test_a_coordinator_that_adds_the_noise_tells_members_by_sums_that_have_none(
     assert _order(chance, COUNTS).low < 0.5 < _order(chance, COUNTS).high
     public, candidates = public_facts(folder), view.question
     words = truth.vocabulary
-    rounds = training(candidates, np.arange(0, len(candidates), 2), words, public, np.random.default_rng(0))
+    rounds = training(candidates, np.arange(0, candidates.shape[0], 2), words, public, np.random.default_rng(0))
     assert all(total["counts"].min() >= 0 for _, total, _ in rounds)
 
 
@@ -233,9 +233,7 @@ def test_where_persons_are_protected_each_candidate_is_somebodys(tmp_path: Path,
     plan = plan_from_tables(tables, "a test")
     public = PublicFacts(PARTIES, agree(plan))
     counts = sparse.csr_array(np.random.default_rng(0).integers(1, 3, (400, 3)))
-    rounds = list(
-        training(MembershipCandidates(counts), np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0))
-    )
+    rounds = list(training(counts, np.arange(0, 400, 2), ("a", "b", "c"), public, np.random.default_rng(0)))
     assert [number for number, _, _ in rounds] == [0, 1]
     assert all(total["counts"].sum() > 0 for _, total, _ in rounds)
 

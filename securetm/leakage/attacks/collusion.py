@@ -1,6 +1,6 @@
 """The other parties' documents, for a coordinator with colluding parties: the sum less their answers, and what their keys open.
 
-It breaks no mask and no cipher. It uses what a colluding party holds: its own message, and the keys of its own masks.
+It breaks no mask and no cipher. It uses what a colluding party has: its own message, and the keys of its own masks.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class RemainingSum:
 class CollusionGuess:
     """What the helpers' answers and keys show of the other parties."""
 
-    together: tuple[RoundReconstruction, ...]  # of all others, from what is left of the sums
-    alone: tuple[RoundReconstruction, ...]  # of each of the others, from its own message
+    together: tuple[RoundReconstruction, ...]  # of all other parties, from what remains of the sums
+    alone: tuple[RoundReconstruction, ...]  # of each other party, from its own message
     left: tuple[RemainingSum, ...]
 
 
 def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
-    """Takes off the sums, and off each party's message, all that the helpers know."""
+    """Subtracts from the sums, and from each party's message, all that the helpers know."""
     answers = [one for one in opened_answers(view) if GRADIENT in one.heard.blocks]
     left = list(_left(view, answers))[: effort["rounds"]]
     rounds = {heard.round.serial for heard in left}
@@ -67,9 +67,9 @@ def _left(view: AdversaryView, answers: Sequence[OpenedAnswer]) -> Iterator[Read
 
 
 def _promised(heard: ReadVector, profile: Profile) -> float:
-    """The deviation of the noise in every number of a sum, whoever adds it, as the accountant counts it.
+    """The deviation of the noise in every number of a sum, from parties and opener, as the accountant counts it.
 
-    Noise on single words is in the documents before anything is summed. Its deviation does not apply to a sum.
+    Noise on single words is in the documents before they are summed, so its deviation does not apply to a sum.
     """
     terms = heard.round.terms
     by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms)
@@ -85,7 +85,7 @@ def judge(guess: CollusionGuess, truth: GroundTruth) -> Score:
 
 
 def _noise(left: Sequence[RemainingSum], truth: GroundTruth) -> dict[str, Estimate]:
-    """The noise that remains. The rows of words that no honest party has would be zero without it.
+    """The noise that remains. Without noise, the rows of words that no honest party has would be zero.
 
     Where no noise is promised, none can be missing.
     """
@@ -94,8 +94,8 @@ def _noise(left: Sequence[RemainingSum], truth: GroundTruth) -> dict[str, Estima
     if not values.size:
         return dict.fromkeys((MISSING, DEVIATION), Estimate(math.nan, 0.0, 1.0, 0.0))
     ratio, low, high = _deviation(values, truth.confidence)
-    gone = [min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low)]
-    return {MISSING: Estimate(gone[0], gone[1], gone[2], 1.0), DEVIATION: Estimate(ratio, low, high, 1.0)}
+    value, least, most = (min(max(1.0 - r * r, 0.0), 1.0) for r in (ratio, high, low))
+    return {MISSING: Estimate(value, least, most, 1.0), DEVIATION: Estimate(ratio, low, high, 1.0)}
 
 
 def _deviation(values: Array, confidence: float) -> tuple[float, float, float]:
@@ -122,9 +122,9 @@ ATTACK = Attack(
     limits=(
         "documents behind noise: it measures how much noise remains, and looks for documents as if there were none",
         "rounds under an earlier set-up of masks, whose keys a party no longer has",
-        "helpers that break the rules: that drop out on purpose, or change the sum",
-        "masks where only some parties are neighbours, and rounds in which somebody dropped out",
+        "helpers that violate the protocol: that drop out on purpose, or change the sum",
+        "masks where only some parties are neighbours, and rounds in which a party dropped out",
     ),
-    remark="A sum hides whose an answer is among those who do not help, and nothing else: with all but two helping it is the "
-    "sum of two, with all but one it is that party's answer. No protocol for sums can change that.",
+    remark="A sum hides an answer only among the parties that do not collude. If all but two collude, the coordinator learns "
+    "the sum of two answers; if all but one collude, it learns that party's answer. No protocol for sums can change that.",
 )

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Array, CountNoise
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.noised_shares import noise_of, table_behind
 from securetm.leakage.parts.reconstruction_scores import in_words
-from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
+from securetm.leakage.reading import BY_PARTIES, ReadVector, party_vectors
 
 TOPICS = "topics"
-_HUNDREDTH = 0.005  # sums of continuous noise come back to so much; whole numbers come back exactly
+_HUNDREDTH = 0.005  # the precision of a reconstructed sum of continuous noise; whole numbers are exact
 BEHIND, REAL = "counts behind the shares that are exact", "counts of real words that are exact"
 NEAR = "counts of real words that are off by two at most"
 PLACED, PLACED_AT_ALL = "occurrences of words that are counted in their topic", "occurrences of words that are counted at all"
@@ -66,21 +66,19 @@ def judge(tables: tuple[ReconstructedTable, ...], truth: GroundTruth) -> Score:
         SHOWN: Proportion.recall(there),
         USED: Proportion.precision(there),
     }
-    first, words = [pair for table, held in real[:1] for pair in zip(table[:2], held[:2], strict=True)], truth.vocabulary
-    examples = [
-        Example(in_words(held.astype(np.int64), words), in_words(guess, words), bool((guess == held).all()))
-        for guess, held in first
-    ]
-    return Score(measures, tuple(examples))
+    words, rows = truth.vocabulary, [pair for table, held in real[:1] for pair in zip(table[:2], held[:2], strict=True)]
+    texts = [(in_words(held.astype(np.int64), words), in_words(guess, words)) for guess, held in rows]
+    exact = [bool((guess == held).all()) for guess, held in rows]
+    return Score(measures, tuple(Example(*both, right) for both, right in zip(texts, exact, strict=True)))
 
 
 def _placed(pairs: Pairs) -> Proportion:
-    """Of the real occurrences, how many the guess has under the same word, and in the same topic where these are apart."""
+    """Of the real occurrences, how many the guess has under the same word, and in the same topic if topics are separate."""
     return Proportion.over((int(np.minimum(guess, held).sum()), int(held.sum())) for guess, held in pairs)
 
 
 def _near(pairs: Pairs, within: float) -> Proportion:
-    """Of the entries that are not zero, how many are off by so much at most."""
+    """Of the entries that are not zero, how many are off by at most `within`."""
     return Proportion.recall((np.abs(guess - held) <= within, held > 0) for guess, held in pairs)
 
 
@@ -90,15 +88,11 @@ ATTACK = Attack(
     citation="rational reconstruction of integers from their ratios; on Jiang et al. 2021 (iFTM), section 3",
     cost="milliseconds for a topic",
     given="the words, and how large the noise on them is",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=("lda-matched", "sentence-lda-matched"),
     measures={
-        BEHIND: "count of a word in a topic",
-        REAL: "count of a word in a topic",
-        NEAR: "count of a word in a topic",
-        PLACED: "occurrence of a word",
-        PLACED_AT_ALL: "occurrence of a word",
+        **dict.fromkeys((BEHIND, REAL, NEAR), "count of a word in a topic"),
+        **dict.fromkeys((PLACED, PLACED_AT_ALL), "occurrence of a word"),
         SHOWN: "word of a topic",
         USED: "named word",
     },
@@ -106,12 +100,12 @@ ATTACK = Attack(
     judge=judge,
     efforts=("tables",),
     limits=(
-        "large topics behind continuous noise: single precision then keeps no trace of the sum, and it is only estimated",
-        "how many occurrences somebody would place who knows other texts only (half to two thirds, by other parties' words)",
-        "the noise itself: its mean is subtracted; nothing else is known of it, as it is drawn once and stays",
-        "what differences between rounds tell of words in rare documents (rare_documents)",
+        "large topics behind continuous noise: single precision then keeps no trace of the sum, and the attack estimates it",
+        "how many occurrences a guess from other texts would place (half to two thirds, by other parties' words)",
+        "the noise itself: it subtracts only the mean, because the noise is drawn once and stays the same",
+        "differences between rounds, which show words of rare documents (rare_documents)",
     ),
     remark="The paper (section 3) says that the normalised matrix “can be considered as the result of a lossless encryption "
-    "mechanism”. It is no encryption: shares of whole counts give the counts back, without a key. What hides words is "
-    "the noise alone, and it hides single occurrences, not how often a party uses a word.",
+    "mechanism”. It is no encryption: the shares of whole counts give the counts without a key. Only the noise hides words, "
+    "and it hides single occurrences, not how often a party uses a word.",
 )

@@ -1,6 +1,6 @@
-"""One party's documents from two sums: the same question put to all parties, and to all but that party.
+"""One party's documents from two sums: the same question is asked of all parties, and of all but that party.
 
-Each sum hides its parties; the difference of the two does not. Nothing is guessed about documents that both sums hold.
+Each sum hides its parties; the difference of the two does not. It guesses nothing about documents that are in both sums.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Answer, State
+from securetm.contracts import Answer
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
@@ -57,12 +57,11 @@ def attack(view: AdversaryView, effort: Effort) -> PartyDifference:
 
 def _same(one: ReadVector, other: ReadVector) -> bool:
     """Whether two answers are to the same question about the same state, over the same batches: all that is public."""
-    alike = (one.round.question, one.round.number) == (other.round.question, other.round.number)
-    return alike and one.blocks[GRADIENT].shape == other.blocks[GRADIENT].shape and _equal(one.round.state, other.round.state)
-
-
-def _equal(one: State, other: State) -> bool:
-    return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
+    if (one.round.question, one.round.number) != (other.round.question, other.round.number):
+        return False
+    state, rest = one.round.state, other.round.state
+    alike = state.keys() == rest.keys() and all(np.array_equal(state[name], rest[name]) for name in state)
+    return alike and one.blocks[GRADIENT].shape == other.blocks[GRADIENT].shape
 
 
 def _document_frequencies(heard: list[ReadVector], view: AdversaryView) -> Counter[str] | None:
@@ -97,8 +96,7 @@ def judge(told: PartyDifference, truth: GroundTruth) -> Score:
 
 def _frequencies(told: PartyDifference, truth: GroundTruth) -> Proportion:
     """Over the words of the list that the party uses, in all its documents, those held out as well."""
-    both = (truth.held[told.party], truth.others[told.party])
-    real = sum((np.asarray((counts > 0).sum(axis=0)).ravel() for counts in both), np.zeros(len(truth.vocabulary)))
+    real = np.asarray((truth.all_of(told.party) > 0).sum(axis=0)).ravel()
     used = [(word, int(number)) for word, number in zip(truth.vocabulary, real, strict=True) if number]
     return Proportion(sum(told.documents_with[word] == number for word, number in used), len(used))
 
@@ -121,7 +119,7 @@ ATTACK = Attack(
         "noise, and coins that choose other documents in each run: what the two sums share is then not known",
         "runs that differ in more than one party",
     ),
-    remark="Sums over cohorts that are one party apart are that party's answer; the protocol lists this under what it does not "
-    "provide. A party answers questions about its corpus alone only once from one store, and a new run has a new store. "
+    remark="Two sums over cohorts that differ in one party give that party's answer; the protocol lists this under what it "
+    "does not provide. A party answers a question about its corpus only once from one store, but a new run has a new store. "
     "Against repeated questions about a model only noise helps.",
 )

@@ -1,15 +1,16 @@
 """Documents from ProdLDA's gradients in closed form: from one party's gradient, its decoder part alone, or the sum of all.
 
-Nothing is optimised, and the noise that the model drew for a document need not be known. A sealed vector is read as the
-numbers that it shows.
+It optimises nothing, and it need not know the noise that the model drew for a document. It opens no sealed vector, but reads
+the numbers that such a vector shows.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, Effort, GroundTruth, RoundReconstruction, Score
+from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.closed_form import document_behind
 from securetm.leakage.parts.prodlda_layers import documents_said, gradients, invert_gradient, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
@@ -49,27 +50,21 @@ def _from_decoder(heard: ReadVector, view: AdversaryView) -> RoundReconstruction
     return RoundReconstruction(heard.round.serial, heard.party, () if document is None else (document,))
 
 
-def judge_documents_and_words(guesses: tuple[RoundReconstruction, ...], truth: GroundTruth) -> Score:
-    """Counts exact documents, and words."""
-    return judged(guesses, truth, _DOCUMENTS_AND_WORDS)
-
-
 GRADIENT_INVERSION = Attack(
     name="gradient_inversion",
     title="Documents from one party's gradient",
     citation="Geiping et al. 2020 (a layer's gradient over its bias'); for batches the corners of the gradient's cone",
     cost="well under a second on one core for one answer of up to 64 documents",
     given="the model's settings and words, and how many documents an answer holds; nothing about the documents",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=("prodlda",),
     measures=_DOCUMENTS_AND_WORDS,
     attack=invert_answers,
-    judge=judge_documents_and_words,
+    judge=partial(judged, wanted=_DOCUMENTS_AND_WORDS),
     efforts=("documents",),
     limits=(
-        "optimisation, which gradients need that are coarsely rounded, clipped or noised",
-        "what one round tells about the next",
+        "optimisation, which coarsely rounded, clipped or noised gradients need",
+        "comparing consecutive rounds",
     ),
 )
 
@@ -88,7 +83,7 @@ SUM_INVERSION = Attack(
     limits=(
         "sums of more documents than the model's first layer is wide: it finds only words and links in them",
         "noise: it does not model noise, so it names every word and finds nothing more",
-        "two sums over almost the same documents, which tell more than each alone",
+        "two sums over almost the same documents, which show more together than each alone",
     ),
 )
 
@@ -98,7 +93,6 @@ DECODER_INVERSION = Attack(
     citation="the decoder's part of gradient inversion; softmax shows counts as expectation less gradient",
     cost="well under a second on one core for one answer",
     given="the weights that were sent out, the model's settings and words",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=("prodlda",),
     measures=DOCUMENTS,

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import cast
 
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.matching_search import ObservedGradient, best_match
 from securetm.leakage.parts.prodlda_layers import documents_said, gradients, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
-from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
+from securetm.leakage.reading import BY_PARTIES, ReadVector, party_vectors
 from securetm.models.neural.prodlda import ProdLDA
 
 _ENCODER_TOO = 2  # of `parts`: 1 is the decoder's gradient alone
-_MOST = 64  # documents in one answer; if noise says another number, so many are tried
+_MOST = 64  # documents in one answer; tried if noise makes the number in the answer impossible
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
@@ -39,7 +39,6 @@ ATTACK = Attack(
     citation="Zhu et al. 2019 (arXiv 1906.08935), Geiping et al. 2020 (arXiv 2003.14053); the prior on whole counts is our own",
     cost="two seconds on one core for one start and an answer of eight documents",
     given="the weights that were sent out, the model's settings and words, and how many documents an answer holds",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=("prodlda",),
     measures=DOCUMENTS,
@@ -47,11 +46,11 @@ ATTACK = Attack(
     judge=judged_documents,
     efforts=("answers", "starts", "parts"),  # parts: 1 is the decoder's gradient alone, 2 adds the first layer's
     limits=(
-        "telling which documents took part where secret coins chose them: shares are then of all documents",
-        "many documents in an answer: it finds fewer and fewer of them; more starts help, up to the model's number of topics",
-        "knowing the documents' noise, which somebody could who knows what a party calls its source of documents",
+        "finding out which documents took part where secret coins chose them: shares are then of all documents",
+        "many documents in an answer: it finds fewer of them; more starts help, up to the model's number of topics",
+        "the documents' own noise, which an attacker could repeat who knows what a party calls its source of documents",
         "noise: it fits the numbers that it sees, and does not model how noise was drawn",
     ),
-    remark="Where the first layer's gradient is seen exactly, the closed form (gradient_inversion) is faster and finds more. "
-    "This attack is for what the closed form cannot read: the decoder's gradient of several documents.",
+    remark="Where the first layer's gradient is exact, the closed form (gradient_inversion) is faster and finds more. This "
+    "attack is for what the closed form cannot read: the decoder's gradient of several documents.",
 )

@@ -1,7 +1,7 @@
 """Words and documents from the model difference that a party sends after training ProdLDA alone for whole epochs.
 
-A document's input is the same at every step, so plain gradient steps add up to one cone, as in a single gradient. Of Adam's
-steps the signs remain, and which words move alike.
+A document's input is the same at every step, so the sum of plain gradient steps is a cone like that of one gradient. Adam's
+steps keep only the signs, and which words move alike.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import cast
 import numpy as np
 
 from securetm.contracts import Array
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import MOST_ROWS, RecoveredGradient, groups_alike
-from securetm.leakage.reading import BY_PARTIES, REQUEST, ReadVector, party_vectors
+from securetm.leakage.reading import BY_PARTIES, ReadVector, party_vectors
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape
@@ -41,15 +41,11 @@ def _reconstructed(heard: ReadVector, model: ProdLDA) -> RoundReconstruction:
     occur = words_in(layers)
     if model.optimiser == ADAM:
         return RoundReconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
-    rounded = replace(layers, step=_rounding(heard, shape, held))
+    words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
+    step = max(heard.round.step, held * float(np.median(np.spacing(np.abs(words)))))  # the weights are rounded as well
+    rounded = replace(layers, step=step)
     documents, groups = tuple(documents_in(rounded, held)), tuple(linked_words(rounded, 1))
     return RoundReconstruction(heard.round.serial, heard.party, documents, occur, groups)
-
-
-def _rounding(heard: ReadVector, shape: NetworkShape, held: int) -> float:
-    """The grid of a difference of weights, which are rounded themselves, in the units of the answer."""
-    words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
-    return max(heard.round.step, held * float(np.median(np.spacing(np.abs(words)))))
 
 
 def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:
@@ -67,7 +63,6 @@ ATTACK = Attack(
     "document's input makes one ray of all its steps, and the links behind Adam, are our own",
     cost="under a second on one core for an answer over thousands of documents",
     given="the model's settings and words, and how many documents a party has",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=("prodlda",),
     measures=MEASURES,
@@ -79,7 +74,7 @@ ATTACK = Attack(
         "whole documents where a party has more of them than the model's first layer is wide",
         "noise: it does not model noise, so it names every word and finds nothing more",
         f"which words belong together, where more than {MOST_ROWS:,} of them move behind Adam",
-        "the sum over all parties' differences, where nobody sees a single party's",
-        "what the differences of several rounds over the same documents tell together",
+        "the sum over all parties' differences, where the coordinator sees no single party's",
+        "comparing the differences of several rounds over the same documents",
     ),
 )

@@ -1,7 +1,7 @@
 """How much epsilon one noised sum shows when it is made very often, with one known document in it or without.
 
-It tests the noise itself and nothing of a whole run: no sampling, no rounds, and no model that forgets. One run cannot tell
-half the noise from all of it; very many sums can.
+It tests the noise itself and nothing of a whole run: no sampling, no rounds, and no model that forgets. One run cannot
+distinguish half the noise from all of it; very many sums can.
 """
 
 from __future__ import annotations
@@ -89,16 +89,15 @@ def judge(guess: ThresholdTest, truth: GroundTruth) -> Score:
     claim, present, absent = secret.claim, guess.scores[secret.coins], guess.scores[~secret.coins]
     direct, gaussian = (errors_at(threshold, present, absent) for threshold in (guess.direct, guess.gaussian))
     shown = {DIRECT: _by_ratio(direct, claim.delta, truth.confidence)}
-    if not claim.pure:
+    if not claim.pure:  # the noise may be Gaussian
         shown[GAUSSIAN] = _by_shift(gaussian, claim.delta, truth.confidence)
-    untried = {} if GAUSSIAN in shown else {GAUSSIAN: Proportion(0, 0)}
     measures = {name: _share(found, claim.epsilon) for name, found in shown.items()}
-    runs = min(len(present), len(absent))
-    return Score({**measures, **untried}, curves=_curves(shown, claim, runs, truth.confidence))
+    curves = _curves(shown, claim, min(len(present), len(absent)), truth.confidence)
+    return Score({GAUSSIAN: Proportion(0, 0), **measures}, curves=curves)
 
 
 def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
-    """Each end comes from an interval at half the doubt, so both ends together hold at the given confidence."""
+    """Each end is from an interval at half of the doubt, so both ends together hold at the given confidence."""
     confidence = of_each(confidence)
     most = direct_epsilon(errors.never_wrong, delta, confidence)
     middle, high = log_ratio(*errors.smoothed(), delta), log_ratio(*errors.at_best(confidence), delta)
@@ -106,7 +105,7 @@ def _by_ratio(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
 
 
 def _by_shift(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
-    """The same, if the noise is Gaussian."""
+    """The same under the assumption that the noise is Gaussian."""
     confidence = of_each(confidence)
     most = gaussian_shift(errors.never_wrong, confidence)
     high = min(shift(*errors.at_best(confidence)), most)
@@ -115,7 +114,7 @@ def _by_shift(errors: ErrorCounts, delta: float, confidence: float) -> Estimate:
 
 
 def _bounded(value: float, low: float, high: float, most: float) -> Estimate:
-    """An attacker who is never wrong shows `most` on so many sums. An upper end beyond it is not known."""
+    """An attacker who is never wrong shows `most` on so many sums. No upper end beyond it is known."""
     return Estimate(min(max(value, low), most), low, max(min(high, most), low), most)
 
 
@@ -157,8 +156,8 @@ ATTACK = Attack(
     ),
     cost="seconds on one core for four hundred thousand sums of forty numbers",
     given=(
-        "the profile's own mechanisms, as often as it likes; one known row, ten times longer than the clip lets through; all "
-        "other documents, the helpers' shares of noise, and that the document's coin fell for it"
+        "the profile's own mechanisms, as often as it likes; one known row, ten times as long as the clip's bound; all other "
+        "documents, the colluding parties' shares of noise, and that sampling chose the document"
     ),
     needs=(REQUEST,),
     models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
@@ -169,14 +168,14 @@ ATTACK = Attack(
     pose=pose,
     allowed=allowed,
     limits=(
-        "the whole run: sampling, the number of rounds, and what a model keeps of its sums are left to the accountant",
-        "sums as long as the model's: these have forty numbers, with the canary over all of them",
-        "what hides the sum itself (masks, keys): sums are added in the open here, as an attacker would have them in the end",
-        "mechanisms that fail for other documents than this one, or only now and then",
+        "the whole run: only the accountant considers sampling, the number of rounds, and what a model keeps of its sums",
+        "sums as long as the model's: these have forty numbers, and the canary changes all of them",
+        "what hides the answers (masks, keys): the attack adds them in the open, and has the sum that the protocol opens",
+        "mechanisms that fail for other documents than this one, or rarely",
     ),
     remark=(
-        "The claim that is tested is the epsilon of one sum that certainly has the document in it, computed from the "
-        "mechanism's own event without sampling; 1 stands in for it where none is claimed. Above 1, more is shown than was "
-        "claimed. The Gaussian bound assumes Gaussian noise and asks only how large it is; for Laplace noise it is no bound."
+        "It tests the epsilon of one sum that certainly has the document in it, computed from the mechanism's own event "
+        "without sampling; where none is claimed, 1 replaces it. A share above 1 refutes the claim. The Gaussian bound assumes "
+        "Gaussian noise of unknown size; for Laplace noise it is no bound."
     ),
 )

@@ -1,7 +1,7 @@
 """Whether a document was in the training: by shadow models, by the model's fit to it, and by the counts of its words.
 
-The evidence is the finished model, or the opened sums of all rounds. No single party's answer is read, so a secure sum does
-not protect against these attacks. The attack gets the candidates without a word on which of them were trained on.
+The attack reads the finished model, or the opened sums of all rounds. It reads no single party's answer, so a secure sum does
+not protect against it. It gets the candidates, and does not know which of them were trained on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort
 from securetm.leakage.leakage_errors import EndedEarly
 from securetm.leakage.parts.document_likelihood import best_fits
-from securetm.leakage.parts.likelihood_ratio import log_ratios
-from securetm.leakage.parts.membership_game import MembershipCandidates, allowed, judged, measures, pose
+from securetm.leakage.parts.membership_game import allowed, judged, measures, pose
 from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
 from securetm.leakage.parts.word_equations import presence
 from securetm.leakage.reading import REQUEST, TOTAL, ReadVector, totals
@@ -29,10 +28,7 @@ _TABLE = "counts"
 
 def _scored(view: AdversaryView, fits: Array) -> dict[str, Array]:
     """Two scores of each candidate, higher for members: the likelihood ratio, and the mean fit of its words."""
-    return {
-        _RATIO: log_ratios(fits, view.prepared.scores, view.prepared.inside),
-        _LOSS: fits / view.question.counts.sum(axis=1),
-    }
+    return {_RATIO: view.prepared.log_ratios(fits), _LOSS: fits / view.question.sum(axis=1)}
 
 
 # ---- the finished model --------------------------------------------------------------------------------------------
@@ -41,32 +37,32 @@ def _scored(view: AdversaryView, fits: Array) -> dict[str, Array]:
 def prepare_for_model(view: AdversaryView, effort: Effort) -> ShadowScores:
     """Trains the shadow models, before the attacker looks at the model."""
 
-    def fits(candidates: MembershipCandidates, rounds: Iterator[ShadowRound]) -> Array:
+    def fits(rounds: Iterator[ShadowRound]) -> Array:
         *_, (_, _, state) = rounds
-        return _fits(candidates, view, state)
+        return _fits(view, state)
 
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
 
 def attack_model(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the shadow models took it
     """Compares the finished model with the shadow models."""
-    return _scored(view, _fits(view.question, view, view.model_state()))
+    return _scored(view, _fits(view, view.model_state()))
 
 
-def _fits(candidates: MembershipCandidates, view: AdversaryView, state: State) -> Array:
-    """Each document's log-likelihood, under its best shares of topics, or under those that a network infers from it."""
-    model = view.public.model
+def _fits(view: AdversaryView, state: State) -> Array:
+    """Each candidate's log-likelihood, under its best shares of topics, or under those that a network infers from it."""
+    model, candidates = view.public.model, view.question
     if model.name not in _NETWORKS:
-        return best_fits(candidates.counts, model.topics(state))
-    documents = BagOfWords(candidates.counts, view.vocabulary(), np.zeros(len(candidates), dtype=np.uint64))
+        return best_fits(candidates, model.topics(state))
+    documents = BagOfWords(candidates, view.vocabulary(), np.zeros(candidates.shape[0], dtype=np.uint64))
     return model.log_likelihood(state, documents, documents)
 
 
 def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - no effort improves it
     """Solves one equation for each word: a finished model of counts holds the counts of its training documents."""
     totals = np.asarray(view.model_state()[_TABLE], dtype=np.float64).sum(axis=0)
-    share = float(totals.sum() / max(view.question.counts.sum(), 1))  # of the candidates that are members
-    return {_COUNTS: presence(view.question.counts, totals, min(max(share, 0.0), 1.0))}
+    share = float(totals.sum() / max(view.question.sum(), 1))  # of the candidates that are members
+    return {_COUNTS: presence(view.question, totals, min(max(share, 0.0), 1.0))}
 
 
 # ---- the opened sums -----------------------------------------------------------------------------------------------
@@ -76,8 +72,8 @@ def prepare_for_sums(view: AdversaryView, effort: Effort) -> ShadowScores:
     """Trains the shadow models, before the attacker looks at any message."""
     wanted = rounds_read(view.public, effort["rounds"])
 
-    def fits(candidates: MembershipCandidates, rounds: Iterator[ShadowRound]) -> Array:
-        return _fits_in_all(candidates, [total[_TABLE] for number, total, _ in rounds if number in wanted], view)
+    def fits(rounds: Iterator[ShadowRound]) -> Array:
+        return _fits_in_all([total[_TABLE] for number, total, _ in rounds if number in wanted], view)
 
     return shadows_of(view.question, view.vocabulary(), view.public, effort["shadows"], fits)
 
@@ -88,22 +84,22 @@ def attack_sums(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     heard = [one for one in totals(view) if _TABLE in one.blocks and one.round.number in wanted]
     if len(heard) != len(wanted):
         raise EndedEarly("the coordinator")
-    fits = _fits_in_all(view.question, [one.blocks[_TABLE] for one in heard], view)
+    fits = _fits_in_all([one.blocks[_TABLE] for one in heard], view)
     return {**_scored(view, fits), _COUNTS: _by_counts(heard, view)}
 
 
-def _fits_in_all(candidates: MembershipCandidates, tables: list[Array], view: AdversaryView) -> Array:
-    """The mean over the rounds of each document's log-likelihood under the topics of that round's sum."""
+def _fits_in_all(tables: list[Array], view: AdversaryView) -> Array:
+    """The mean over the rounds of each candidate's log-likelihood under the topics of that round's sum."""
     model = view.public.model
-    state = model.start(tuple(map(str, range(candidates.counts.shape[1]))), np.random.default_rng(0))
+    state = model.start(tuple(map(str, range(view.question.shape[1]))), np.random.default_rng(0))
     topics = (model.topics({**state, _TABLE: np.asarray(table, dtype=np.float64)}) for table in tables)
-    found: Array = np.mean([best_fits(candidates.counts, each) for each in topics], axis=0)
+    found: Array = np.mean([best_fits(view.question, each) for each in topics], axis=0)
     return found
 
 
 def _by_counts(heard: list[ReadVector], view: AdversaryView) -> Array:
     """Every round counts the same words of the same documents again, so the mean over the rounds has less noise."""
-    terms, counts = heard[-1].round.terms, view.question.counts
+    terms, counts = heard[-1].round.terms, view.question
     summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in heard], axis=0)
     topics = heard[-1].blocks[_TABLE].shape[0]
     deviation = terms.deviation * (terms.grid or 1) * float(np.sqrt(topics / len(heard))) / terms.sampling
@@ -115,12 +111,12 @@ def _by_counts(heard: list[ReadVector], view: AdversaryView) -> Array:
 # ---- the declarations ----------------------------------------------------------------------------------------------
 
 _CANDIDATES = "the candidate documents themselves, which all parties' training documents are among"
-_ONE_MODEL = "intervals are over the documents of one {}: another training of the same documents may tell more or fewer"
+_ONE_MODEL = "intervals are over the documents of one {}: another training of the same documents may find more or fewer"
 _THRESHOLD = "the threshold is set so that surely no more than the share of others lies above it, which costs some members"
 _TRAININGS = "one training of the whole model for each shadow model: seconds to minutes each, on one core"
 _AS_MANY = (
-    "about as many candidates are members as the training share; the rest were held out. In the world there are far more "
-    "others, so a found member is less sure than it looks here"
+    "the training share of the candidates are members; the rest were held out. In reality far more documents are not members, "
+    "so a member that is found is less certain than these figures suggest"
 )
 
 MEMBERSHIP = Attack(
@@ -142,8 +138,8 @@ MEMBERSHIP = Attack(
     limits=(
         _ONE_MODEL.format("model"),
         f"{_THRESHOLD}: papers set it on the curve itself, and count more",
-        "runs that ended before the last round of their plan: shadow models go on to it, and fit less well",
-        "documents that are rarer, or written to be remembered, than those that the parties really hold (plan of canaries)",
+        "runs that ended before the last round of their plan: shadow models train until that round, and fit less well",
+        "documents that are rarer than those of the parties, or written to be remembered (plan of canaries)",
     ),
     remark=_AS_MANY,
 )
@@ -167,7 +163,7 @@ MEMBERSHIP_COUNTS = Attack(
         _ONE_MODEL.format("model"),
         _THRESHOLD,
     ),
-    remark="topics as shares of words, which do not say how long the training texts were in all, would show this less exactly",
+    remark="Topics as shares of words, which hide the total length of the training texts, would show this less exactly.",
 )
 
 MEMBERSHIP_TRANSCRIPT = Attack(
@@ -189,7 +185,7 @@ MEMBERSHIP_TRANSCRIPT = Attack(
     limits=(
         _ONE_MODEL.format("run"),
         _THRESHOLD,
-        "what a document's own draws of topics give away, which follow from public numbers for whoever knows its key",
+        "a document's own draws of topics, which follow from public numbers for an attacker who knows the document's key",
     ),
     remark=_AS_MANY,
 )

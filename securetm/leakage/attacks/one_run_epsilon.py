@@ -1,7 +1,7 @@
-"""How much epsilon one whole run shows: fair coins put made documents in, and the attack guesses how the coins fell.
+"""How much epsilon one whole run shows: fair coins decide which canaries take part, and the attack guesses the coins.
 
-One run gives a bound, but a low one: even the bound of somebody who is never wrong is limited by the number of made
-documents. So it detects a run that protects nothing. It cannot detect noise that is half of what it should be.
+One run gives only a low bound: the number of canaries limits even the bound of an attacker who is never wrong. So the attack
+detects a run that protects nothing. It cannot detect noise that is half of what it should be.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy import sparse
 
 from securetm.contracts import Array, ClippedSum, Memory
 from securetm.federation.questions import TRAIN, Questions
-from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import MODEL, AdversaryView
 from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Score
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
 from securetm.leakage.parts.empirical_epsilon import ideal_one_run, never_wrong_one_run, one_run_epsilon, right_guesses
-from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, party_vectors, questions_in, totals
+from securetm.leakage.reading import ANSWER, TOTAL, party_vectors, questions_in, totals
 from securetm.profiles import cohort_of
 from securetm.route import Route
 
@@ -34,23 +34,23 @@ _ACROSS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 
 @dataclass(frozen=True)
 class CanaryCandidates:
-    """Documents that may have been put among those of a party, and which party that would have been."""
+    """Documents that a party may have got, and the party of each."""
 
     documents: Any  # contracts.Documents, in the agreed words
     parties: tuple[str, ...]
     others: Mapping[str, Any]  # party -> its other training documents: differential privacy assumes that these are known
-    confidence: float  # at which guesses will be judged: the best number of guesses depends on it
+    confidence: float  # of the judge's interval: the best number of guesses depends on it
 
 
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - the coins fell before
-    """Asks about every canary. The answer is which of them were put in."""
+    """Asks about every canary. The answer is which of them took part."""
     assert truth.canaries is not None  # the plan of such a trial says how many
     found = truth.canaries
     return Challenge(CanaryCandidates(found.documents, found.parties, found.others, truth.confidence), found.coins)
 
 
 def attack(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it reads all rounds that it was given
-    """Guesses about the canaries with the highest and lowest scores: 1 was in, -1 was not, 0 is no guess."""
+    """Guesses about the canaries with the highest and lowest scores: 1 took part, -1 did not, 0 is no guess."""
     scores, budget = _scores(view), view.public.profile.budget
     about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
     half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
@@ -66,7 +66,7 @@ def attack(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it r
 def _scores(view: AdversaryView) -> Array:
     """How much of each canary's row is in the tables, after the rows of all other documents are subtracted.
 
-    Least squares with a term for noise solve for all rows at once, so one canary's part is not taken for another's.
+    Least squares with a term for noise solve for all rows at once, so no canary's part counts for another canary.
     """
     candidates: CanaryCandidates = view.question
     heard, groups = _heard(view), _groups(view, candidates)
@@ -144,14 +144,10 @@ def judge(said: Array, truth: GroundTruth) -> Score:
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     sure = of_each(truth.confidence)
     low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)
-    value, high = (min(max(_odds(share), low), ceiling) for share in right_guesses(right, made, truth.confidence))
+    odds = (share / (1 - share) if share < 1 else math.inf for share in right_guesses(right, made, truth.confidence))
+    value, high = (min(max(math.log(one), low), ceiling) for one in odds)  # the epsilon that allows such shares at delta 0
     curves = _curves(len(coins), truth.claimed, low, sure) if truth.claimed is not None else ()
     return Score({SHOWN: Estimate(value, low, high, ceiling)}, curves=curves)
-
-
-def _odds(share: float) -> float:
-    """The epsilon under which this share of guesses may be right, at delta 0."""
-    return math.log(share / (1 - share)) if share < 1 else math.inf
 
 
 def _curves(canaries: int, claimed: ClaimedEpsilon, low: float, confidence: float) -> tuple[Curve, ...]:
@@ -172,17 +168,16 @@ def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - t
 
 ATTACK = Attack(
     name="one_run_epsilon",
-    title="Which made documents were in a run",
+    title="Which canaries took part in a run",
     citation=(
-        "Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run; made documents as in "
-        "Nasr et al. 2023 (arXiv 2302.07956)"
+        "Steinke, Nasr and Jagielski 2023 (arXiv 2305.08846): privacy auditing with one training run; canaries as in Nasr et "
+        "al. 2023 (arXiv 2302.07956)"
     ),
     cost="a run with a few hundred documents more, and seconds on one core",
     given=(
-        "every other document, every made one and whose it would be, the parties' public draws, and of each round the noised "
-        "answers, their sum, or the model made of them; never a coin"
+        "every other document, every canary and its party, the parties' public draws, and of each round the noised answers, "
+        "their sum, or the model made of them; never a coin"
     ),
-    needs=(REQUEST, VOCABULARY),
     either=(ANSWER, TOTAL, MODEL),
     models=("lda",),
     measures={SHOWN: "epsilon"},
@@ -191,14 +186,14 @@ ATTACK = Attack(
     pose=pose,
     allowed=allowed,
     limits=(
-        "noise that is half of what it should be: on average an ideal attacker's bound lies below the claim even then",
-        "claims about words: whoever hides each word of a document does not hide that it is there",
+        "noise that is half of what it should be: on average an ideal attacker's bound is below the claim even then",
+        "claims about words: noise that hides each word of a document does not hide that the document is there",
         "documents that are not made to be found",
         "models other than LDA",
     ),
     remark=(
-        "One run shows only a part of its epsilon: of 4.4 an ideal attacker about 1 on average at 99.9 % (the line drawn), and "
-        "more only by luck. The ceiling is what somebody would show who is never wrong, whatever the noise. So a bound "
-        "below the claim says little; how near it comes to the line says how good this attacker is."
+        "One run shows only a part of its epsilon: an ideal attacker shows about 1 of 4.4 on average at 99.9 % (the line in "
+        "the plot). The ceiling is the bound of an attacker who is never wrong. So a bound below the claim says little; its "
+        "distance from the line says how good this attacker is."
     ),
 )

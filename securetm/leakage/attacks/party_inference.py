@@ -1,6 +1,6 @@
-"""What a party's own topics say of its documents: which party holds a known document, and which one holds a subject.
+"""What a party's own topics show of its documents: which party holds a known document, and which one holds a subject.
 
-The adversary sees what each party sends. Whether a document was in the training is not asked: that is known here.
+The adversary sees what each party sends, and knows that the documents were in the training.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Challenge, Effort, GroundTruth, Proportion, Score, stacked
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.noised_shares import noise_of
 from securetm.leakage.parts.party_tables import fits, shares_of, tables_by_party
 from securetm.leakage.parts.reconstruction_scores import in_words
-from securetm.leakage.reading import BY_PARTIES, REQUEST, party_vectors
+from securetm.leakage.reading import BY_PARTIES, party_vectors
 
 SOURCE = "documents whose party is named rightly"
 HOLDER = "subjects whose main party is named rightly"
@@ -32,7 +32,7 @@ _MOST_EXAMPLES = 4
 
 
 def pose_documents(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
-    """Asks about as many documents of each honest party, in random order."""
+    """Asks about equally many documents of each honest party, in random order."""
     honest = truth.honest(truth.held)
     each = max(effort["documents"] // len(honest), 1)
     chosen = [rng.choice(counts.shape[0], size=min(each, counts.shape[0]), replace=False) for counts in honest.values()]
@@ -59,8 +59,8 @@ def judge_parties(named: tuple[str, ...], truth: GroundTruth) -> Score:
         Example(f"{real}: {in_words(counts, truth.vocabulary)}", f"said to be of {guess or 'nobody'}", guess == real)
         for guess, real, counts in answers[:_MOST_EXAMPLES]
     ]
-    right = sum(guess == real for guess, real, _ in answers)
-    return Score({SOURCE: Proportion(right, len(answers))}, tuple(examples))
+    right = np.array([guess == real for guess, real, _ in answers])
+    return Score({SOURCE: Proportion.of_mask(right)}, tuple(examples))
 
 
 # ---- whose subject? ------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
 
 
 def tell_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the question holds the subjects
-    """Tells each subject's share of all words, by each party's own topics."""
+    """Estimates each subject's share of all words, by each party's own topics."""
     noise = noise_of(view.public.profile, len(view.vocabulary())).mean
     return shares_of(view.question, tables_by_party(party_vectors(view)), noise)
 
@@ -98,7 +98,7 @@ def judge_shares(told: Mapping[str, Array], truth: GroundTruth) -> Score:
     said = np.stack([told.get(name, np.zeros(real.shape[1])) for name in names])
     right = said.argmax(axis=0) == real.argmax(axis=0)
     near = np.abs(said - real) <= _NEAR * real
-    measures = {HOLDER: Proportion(int(right.sum()), len(right)), SHARE: Proportion(int(near.sum()), near.size)}
+    measures = {HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}
     shown = range(min(_MOST_EXAMPLES, len(right)))
     return Score(measures, tuple(Example(_by_party(real, names, n), _by_party(said, names, n), bool(right[n])) for n in shown))
 
@@ -117,7 +117,6 @@ SOURCE_INFERENCE = Attack(
     citation="Hu et al. 2021 (arXiv 2109.05659), there by the loss of each party's own model; here by its own topics",
     cost="under a second on one core for a hundred documents",
     given="the documents themselves, known to be in the training, and what each party sends",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=_MODELS,
     measures={SOURCE: "document"},
@@ -126,10 +125,10 @@ SOURCE_INFERENCE = Attack(
     efforts=("documents",),
     pose=pose_documents,
     limits=(
-        "networks, whose gradients name the words of each party's documents outright (gradient_inversion)",
-        "what the shared model tells to somebody who knows some of a party's documents",
+        "networks, whose gradients name the words of each party's documents (gradient_inversion)",
+        "what the shared model shows to an attacker who knows some of a party's documents",
     ),
-    remark="Chance is one in the number of parties. Parties with different subjects are told apart more easily.",
+    remark="Chance is one in the number of parties. Parties with different subjects are easier to distinguish.",
 )
 
 PROPERTY_INFERENCE = Attack(
@@ -138,7 +137,6 @@ PROPERTY_INFERENCE = Attack(
     citation="Melis et al. 2019 (arXiv 1805.04049), on properties of a party's data that its updates show",
     cost="under a second on one core",
     given="a few words of each subject, and what each party sends",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=_MODELS,
     measures={HOLDER: "subject", SHARE: "share"},
@@ -151,6 +149,6 @@ PROPERTY_INFERENCE = Attack(
         "how a share changes from round to round",
         "subjects as people would name them: here a subject is a group of five words that occur together",
     ),
-    remark="An epsilon for words, documents or persons does not protect what a whole party's documents are about, as long as "
-    "the party's own vector is seen. A sum over parties hides it.",
+    remark="An epsilon for words, documents or persons does not protect the subjects of a whole party's documents, as long as "
+    "the attacker sees the party's own vector. A sum over parties hides them.",
 )

@@ -1,7 +1,7 @@
 """One malicious party that reports false counts, so that words of its choice become the heaviest words of topics.
 
-It reads no message of other parties. It keeps to every rule that others could check: it counts as many words as it really
-has, but not the words of its documents.
+It reads no message of other parties. It follows every rule that others could check: it counts as many words as it really has,
+but not the words of its documents.
 """
 
 from __future__ import annotations
@@ -48,20 +48,15 @@ def attack(view: AdversaryView, effort: Effort) -> Array:
 def judge(top: Array, truth: GroundTruth) -> Score:
     """Counts the chosen words among the heaviest ones."""
     pushed = chosen(len(top), len(truth.vocabulary))
-    anywhere = int(np.isin(pushed, top).sum())
-    own = sum(int(np.isin(words, row).sum()) for words, row in zip(pushed, top, strict=True))
-    measures = {STEERED: Proportion(anywhere, pushed.size), OWN: Proportion(own, pushed.size)}
-    return Score(measures, tuple(_example(words, row, truth) for words, row in zip(pushed[:2], top[:2], strict=True)))
-
-
-def _example(words: Array, row: Array, truth: GroundTruth) -> Example:
-    named = [" ".join(truth.vocabulary[word] for word in part) for part in (words, row)]
-    return Example(named[0], named[1], bool(np.isin(words, row).all()))
+    own = np.array([np.isin(words, row) for words, row in zip(pushed, top, strict=True)])
+    measures = {STEERED: Proportion.of_mask(np.isin(pushed, top)), OWN: Proportion.of_mask(own)}
+    names = [[" ".join(truth.vocabulary[word] for word in row) for row in rows[:2]] for rows in (pushed, top)]
+    return Score(measures, tuple(Example(*texts, bool(found.all())) for *texts, found in zip(*names, own[:2], strict=True)))
 
 
 ATTACK = Attack(
     name="poisoning",
-    title="Words that one lying party puts at the top of topics",
+    title="Words that one malicious party puts at the top of topics",
     citation="model poisoning of federated learning: Bagdasaryan et al. 2020 (arXiv 1807.00459), Bhagoji et al. 2019",
     cost="nothing beside one round's answer",
     given="what every party is given, and its own documents",
@@ -72,8 +67,8 @@ ATTACK = Attack(
     judge=judge,
     malicious_vector=false_counts,
     limits=(
-        "lies that are hard to see in the topics, and lies that make the model show more of the others' documents",
-        "defences: to bound what one party puts into a sealed sum takes zero-knowledge proofs, which no profile has",
+        "false counts that are hard to see in the topics, and false counts that make the model show more of others' documents",
+        "defences: only zero-knowledge proofs would bound what one party adds to a sealed sum, and no profile has them",
     ),
-    remark="What is sealed cannot be checked: no profile here keeps a party from lying.",
+    remark="Nobody can check a sealed vector, so no profile prevents a party from sending false counts.",
 )

@@ -1,12 +1,11 @@
-"""Whether neighbouring sums lie as near to each other as the terms say, under weights that were made to pull them apart.
+"""Whether neighbouring sums are as near to each other as the terms say, under weights that were made to separate them.
 
-It tests the bound that sizes the noise, and neither the noise nor any epsilon. The documents go through the steps of the
-training's route before the one that adds noise, once all together and once without each of them.
+It tests the bound that sizes the noise, and neither the noise nor any epsilon. The documents pass the steps of the training's
+route before the one that adds noise, once all together and once without each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Self, cast
@@ -46,20 +45,21 @@ class StatedSensitivity:
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:
     """Measures distances between sums of the parties' own documents, as one party would answer before it adds noise.
 
-    The question holds the distances of sums that are one document or person apart. Its control holds what sums of the same
-    documents differ by, which is random sampling, if there is any.
+    The question holds the distances of sums that are one document or person apart. Its control holds the distances of two sums
+    of the same documents, which differ only by random sampling, if there is any.
     """
     assert truth.public is not None
     documents = _documents(truth, effort[DOCUMENTS], truth.public.agreement.unit is Unit.PERSON, rng)
     assert documents.persons is not None
-    sensitivity, neighbours, repeated = INF, list[float](), list[float]()
+    persons, sensitivity, neighbours, repeated = np.unique(documents.persons), INF, list[float](), list[float]()
+    without_each = [documents.select(np.flatnonzero(documents.persons != person)) for person in persons]
     for _ in range(effort[STATES]):
         asked = PreparedQuery.about(truth.public, truth.vocabulary, rng)
         sensitivity = asked.route.terms.l2
         whole = asked.total(documents)
         repeated.append(float(np.linalg.norm(whole - asked.total(documents))))
-        neighbours += [float(np.linalg.norm(whole - asked.total(rest))) for rest in _without_each(documents)]
-    stated = StatedSensitivity(UNBOUNDED if sensitivity == INF else sensitivity, len(np.unique(documents.persons)))
+        neighbours += [float(np.linalg.norm(whole - asked.total(rest))) for rest in without_each]
+    stated = StatedSensitivity(UNBOUNDED if sensitivity == INF else sensitivity, len(persons))
     return Challenge(tuple(neighbours), stated, lambda _: tuple(repeated))
 
 
@@ -70,12 +70,6 @@ def _documents(truth: GroundTruth, most: int, of_persons: bool, rng: np.random.G
     persons = np.arange(len(chosen)) // (_OF_ONE_PERSON if of_persons else 1)
     keys = rng.integers(0, 2**64, len(chosen), dtype=np.uint64)
     return BagOfWords(counts[chosen], truth.vocabulary, keys, persons=persons)
-
-
-def _without_each(documents: BagOfWords) -> Iterator[BagOfWords]:
-    assert documents.persons is not None
-    for person in np.unique(documents.persons):
-        yield documents.select(np.flatnonzero(documents.persons != person))
 
 
 # ---- the question, up to the noise -----------------------------------------------------------------------------------
@@ -117,11 +111,8 @@ def prepared(model: TopicModel, words: tuple[str, ...], rng: np.random.Generator
     state = model.start(words, rng)
     if "weights" in state:
         return {**state, "weights": _weights(cast(ProdLDA, model), state["weights"], rng)}
-    return {
-        **state,
-        "counts": _table(state["counts"], rng),
-        "step": state["step"] + 1,
-    }  # in the first step some models read no table
+    later = state["step"] + 1  # in the first step some models read no table
+    return {**state, "counts": _table(state["counts"], rng), "step": later}
 
 
 def _weights(model: ProdLDA, start: Array, rng: np.random.Generator) -> Array:
@@ -187,13 +178,13 @@ ATTACK = Attack(
     efforts=(DOCUMENTS, STATES),
     pose=pose,
     limits=(
-        "processors, numbers of threads and versions of libraries other than those of this audit, which may sum otherwise",
+        "processors, numbers of threads and versions of libraries other than those of this audit, which may round otherwise",
         "states other than the few that were drawn, and sums of as many documents as parties really hold",
-        "the noise itself, which the attack many_run_epsilon tries",
+        "the noise itself, which the attack many_run_epsilon tests",
     ),
     remark=(
-        "No epsilon is tested. Noise hides one document only if neighbouring sums lie no farther apart than the sensitivity "
-        "that sized the noise: above 1 they do, and just 1 is within the bound. Where the terms state none, a length of 1 "
-        "stands in for it."
+        "It tests no epsilon. Noise hides one document only if neighbouring sums are no farther apart than the sensitivity "
+        "that sized the noise: a distance above 1 refutes that, a distance of 1 is within the bound. Where the terms state no "
+        "sensitivity, 1 replaces it."
     ),
 )

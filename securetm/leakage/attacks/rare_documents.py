@@ -1,7 +1,7 @@
 """Words of one document or sentence from how counts change between rounds, even in sums over all parties.
 
-Every round draws the topics of the same words again. A word that occurs once stands in one cell of the table, and words whose
-cells change together belong together. No party's own answer is needed; where answers are sent in the open they are read.
+Every round draws the topics of the same words again. A word that occurs once is in one cell of the table, and words whose cells
+change together belong together. The attack needs no party's own answer; where answers are sent in the open it reads them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score, stacked
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.co_movement import (
@@ -30,7 +30,7 @@ from securetm.leakage.parts.co_movement import (
     together,
     ways,
 )
-from securetm.leakage.reading import ANSWER, REQUEST, TOTAL, ReadVector, party_vectors, totals
+from securetm.leakage.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
 from securetm.wording import counted
 
 COUNTS = "counts"
@@ -56,13 +56,13 @@ def links_found(of: str) -> str:
 
 @dataclass(frozen=True)
 class WordGroups:
-    """What is said of the documents of one party, or of all (party ""): words followed, each one's companion, and groups."""
+    """The guess about the documents of one party, or of all (party ""): words followed, their companions, and groups."""
 
     party: str
-    words: Array  # all that were followed; only these are scored
-    companions: Array  # of each, the number in the vocabulary of another of them
+    words: Array  # the words that were followed; only these are scored
+    companions: Array  # of each followed word another one, by its number in the vocabulary
     groups: tuple[Array, ...]
-    of: str = DOCUMENT  # what a group is taken for
+    of: str = DOCUMENT  # what a group is guessed to be: a document or a sentence
 
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
@@ -84,7 +84,7 @@ def _tables(view: AdversaryView) -> Mapping[str, Array]:
 
 def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:
     lone, of = lone_words(tables), SENTENCE if by_sentence else DOCUMENT
-    if len(lone) < 2 or (tables < 0).any():  # with noise, any word may be rare, and none can be told to be
+    if len(lone) < 2 or (tables < 0).any():  # behind noise no word is certainly rare
         words = maybe_lone_words(tables, most)
         words = words if len(words) > 1 else words[:0]  # one alone has no companion
         return WordGroups(party, words, words[companions_behind_noise(tables, words)], (), of)
@@ -100,7 +100,7 @@ def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGrou
 
 
 def judge(told: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
-    """Looks up in which document, and in which sentence, each word stands that occurs once."""
+    """Looks up in which document, and in which sentence, each word is that occurs once."""
     measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
         each = [_right(one, of, _home(rows)) for one in told if (rows := _rows(one.party, of, truth)) is not None]
@@ -173,7 +173,6 @@ ATTACK = Attack(
     "published again and again over the same data tell more than each alone",
     cost="seconds on one core for three thousand rare words and forty rounds",
     given="the words, and the model's settings",
-    needs=(REQUEST, VOCABULARY),
     either=(ANSWER, TOTAL),
     models=("lda", "sentence-lda"),
     measures={
@@ -185,12 +184,11 @@ ATTACK = Attack(
     judge=judge,
     efforts=("words",),
     limits=(
-        "words that occur more often, which it does not follow: where words are agreed on that five documents have, hardly "
-        "any occurs once in a sum",
-        "words beyond as many as it may follow: its figures are of those that it follows; which of these occur once it cannot "
-        "tell behind noise",
-        "how the groups of one document's sentences belong together",
+        "words that occur more often: where the agreed words are those that five documents have, hardly any occurs once",
+        "words beyond as many as it may follow: its figures are of those that it follows; behind noise it does not know which "
+        "of these occur once",
+        "which groups are sentences of one document",
     ),
-    remark="A sum over all parties' documents is of the same words in every round. Only their topics change, document by "
-    "document or sentence by sentence. No secure sum hides that, since it is the sum itself that changes.",
+    remark="A sum over all parties' documents counts the same words in every round. Only their topics change, document by "
+    "document or sentence by sentence. The sum itself shows that, so no secure sum hides it.",
 )

@@ -1,11 +1,12 @@
 """One party's own numbers in a sum over all parties: where only one party adds anything, the sum is what it added.
 
-No mask is attacked. The attack learns from the vocabulary's rounds whose words are whose, and reads those places of the sum.
+It attacks no mask. It learns from the rounds of the vocabulary which words only one party has, and reads their places in the
+sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,16 +40,13 @@ class SoleContributions:
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
     """Reads the sums of the training and of the vocabulary."""
-    known = owners(view)
-    heard = [one for one in totals(view) if one.round.question == TRAIN]
-    return tuple(_read(one, view, known) for one in heard[: effort["rounds"]])
-
-
-def _read(heard: ReadVector, view: AdversaryView, known: Mapping[str, str]) -> SoleContributions:
-    vocabulary = view.vocabulary()
-    times = _times(heard, view)
-    words = np.array([n for n, word in enumerate(vocabulary) if word in known and times[n] > 0], dtype=np.int64)
-    return SoleContributions(heard.round.serial, words, times[words], tuple(known[vocabulary[n]] for n in words))
+    known, vocabulary, found = owners(view), view.vocabulary(), list[SoleContributions]()
+    for heard in [one for one in totals(view) if one.round.question == TRAIN][: effort["rounds"]]:
+        times = _times(heard, view)
+        words = np.array([n for n, word in enumerate(vocabulary) if word in known and times[n] > 0], dtype=np.int64)
+        parties = tuple(known[vocabulary[n]] for n in words)
+        found.append(SoleContributions(heard.round.serial, words, times[words], parties))
+    return tuple(found)
 
 
 def _times(heard: ReadVector, view: AdversaryView) -> Array:
@@ -75,8 +73,8 @@ def judge(found: tuple[SoleContributions, ...], truth: GroundTruth) -> Score:
 def _compared(one: SoleContributions, truth: GroundTruth) -> list[int]:
     """Five counts for one round.
 
-    Counts that are exact; those of them that name the party; words that are rightly said to be one party's; all words of one
-    party; all words that are said to be one party's.
+    Counts that are exact; of these, counts with the right party; words that were rightly attributed to one party; all words of
+    one party; all words that were attributed to one party.
     """
     table = np.array([_used(truth, one.serial, name) for name in truth.held])
     alone = (table > 0).sum(axis=0) == 1
@@ -113,7 +111,7 @@ ATTACK = Attack(
     title="One party's own counts at places of the sum that no other party touches",
     citation="Suimon, Koizumi, Takemasa and Hasegawa 2025 (arXiv 2508.04285), on sums to which one client alone adds",
     cost="a second for a sum; the knowledge of whose words are whose costs as vocabulary_leakage",
-    given="the words; how many parties have each, or which, from the rounds in which they were agreed on; what helpers have",
+    given="the words; how many or which parties have each, from the rounds of the vocabulary; what colluding parties have",
     needs=(REQUEST, TOTAL, VOCABULARY),
     either=BY_PARTIES,
     models=("lda", "prodlda", "sentence-lda"),
@@ -122,10 +120,10 @@ ATTACK = Attack(
     judge=judge,
     questions=(WORDS, JOINT, TRAIN),
     limits=(
-        "words that several parties have, of which only one used some in a round: it has no way to know",
+        "words that several parties have, and that only one used in a round: it cannot know that",
         "the documents behind a gradient, which sum_inversion looks for; of a gradient it estimates how often a word was used",
-        "runs with a public list of words, which does not say who uses which: it reads nothing unless all other parties help",
+        "runs with a public list of words, which does not show who uses which: it reads nothing unless all others collude",
     ),
-    remark="A secure sum hides who added what, among several that add something. Where one party alone adds, it hides only "
-    "the name: the number is its own, exactly. Whoever knows by other means who uses such a word has the name as well.",
+    remark="A secure sum hides who added what among several parties that add something. Where only one party adds, the sum is "
+    "exactly its number, and only its name is hidden. An adversary who knows who uses the word knows the name as well.",
 )

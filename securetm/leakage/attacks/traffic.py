@@ -1,17 +1,18 @@
-"""How many words each party has, for somebody who sees only the lengths of encrypted messages, and their senders.
+"""How many words each party has, for an observer who sees only the lengths of encrypted messages, and their senders.
 
-The attack reads no content. A party's list of its own words is as long as its words; a message of fixed length tells nothing.
+The attack reads no content. The length of a party's list of words depends on its words; a message of fixed length shows
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
 
 from securetm.federation.questions import JOINT, TRAIN, WORDS
-from securetm.leakage.adversary_view import SIZES, AdversaryView, Message
+from securetm.leakage.adversary_view import SIZES, AdversaryView
 from securetm.leakage.attack import Attack, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 
@@ -23,22 +24,19 @@ _WORD = 9.0  # bytes of an English word in a list of different words, with its s
 def attack(view: AdversaryView, effort: Effort) -> Mapping[str, float]:
     """Estimates how many words each party has, by the first round in which the lengths of the parties' messages differ."""
     del effort
-    sizes = view.messages(SIZES)
-    for serial in dict.fromkeys(message.serial for message in sizes):
-        sent = _sent([message for message in sizes if message.serial == serial], view.public.members)
-        if len(set(sent.values())) > 1:
-            return {party: length / _WORD for party, length in sent.items()}
-    return dict.fromkeys(view.public.members, 0.0)
-
-
-def _sent(sizes: Sequence[Message], members: Sequence[str]) -> dict[str, int]:
-    """Bytes from each party in one round."""
-    return {party: sum(int(message.content) for message in sizes if message.sender == party) for party in members}
+    sent: dict[int, dict[str, float]] = {}  # round -> party -> bytes
+    for message in view.messages(SIZES):
+        of_round = sent.setdefault(message.serial, dict.fromkeys(view.public.members, 0.0))
+        if message.sender in of_round:
+            of_round[message.sender] += int(message.content)
+    differing = (of_round for of_round in sent.values() if len(set(of_round.values())) > 1)
+    lengths = next(differing, dict.fromkeys(view.public.members, 0.0))
+    return {party: length / _WORD for party, length in lengths.items()}
 
 
 def judge(guess: Mapping[str, float], truth: GroundTruth) -> Score:
     """Compares the estimates with the real numbers of words. The list must hold every word of every party."""
-    held = {party: _different(truth, party) for party in truth.held}
+    held = {party: _different_words(truth, party) for party in truth.held}
     missed = sum(abs(guess.get(party, 0.0) - words) for party, words in held.items())
     found = max(0.0, 1.0 - missed / max(sum(held.values()), 1))
     pairs = [(a, b) for a, b in combinations(held, 2) if held[a] != held[b]]
@@ -47,10 +45,8 @@ def judge(guess: Mapping[str, float], truth: GroundTruth) -> Score:
     return Score({FOUND: Estimate(found, found, found, 1.0), ORDERED: Proportion(right, len(pairs))}, tuple(examples))
 
 
-def _different(truth: GroundTruth, party: str) -> int:
-    counts = [part[party] for part in (truth.held, truth.others) if party in part]
-    used = sum(np.asarray(part.sum(axis=0)).ravel() for part in counts)
-    return int(np.count_nonzero(used))
+def _different_words(truth: GroundTruth, party: str) -> int:
+    return int(np.count_nonzero(truth.all_of(party).sum(axis=0)))
 
 
 ATTACK = Attack(
@@ -66,7 +62,7 @@ ATTACK = Attack(
     judge=judge,
     questions=(WORDS, JOINT, TRAIN),
     limits=(
-        "the time that a party takes to answer, which a transcript does not hold",
+        "the time that a party takes to answer, which a transcript does not record",
         "padding and framing of a real connection, which add a few bytes to each message",
         "more than one set of parties: the share is a figure of this run, without an interval",
     ),

@@ -1,7 +1,7 @@
 """Documents from answers about weights that a malicious coordinator made for that purpose, one party's or the sum of all.
 
-Every message keeps to the protocol: shapes are right and values finite. No mask and no seal is broken; a sealed answer is
-read as the numbers that it shows, and a secure sum as what it opens.
+Every message follows the protocol: shapes are right and values finite. The attack breaks no mask and no seal. It reads a sealed
+answer as the numbers that it shows, and a secure sum after it was opened.
 """
 
 from __future__ import annotations
@@ -53,13 +53,10 @@ def attack_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstructio
 def _reconstructed(vectors: Iterator[ReadVector], view: AdversaryView, effort: Effort) -> Iterator[RoundReconstruction]:
     """Only of vectors about the coordinator's own weights."""
     for heard in vectors:
-        if GRADIENT in heard.blocks and _is_own(heard.round.state, view, effort):
-            yield _documents_behind(heard, view, effort)
-
-
-def _is_own(shown: State, view: AdversaryView, effort: Effort) -> bool:
-    """Whether these are weights that the malicious coordinator made."""
-    return bool(shown) and np.array_equal(imprinted_state(shown, view.public.model, effort)["weights"], shown["weights"])
+        if GRADIENT in heard.blocks and (shown := heard.round.state):
+            made = imprinted_state(shown, view.public.model, effort)
+            if np.array_equal(made["weights"], shown["weights"]):
+                yield _documents_behind(heard, view, effort)
 
 
 def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) -> RoundReconstruction:
@@ -69,21 +66,17 @@ def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) ->
     error = heard.round.step * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
     error += _ROUNDING * float(np.abs(parts["words"]).max())
     found: list[Array] = []
-    for document in _in_bins(between(parts["words"], imprint), between(parts["words_bias"], imprint), imprint, error):
-        if not any(np.array_equal(document, other) for other in found[-2:]):  # a document on a threshold is in two bins
-            found.append(document)
+    words, biases = (between(parts[name], imprint) for name in ("words", "words_bias"))
+    for place, bias in enumerate(biases):
+        if bias > 6 * error:
+            for document in _documents_in_bin(words[:, place] / bias, max(_LEAST_ERROR, error / bias), imprint, place):
+                if not any(np.array_equal(document, other) for other in found[-2:]):  # one on a threshold is in two bins
+                    found.append(document)
     return RoundReconstruction(heard.round.serial, heard.party, tuple(found))
 
 
-def _in_bins(words: Array, biases: Array, imprint: ImprintLayer, error: float) -> Iterator[Array]:
-    """The documents of each bin: one, or two, or none if the bin holds more than can be told apart."""
-    for place, bias in enumerate(biases):
-        if bias > 6 * error:
-            yield from _told_apart(words[:, place] / bias, max(_LEAST_ERROR, error / bias), imprint, place)
-
-
-def _told_apart(inputs: Array, error: float, imprint: ImprintLayer, place: int) -> tuple[Array, ...]:
-    """The documents of this bin that add up to these inputs, if only one set of them does."""
+def _documents_in_bin(inputs: Array, error: float, imprint: ImprintLayer, place: int) -> tuple[Array, ...]:
+    """One or two documents of this bin that add up to these inputs; none unless exactly one set of them does."""
     for read in (one_document, two_documents):
         fitting = [tuple(found) for found in read(inputs, error) if all(in_bin(imprint, place, one) for one in found)]
         if len(fitting) == 1:
@@ -97,7 +90,6 @@ TRAP_ANSWERS = Attack(
     citation=_CITATION,
     cost="a second on one core for one answer",
     given="the model's settings and words, about how many documents are in an answer, and weights of its choice",
-    needs=(REQUEST, VOCABULARY),
     either=BY_PARTIES,
     models=("prodlda",),
     measures=DOCUMENTS,
@@ -106,7 +98,7 @@ TRAP_ANSWERS = Attack(
     efforts=(_EXPECTED,),
     malicious_state=imprinted_state,
     limits=(
-        "two rounds, two sessions or two set-ups together, in which something under a mask might repeat",
+        "comparing two rounds, sessions or set-ups, in which a value under a mask might repeat",
         "answers with noise, for which it has closed forms only",
     ),
 )
@@ -125,10 +117,11 @@ TRAP_WEIGHTS = Attack(
     efforts=(_EXPECTED,),
     malicious_state=imprinted_state,
     limits=(
-        "hiding: whoever looks at the weights, or at how little the model learns in such a round, notices them",
-        "sums with many more documents than the first layer is wide: it finds about as many documents as it is wide",
-        "weights that single out documents with a word of the coordinator's choice, which would reach further into large sums",
+        "hiding: a party that looks at the weights, or at how little the model learns in such a round, notices them",
+        "sums of many more documents than the first layer is wide: it finds about as many documents as that layer is wide",
+        "weights that select documents with a word of the coordinator's choice, which would find more in large sums",
         "parties that train for whole epochs before they answer, and sums with noise, for which it has closed forms only",
     ),
-    remark="A secure sum hides who sent a vector, and not its content. Whoever chooses the weights chooses what the sum shows.",
+    remark="A secure sum hides who sent a vector, but not its content. The weights decide what the sum shows, and the "
+    "coordinator chooses them.",
 )

@@ -1,4 +1,4 @@
-"""Words and documents from how the shared weights change: a party gets them every round, and their step is the sum of all.
+"""Words and documents from how the shared weights change: every party gets them each round, and they move by the sum.
 
 The attack reads no message of another party, no opened sum and no key. It needs two consecutive questions. It cannot tell
 which party a document came from.
@@ -13,11 +13,10 @@ from typing import cast
 
 import numpy as np
 
-from securetm.contracts import Array
 from securetm.federation.questions import TRAIN
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
+from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Effort, RoundReconstruction
-from securetm.leakage.parts.closed_form import GradientLayers, counted, documents_in, linked_words, words_in
+from securetm.leakage.parts.closed_form import GradientLayers, documents_in, linked_words, whole_documents, words_in
 from securetm.leakage.parts.reconstruction_scores import MEASURES, judged
 from securetm.leakage.parts.weight_updates import (
     MOST_ROWS,
@@ -27,8 +26,7 @@ from securetm.leakage.parts.weight_updates import (
     groups_alike,
     inputs_along,
 )
-from securetm.leakage.parts.word_bags import readings, settled
-from securetm.leakage.reading import REQUEST, RoundQuestion, questions_in
+from securetm.leakage.reading import RoundQuestion, questions_in
 from securetm.models.neural.optimisers import ADAM
 from securetm.models.neural.prodlda import ProdLDA
 from securetm.models.neural.prodlda_losses import NetworkShape
@@ -67,21 +65,9 @@ def _reconstructed(before: RoundQuestion, after: RoundQuestion, model: ProdLDA, 
         return RoundReconstruction(before.serial, "", whole, occur)
     rays = edges(rows, groups_alike(rows), held)
     together = tuple(occur[group] for group, _ in rays if len(group) > 1)
-    return RoundReconstruction(before.serial, "", whole if sharp else _documents(rays, rows, layers, occur), occur, together)
-
-
-def _documents(
-    rays: list[tuple[Array, Array]], rows: RecoveredGradient, layers: GradientLayers, occur: Array
-) -> tuple[Array, ...]:
-    """Counts of the documents whose own ray was found. The length of a ray is irrelevant: a document's input has length one."""
-    if not rays:
-        return ()
-    inputs = inputs_along(np.array([ray for _, ray in rays]), rows)
-    possible = [several for several in map(readings, inputs) if several]
-    found = np.zeros((len(possible), len(layers.words)), dtype=np.int64)
-    if possible:
-        found[:, occur] = settled(possible, counted(layers)[occur])
-    return tuple(found)
+    if rays and not sharp:  # the length of a ray is irrelevant: a document's input has length one
+        whole = tuple(whole_documents(inputs_along(np.array([ray for _, ray in rays]), rows), layers, occur))
+    return RoundReconstruction(before.serial, "", whole, occur, together)
 
 
 ATTACK = Attack(
@@ -91,7 +77,6 @@ ATTACK = Attack(
     "weights shows their sum, and what Adam's first step keeps of sizes, is our own",
     cost="a second or two on one core for one step over a hundred documents",
     given="the model's settings and words, and how many parties and documents are in a sum",
-    needs=(REQUEST, VOCABULARY),
     models=("prodlda",),
     measures=MEASURES,
     attack=attack,
@@ -101,8 +86,8 @@ ATTACK = Attack(
         "steps of Adam after the first, whose sizes and signs are mixed with those of earlier ones",
         "noise: it does not model noise, so it names every word and finds nothing more",
         f"which words belong together, where more than {MOST_ROWS:,} of them occur in a sum and the step blurs their rows",
-        "rounds that do not follow each other among those it was given",
-        "taking the party's own documents, which it knows, off the sum",
-        "telling which documents took part where secret coins chose them: shares are then of all documents",
+        "rounds that are not consecutive",
+        "subtracting the party's own documents, which it knows, from the sum",
+        "finding out which documents took part where secret coins chose them: shares are then of all documents",
     ),
 )

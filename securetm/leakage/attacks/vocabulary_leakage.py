@@ -1,6 +1,6 @@
 """What agreeing on a list of words shows of each party: which words it has, and which documents a single word identifies.
 
-The attack reads the word lists and tables of words that pass before the training, not the training itself.
+The attack reads the lists and tables of words that are sent before the training, not the training itself.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.federation.questions import JOINT, WORDS
-from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, ClaimedEpsilon, Effort, GroundTruth, Proportion, Score, stacked
+from securetm.leakage.adversary_view import AdversaryView
+from securetm.leakage.attack import Attack, ClaimedEpsilon, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.word_tables import DecodedWords, own_lists, summed, words_of
-from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL
+from securetm.leakage.reading import BY_PARTIES, TOTAL
 
 WHOSE = "words of one party alone that are told, with the party"
 HELD, RIGHT = "words of a party that are said to be its", "words said to be a party's that are"
@@ -28,14 +28,14 @@ _MOST_WORDS = 10  # in an example
 
 @dataclass(frozen=True)
 class InferredWords:
-    """The words that certainly are each party's, and all words that the adversary saw."""
+    """The words that each party certainly has, and all words that the adversary saw."""
 
     words_of: Mapping[str, frozenset[str]]
     shown: frozenset[str] = field(default_factory=frozenset)
 
 
 def attack(view: AdversaryView, effort: Effort) -> InferredWords:  # noqa: ARG001 - lists pass once, whatever the rounds
-    """Collects each party's own list where it can be read, and what the sum proves."""
+    """Collects each party's own list where it is readable, and the words that the sum proves each party to have."""
     own, table = dict(own_lists(view)), summed(view)
     sure = _proved(table, view) if table is not None else {}
     words_of = {name: own.get(name, frozenset()) | sure.get(name, frozenset()) for name in view.public.members}
@@ -44,7 +44,7 @@ def attack(view: AdversaryView, effort: Effort) -> InferredWords:  # noqa: ARG00
 
 
 def _proved(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str]]:
-    """The words of every honest party: those that as many parties have as are honest, without the helpers' own."""
+    """The words that every honest party has: without the helpers, as many parties have each as there are honest ones."""
     helpers = [words_of(one.documents, view.vocabulary()) for one in view.insiders]
     others = [name for name in view.public.members if name not in view.helpers]
     known = np.array([sum(word in words for words in helpers) for word in table.words], dtype=np.int64)
@@ -56,11 +56,11 @@ def _proved(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str
 
 
 def judge(told: InferredWords, truth: GroundTruth) -> Score:
-    """Scores the words of the agreed list. Which other words there were is not known to the judge either."""
-    documents = {name: _documents_of(name, truth) for name in truth.held}
+    """Scores the words of the agreed list. The judge does not know which other words there were."""
+    documents = {name: truth.all_of(name) for name in truth.held}
     holds = {name: np.asarray((rows > 0).sum(axis=0)).ravel() > 0 for name, rows in documents.items()}
     said = {name: _among(truth.vocabulary, told.words_of.get(name, frozenset())) for name in holds}
-    one_has, one_said = _by_one(holds), _by_one(said)
+    one_has, one_said = (np.sum(list(of.values()), axis=0) == 1 for of in (holds, said))  # words of exactly one party
     honest = truth.honest(documents)
     pairs = [(said[name], holds[name]) for name in honest]
     measures = {
@@ -76,17 +76,6 @@ def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
     return np.fromiter((word in words for word in vocabulary), dtype=bool, count=len(vocabulary))
 
 
-def _by_one(holds: Mapping[str, Array]) -> Array:
-    """The words of exactly one party."""
-    alone: Array = np.sum(list(holds.values()), axis=0) == 1
-    return alone
-
-
-def _documents_of(name: str, truth: GroundTruth) -> Any:
-    """All documents of a party: words are agreed on before documents are held out."""
-    return stacked(part[name] for part in (truth.held, truth.others) if name in part)
-
-
 def _given_away(shown: Array, documents: Mapping[str, Any], honest: Mapping[str, Any]) -> Proportion:
     """The honest parties' documents that have a word which was shown and which stands in no other document at all."""
     telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
@@ -95,7 +84,7 @@ def _given_away(shown: Array, documents: Mapping[str, Any], honest: Mapping[str,
 
 
 def _examples(told: InferredWords, truth: GroundTruth, alone: Mapping[str, Array]) -> Iterator[Example]:
-    """For two parties: words that it alone has, and which of them are said to be its."""
+    """For two parties: words that it alone has, and those of them that the attack attributes to it."""
     for name in [name for name, words in alone.items() if words.any()][:2]:
         own = [truth.vocabulary[word] for word in np.flatnonzero(alone[name])[:_MOST_WORDS]]
         said = [word for word in own if word in told.words_of.get(name, ())]
@@ -105,8 +94,8 @@ def _examples(told: InferredWords, truth: GroundTruth, alone: Mapping[str, Array
 def allowed(measure: str, claimed: ClaimedEpsilon) -> float:
     """Bounds how often a word is shown that only one document has.
 
-    Without its document such a word is never named. So by (epsilon, delta) it is named with probability delta at most.
-    Protection of a smaller unit gives no such bound: the word may stand in its document more than once.
+    Without its document such a word is never named, so by (epsilon, delta) it is named with probability at most delta.
+    Protection of a smaller unit gives no such bound: the word may occur in its document more than once.
     """
     return claimed.delta if measure == GIVEN_AWAY and claimed.of_whole_documents else 1.0
 
@@ -117,8 +106,7 @@ ATTACK = Attack(
     citation="lists that are united in the open: Calvo-Bartolomé and Arenas-García 2022 (gFedNTM); tables that a sum opens: "
     "Goodrich and Mitzenmacher 2011; what publishing rare words gives away: Korolova et al. 2009",
     cost="a second for a table of a hundred thousand words",
-    given="nothing but the messages; parties that help take their own words out of the sum",
-    needs=(REQUEST, VOCABULARY),
+    given="nothing but the messages; colluding parties subtract their own words from the sum",
     either=(*BY_PARTIES, TOTAL),
     models=("lda", "lda-matched", "lda-vi", "prodlda", "sentence-lda", "sentence-lda-matched"),
     measures={
@@ -132,12 +120,12 @@ ATTACK = Attack(
     questions=(WORDS, JOINT),
     allowed=allowed,
     limits=(
-        "guesses: it says only what is certain; guessing any of n parties for a word of one party is right once in n times",
+        "guesses: it reports only what is certain; guessing any of n parties for a word of one party is right once in n times",
         "texts of its own: it does not ask which party is likely to use such a word",
-        "a helper's held-out documents: words that stand in these alone are not taken out of the sum",
+        "a colluding party's held-out documents: it does not subtract words that occur only in these from the sum",
         "words that were named and then left out of the agreed list, which are not judged",
     ),
-    remark="A union found through a sum hides whose a word is. It does not hide that somebody has the word, how many parties "
-    "have it, and how many documents: a name or a code that one document alone has is shown to the coordinator all the same, "
-    "unless the parties name only words that enough documents use, counted with noise (word_selection).",
+    remark="A union computed through a sum hides which party has a word. It shows that a party has the word, how many parties "
+    "have it, and how many documents. So the coordinator still sees a name or a code that only one document has, unless the "
+    "parties name only words that enough documents use, counted with noise (word_selection).",
 )

@@ -7,7 +7,7 @@ one document; the cone of several documents is our own). It takes arrays, not me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -58,8 +58,16 @@ def documents_in(layers: GradientLayers, documents: int) -> list[Array]:
     scale = np.linalg.lstsq(rays.T, layers.words_bias.astype(np.float64), rcond=None)[0]
     own = rays * np.where(scale > 0, scale, 1.0)[:, None]
     inputs = np.linalg.lstsq(own.T, rows.T, rcond=None)[0]
+    return whole_documents(inputs, layers, occur)
+
+
+def whole_documents(inputs: Iterable[Array], layers: GradientLayers, occur: Array) -> list[Array]:
+    """The counts, over the whole vocabulary, of documents with these inputs at the words that occur."""
     possible = [several for several in map(readings, inputs) if several]
-    return [_spread(counts, occur, len(layers.words)) for counts in settled(possible, counted(layers)[occur])]
+    found = [np.zeros(len(layers.words), dtype=np.int64) for _ in possible]
+    for whole, counts in zip(found, settled(possible, counted(layers)[occur]), strict=True):
+        whole[occur] = counts
+    return found
 
 
 def linked_words(layers: GradientLayers, summands: int) -> list[Array]:
@@ -104,9 +112,3 @@ def _fitted(expected: Array, said: Array) -> tuple[float, float, Array]:
     length = float(np.median(said / expected))
     misses = np.abs(length * expected - said)
     return float(np.quantile(misses, 0.5)), length, expected
-
-
-def _spread(counts: Array, occur: Array, vocabulary: int) -> Array:
-    whole = np.zeros(vocabulary, dtype=np.int64)
-    whole[occur] = counts
-    return whole

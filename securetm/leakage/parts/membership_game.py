@@ -6,7 +6,6 @@ It also states what differential privacy allows of such answers, for every attac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import exp
 from typing import Any
 
@@ -20,16 +19,6 @@ from securetm.leakage.parts.roc import bounded_order, chance, curve, found_at
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # false positive rates
 OUTSIDE, INSIDE, BOTH = 0, 1, 2  # where a candidate lies, by the judge's answer
 MEMBER, PAIR = "member", "pair of a member and another"
-
-
-@dataclass(frozen=True)
-class MembershipCandidates:
-    """Documents in the agreed words, in a random order, each of them once."""
-
-    counts: Any  # a CSR array
-
-    def __len__(self) -> int:
-        return int(self.counts.shape[0])
 
 
 def found(share: float, how: str) -> str:
@@ -51,22 +40,18 @@ def measures(*ways: str) -> dict[str, str]:
 def pose(truth: GroundTruth, effort: Effort, rng: np.random.Generator) -> Challenge:  # noqa: ARG001 - asked the same at any effort
     """Asks about all training and all held-out documents, shuffled. The answer is which of them were trained on.
 
-    Documents with the same words are one document. A document on both sides stays among the candidates, but does not count.
-    The documents of helpers are known to the adversary, so they are left out.
+    The question is a CSR array of counts in the agreed words. Documents with the same words are one document. A document on
+    both sides stays among the candidates, but does not count. Documents of helpers, which the adversary knows, are left out.
     """
-    sides = [_side(documents, truth) for documents in (truth.held, truth.others)]
+    empty = sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64)
+    sides = [stacked([empty, *truth.honest(documents).values()]) for documents in (truth.held, truth.others)]
     whole = stacked(sides)
-    rows, answer = _told_apart(whole, np.repeat([True, False], [side.shape[0] for side in sides]))
+    rows, answer = _different_documents(whole, np.repeat([True, False], [side.shape[0] for side in sides]))
     order = rng.permutation(len(rows))
-    return Challenge(MembershipCandidates(whole[rows[order]]), answer[order])
+    return Challenge(whole[rows[order]], answer[order])
 
 
-def _side(documents: Mapping[str, Any], truth: GroundTruth) -> Any:
-    """The documents of the honest parties."""
-    return stacked([sparse.csr_array((0, len(truth.vocabulary)), dtype=np.int64), *truth.honest(documents).values()])
-
-
-def _told_apart(whole: Any, member: Array) -> tuple[Array, Array]:
+def _different_documents(whole: Any, member: Array) -> tuple[Array, Array]:
     """The first row of each different document, and its side."""
     whole.sum_duplicates()
     whole.eliminate_zeros()

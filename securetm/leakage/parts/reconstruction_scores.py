@@ -54,12 +54,12 @@ def judged_documents(guesses: Sequence[RoundReconstruction], truth: GroundTruth)
 
 def judged_words(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:
     """Precision and recall of the named words."""
-    right = named = there = 0
+    masks = []
     for guess in guesses:
         if guess.words is not None:
-            occur = np.flatnonzero(truth.batch(guess.serial, guess.party).any(axis=0))
-            right, named, there = right + len(np.intersect1d(guess.words, occur)), named + len(guess.words), there + len(occur)
-    return {PRECISION: Proportion(right, named), RECALL: Proportion(right, there)}
+            occur = truth.batch(guess.serial, guess.party).any(axis=0)
+            masks.append((np.isin(np.arange(len(occur)), guess.words), occur))
+    return {PRECISION: Proportion.precision(masks), RECALL: Proportion.recall(masks)}
 
 
 def judged_links(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:

@@ -1,22 +1,23 @@
 """Shadow models: the attacker trains models of its own on parts of the candidates, by the public plan.
 
-They are trained like the federation's model: through the steps of the profile's route, with its noise, in this process. No
-recorded run is read.
+It trains them like the federation's model: through the steps of the profile's route, with its noise, in this process. It reads
+no recorded run. Candidates are a CSR array of counts in the agreed words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from securetm.contracts import Answer, Array, Memory, RoundContext, State, Unit
 from securetm.entropy import Seeded
+from securetm.errors import BadSetting
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
 from securetm.leakage.leakage_errors import NotSimulated
-from securetm.leakage.parts.membership_game import MembershipCandidates
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import cohort_of
@@ -24,8 +25,9 @@ from securetm.route import compile_route
 
 # a round's number, its sum as the opening role sees it, and the next state
 ShadowRound = tuple[int, Mapping[str, Array], State]
-Statistic = Callable[[MembershipCandidates, Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
+Statistic = Callable[[Iterator[ShadowRound]], Array]  # a number for each candidate, from one training
 _SEED = 19_84
+_LEAST = 1e-12  # variance: constant scores must not divide by zero
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,32 @@ class ShadowScores:
     scores: Array  # shadow models x candidates
     inside: Array
 
-    def __len__(self) -> int:
-        return len(self.scores)
+    def log_ratios(self, scores: Array) -> Array:
+        """The log-likelihood ratio of each candidate's score: with the candidate in the training, against without it.
+
+        A score is normal with one of two means. Both have one variance, because few models estimate two badly (Carlini et al.
+        2022, section 6).
+        """
+        inside, models = self.inside, len(self.inside)
+        within, without = inside.sum(axis=0), (~inside).sum(axis=0)
+        if models < 3 or not (within.all() and without.all()):
+            raise BadSetting("likelihood ratio", "shadows", str(models), "must be 3 or more, with each document in some only")
+        member = np.where(inside, self.scores, 0.0).sum(axis=0) / within
+        other = np.where(inside, 0.0, self.scores).sum(axis=0) / without
+        spread = np.square(self.scores - np.where(inside, member, other)).sum(axis=0) / (models - 2)
+        found: Array = (np.square(scores - other) - np.square(scores - member)) / (2 * np.maximum(spread, _LEAST))
+        return found
 
 
-def shadows_of(
-    candidates: MembershipCandidates, words: tuple[str, ...], public: PublicFacts, number: int, statistic: Statistic
-) -> ShadowScores:
+def shadows_of(candidates: Any, words: tuple[str, ...], public: PublicFacts, number: int, statistic: Statistic) -> ShadowScores:
     """Trains so many models, each on the share of candidates that the plan trains on, and scores all candidates with each."""
-    _check(public)
+    if any(mechanism.once for mechanism in public.profile.mechanisms):  # such noise needs the order of words
+        raise NotSimulated(public.profile.name)
     rng = np.random.default_rng(_SEED)
-    inside = parts(number, len(candidates), 1 - public.plan.training.held_out, rng)
+    inside = parts(number, candidates.shape[0], 1 - public.plan.training.held_out, rng)
     scores = np.empty(inside.shape)
     for at, chosen in enumerate(inside):
-        scores[at] = statistic(candidates, training(candidates, np.flatnonzero(chosen), words, public, rng))
+        scores[at] = statistic(training(candidates, np.flatnonzero(chosen), words, public, rng))
     return ShadowScores(scores, inside)
 
 
@@ -60,17 +74,17 @@ def parts(number: int, documents: int, share: float, rng: np.random.Generator) -
 
 
 def training(
-    candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
+    candidates: Any, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
 ) -> Iterator[ShadowRound]:
     """One training on these candidates by the public plan, divided among as many parties, round by round.
 
-    The seed is the run's public seed, so topics begin as the run's did.
+    The seed is the run's public seed, so topics begin as in the run.
     """
     questions = Questions(public.agreement)
     questions.adopt(words)
     entropy = Seeded(rng.bytes(32), unsafe=True)
     hands = np.array_split(rng.permutation(rows), len(public.members))
-    dealt = [_documents(candidates, hand, words, public, rng) for hand in hands]
+    dealt = [_documents(candidates[hand], words, public, rng) for hand in hands]
     memories: list[Memory] = [{} for _ in dealt]
     state = public.model.start(words, np.random.default_rng(public.plan.seed))
     for number in range(public.plan.training.rounds):
@@ -89,24 +103,16 @@ def training(
 
 
 def rounds_read(public: PublicFacts, rounds: int) -> tuple[int, ...]:
-    """The rounds that are looked at: so many, spread evenly from the first to the last."""
+    """The rounds that the attack reads: so many, spread evenly from the first to the last."""
     last = public.plan.training.rounds - 1
     return tuple(int(number) for number in np.unique(np.linspace(0, last, min(rounds, last + 1)).round()))
 
 
-def _documents(
-    candidates: MembershipCandidates, rows: Array, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator
-) -> BagOfWords:
+def _documents(counts: Any, words: tuple[str, ...], public: PublicFacts, rng: np.random.Generator) -> BagOfWords:
     """One party's candidates, with keys of its own.
 
     The person of a candidate is unknown, so where persons are protected each candidate has a person of its own.
     """
-    persons = np.arange(len(rows)) if public.agreement.unit is Unit.PERSON else None
-    keys = rng.integers(0, 2**64, len(rows), dtype=np.uint64)
-    return BagOfWords(candidates.counts[rows], words, keys, persons=persons)
-
-
-def _check(public: PublicFacts) -> None:
-    """Refuses noise that is drawn once and kept: it needs the order of words, which candidates do not have."""
-    if any(mechanism.once for mechanism in public.profile.mechanisms):
-        raise NotSimulated(public.profile.name)
+    persons = np.arange(counts.shape[0]) if public.agreement.unit is Unit.PERSON else None
+    keys = rng.integers(0, 2**64, counts.shape[0], dtype=np.uint64)
+    return BagOfWords(counts, words, keys, persons=persons)
