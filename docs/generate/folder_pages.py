@@ -100,7 +100,7 @@ def _plan(name: str, plan: Mapping[str, Any]) -> str:
             one["claim"],
             one["threat_model"],
             ", ".join(map(code, one["profiles"])),
-            code(one["expect_fail"]),
+            code(one.get("expect_fail", "open")),
         )
         for one in trials
     )

@@ -150,7 +150,7 @@ class Score:
 
 @dataclass(frozen=True)
 class RoundReconstruction:
-    """What an attack says was in one round of one party, or of all parties (party "")."""
+    """The guess what was in one round of one party, or of all parties (party "")."""
 
     serial: int
     party: str

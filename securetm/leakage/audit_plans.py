@@ -32,11 +32,11 @@ class Trial:
     adversary: str
     claim: str
     profiles: tuple[str, ...]
-    expect_fail: str
     measure: str
     refuted_from: float
-    confidence: float
     effort: dict[str, int]
+    expect_fail: str = "open"
+    confidence: float = 0.95
     run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
     helpers: int = 0  # the last so many parties give the adversary all they hold
     canaries: int = 0  # made documents drawn for each party; each is added to its own with probability 1/2

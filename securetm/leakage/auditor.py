@@ -329,7 +329,7 @@ def _check_measures(attack: Attack, judged: Score) -> None:
     for name in {**attack.measures, **judged.measures}:
         worth = judged.measures.get(name) if name in attack.measures else None
         if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
-            raise BrokenAttack(attack.name, name)
+            raise BrokenAttack(attack.name, f"the measure {name!r}")
 
 
 # ---- what the report says around the findings ----------------------------------------------------------------------

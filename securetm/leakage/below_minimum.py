@@ -44,7 +44,8 @@ def tried_below_minimum(profile: str, settings: Mapping[str, Any], place: Path, 
     """Begins two runs in that folder, one with too small batches and one with too few documents.
 
     Too few means fewer than the minimum after dropouts, even if the whole cohort has enough. Where secret coins choose the
-    documents, nobody can ask for batches, so only the second run is begun. Nothing is begun if every sum is large enough.
+    documents, a coordinator cannot ask for batches, so only the second run is begun. No run is begun if every sum is large
+    enough.
     """
     rules = read_profile(profile)
     corpora = corpora_of(read_plan(None, {**_BY_BATCHES, **settings, "profile": _ANY}), stages)

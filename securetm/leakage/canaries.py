@@ -1,7 +1,7 @@
 """Canaries: made documents that the judge adds to the parties' own by fair coins before a run, and the record of the coins.
 
-They are made of words that the parties use. The coins are the operating system's, so nobody can compute them, not even from
-the plan's seed. They lie beside the run, for the judge alone. No attack reads them.
+They are made of words that the parties use. The coins come from the operating system, so no attack can compute them from the
+plan's seed. They are stored beside the run, for the judge alone. No attack reads them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _thrown(coins: int, entropy: Entropy) -> Array:
 
 
 def _made(party: str, put: Array, words: tuple[str, ...], rng: np.random.Generator) -> Corpus:
-    """Canaries with words drawn from the whole list, so two of them share few words. `put` says which go in."""
+    """Canaries with words drawn from the whole list, so two of them share few words. `put` has those that take part."""
     each, long = len(put), min(LENGTH, len(words))
     tokens = np.concatenate([rng.choice(len(words), long, replace=False) for _ in range(each)])
     coins = np.where(put, _IN, _OUT)

@@ -43,11 +43,11 @@ class UnreadableMessage(SecuretmError):
 
 @dataclass(eq=False)
 class BrokenAttack(SecuretmError):
-    """the attack {attack!r} does not both declare and give the measure {measure!r}"""
+    """the attack {attack!r} does not both declare and give {part}"""
 
     attack: str
-    measure: str
-    hint = "in a plan, name one of the attack's measures; in an attack's file, declare exactly those that its judge gives"
+    part: str
+    hint = "in a plan, name what the attack declares; in an attack's file, declare exactly the measures that its judge gives"
 
 
 @dataclass(eq=False)

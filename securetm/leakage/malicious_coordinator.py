@@ -1,6 +1,6 @@
 """A malicious coordinator in an otherwise real run: in some rounds it sends other weights than the model's.
 
-It follows the protocol in everything that a party can check, and then goes on as if it had not asked.
+It follows the protocol in everything that a party can check. Afterwards it continues as if it had not asked these rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from securetm.leakage.leakage_errors import BrokenAttack
 
 @dataclass(frozen=True)
 class MaliciousRounds:
-    """In how many rounds of training the coordinator is malicious, the first ones, and what it sends; `name` is the attack."""
+    """In how many rounds of training, the first ones, the coordinator is malicious, and what it sends; `name` is the attack."""
 
     rounds: int = 0
     name: str = ""
@@ -30,7 +30,7 @@ class MaliciousRounds:
     effort: Effort = field(default_factory=dict)
 
     def named(self) -> Mapping[str, Any]:
-        """What tells such a run from others. Attacks that send the same state share their runs."""
+        """What distinguishes such a run from others. Attacks that send the same state share their runs."""
         lie = f"{self.shown_state.__module__}.{self.shown_state.__qualname__}" if self.shown_state is not None else self.name
         return {"meddled": self.rounds, "lie": lie, **{f"lie {name}": amount for name, amount in self.effort.items()}}
 
@@ -46,19 +46,13 @@ class MaliciousCoordinator(Coordinator):
     malicious: MaliciousRounds = field(default_factory=MaliciousRounds)
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
-        """One question to all parties. Answers about other weights than the model's do not change the model."""
+        """One question to all parties. An answer about other weights counts as that of no document: the model stays."""
         malicious = question == TRAIN and self.numbers.get(TRAIN, 0) < self.malicious.rounds and not self.blind
         if not malicious:
             return super().ask(question, state, keep=keep)
-        return _nothing(super().ask(question, self._shown(state), keep=keep))
-
-    def _shown(self, state: State) -> State:
         if self.malicious.shown_state is None:
-            raise BrokenAttack(self.malicious.name, "a lie of the coordinator")
-        return self.malicious.shown_state(state, self.agreement.model, self.malicious.effort)
-
-
-def _nothing(answer: Answer) -> Answer:
-    """The answer of no document: it leaves the model as it is."""
-    total: Mapping[str, Any] = answer.total or {}
-    return replace(answer, total={name: np.zeros_like(block) for name, block in total.items()})
+            raise BrokenAttack(self.malicious.name, "a malicious_state for its coordinator")
+        shown = self.malicious.shown_state(state, self.agreement.model, self.malicious.effort)
+        answer = super().ask(question, shown, keep=keep)
+        total: Mapping[str, Any] = answer.total or {}
+        return replace(answer, total={name: np.zeros_like(block) for name, block in total.items()})

@@ -1,6 +1,7 @@
-"""Malicious parties in an otherwise real run: one more mechanism replaces what they send.
+"""Malicious parties in an otherwise real run: one more mechanism replaces the vectors that they send.
 
-A malicious party follows the protocol in all but the numbers. Nobody can tell, and in sealed sums nobody sees the numbers.
+A malicious party follows the protocol except for its numbers. No other role can notice that, and in sealed sums no role sees
+the numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Corruption(Protocol):
     """The roles of a run that do not follow the protocol: parties, or the coordinator."""
 
     def named(self) -> Mapping[str, Any]:
-        """What tells such a run from others."""
+        """What distinguishes such a run from others; it is part of the run's name."""
         ...
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
@@ -31,19 +32,31 @@ class Corruption(Protocol):
 
 @dataclass(frozen=True)
 class MaliciousParties:
-    """How many parties are malicious, the first ones, and what they send; `name` is the attack that says so."""
+    """How many parties are malicious, the first ones, and what they send; `name` is the name of the attack."""
 
     liars: int = 0
     name: str = ""
     substitute: Callable[[Array, Terms], Array] | None = None
 
     def named(self) -> Mapping[str, Any]:
-        """What tells such a run from others."""
+        """What distinguishes such a run from others."""
         return {"liars": self.liars, "lie": self.name}
 
     def roles(self, folder: RunFolder) -> Mapping[str, Any]:
         """The roles that take the place of honest ones."""
-        return {"parties": parties_of(folder, self)} if self.liars else {}
+        if not self.liars:
+            return {}
+        parties = {name: make_party(folder, name) for name in folder.members}
+        malicious = {name: self._corrupted(parties[name]) for name in folder.members[: self.liars]}
+        return {"parties": InProcess({**parties, **malicious})}
+
+    def _corrupted(self, party: Party) -> Party:
+        """The party with one more mechanism. The agreement keeps its digest, so other roles notice nothing."""
+        if self.substitute is None:
+            raise BrokenAttack(self.name, "a malicious_vector for its parties")
+        profile = party.agreement.profile
+        corrupted = replace(profile, mechanisms=(*profile.mechanisms, _SubstituteVector(self.substitute)))
+        return replace(party, agreement=replace(party.agreement, profile=corrupted))
 
 
 @dataclass(frozen=True)
@@ -56,20 +69,3 @@ class _SubstituteVector(Mechanism):
         """Another vector of the same shape and type."""
         del context
         return self.substitute(vector, terms).astype(vector.dtype)
-
-
-def parties_of(folder: RunFolder, malicious: MaliciousParties) -> InProcess:
-    """All parties of a run, the first ones malicious. The other roles do not know."""
-    parties = {name: make_party(folder, name) for name in folder.members}
-    for name in folder.members[: malicious.liars]:
-        parties[name] = _with_substitute(parties[name], malicious)
-    return InProcess(parties)
-
-
-def _with_substitute(party: Party, malicious: MaliciousParties) -> Party:
-    """The agreement keeps its digest, so other roles notice nothing."""
-    if malicious.substitute is None:
-        raise BrokenAttack(malicious.name, "a lie")
-    agreement = party.agreement
-    mechanisms = (*agreement.profile.mechanisms, _SubstituteVector(malicious.substitute))
-    return replace(party, agreement=replace(agreement, profile=replace(agreement.profile, mechanisms=mechanisms)))

@@ -1,4 +1,4 @@
-"""Replays a party's draws from the same public noise, to find the tables behind its answer, which nobody stores.
+"""Replays a party's draws from the same public noise, to find the tables behind its answer, which no role stores.
 
 It is for the judge alone. It uses only what the party knew: its documents, the noise that it kept, and its state.
 """

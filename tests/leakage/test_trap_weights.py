@@ -189,5 +189,5 @@ def test_who_sees_no_total_has_no_such_attack() -> None:
 
 
 def test_an_attack_without_a_lie_for_the_coordinator_says_so(trial: Trial) -> None:
-    with pytest.raises(BrokenAttack, match="a lie of the coordinator"):
+    with pytest.raises(BrokenAttack, match="a malicious_state"):
         audit(plan_of(trial, attack="sum_inversion", measure=EXACT, effort={"rounds": 1}))

@@ -88,17 +88,17 @@ def _candidates(view: AdversaryView, size: int) -> tuple[str, ...]:
     return ()
 
 
-def judge(told: PartyDifference, truth: GroundTruth) -> Score:
+def judge(guess: PartyDifference, truth: GroundTruth) -> Score:
     """Counts documents, words, their frequencies, and rounds that both cohorts were asked."""
-    asked_twice = Proportion(len(told.guesses), told.rounds)
-    return judged(told.guesses, truth, _REBUILT, {FREQUENT: _frequencies(told, truth), ASKED_TWICE: asked_twice})
+    asked_twice = Proportion(len(guess.guesses), guess.rounds)
+    return judged(guess.guesses, truth, _REBUILT, {FREQUENT: _frequencies(guess, truth), ASKED_TWICE: asked_twice})
 
 
-def _frequencies(told: PartyDifference, truth: GroundTruth) -> Proportion:
+def _frequencies(guess: PartyDifference, truth: GroundTruth) -> Proportion:
     """Over the words of the list that the party uses, in all its documents, those held out as well."""
-    real = np.asarray((truth.all_of(told.party) > 0).sum(axis=0)).ravel()
+    real = np.asarray((truth.all_of(guess.party) > 0).sum(axis=0)).ravel()
     used = [(word, int(number)) for word, number in zip(truth.vocabulary, real, strict=True) if number]
-    return Proportion(sum(told.documents_with[word] == number for word, number in used), len(used))
+    return Proportion(sum(guess.documents_with[word] == number for word, number in used), len(used))
 
 
 ATTACK = Attack(

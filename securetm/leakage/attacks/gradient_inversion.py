@@ -12,7 +12,7 @@ from typing import cast
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.closed_form import document_behind
-from securetm.leakage.parts.prodlda_layers import documents_said, gradients, invert_gradient, layers_of, weights_of
+from securetm.leakage.parts.prodlda_layers import document_count, gradients, invert_gradient, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, MEASURES, WORDS, judged, judged_documents
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, party_vectors, totals
 from securetm.models.neural.prodlda import ProdLDA
@@ -26,7 +26,7 @@ def invert_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruc
     for heard in gradients(party_vectors(view)):
         if documents < effort["documents"]:
             found.append(invert_gradient(heard, view.public.model))
-            documents += documents_said(heard, effort["documents"])
+            documents += document_count(heard, effort["documents"])
     return tuple(found)
 
 
@@ -39,7 +39,7 @@ def invert_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstructio
 def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Finds the document of each gradient that holds one alone. It reads the decoder's part of the gradient only."""
     most = effort["documents"]
-    alone = [one for one in gradients(party_vectors(view)) if documents_said(one, most) == 1][:most]
+    alone = [one for one in gradients(party_vectors(view)) if document_count(one, most) == 1][:most]
     return tuple(_from_decoder(one, view) for one in alone)
 
 

@@ -10,7 +10,7 @@ from typing import cast
 from securetm.leakage.adversary_view import AdversaryView
 from securetm.leakage.attack import Attack, Effort, RoundReconstruction
 from securetm.leakage.parts.matching_search import ObservedGradient, best_match
-from securetm.leakage.parts.prodlda_layers import documents_said, gradients, layers_of, weights_of
+from securetm.leakage.parts.prodlda_layers import document_count, gradients, layers_of, weights_of
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged_documents
 from securetm.leakage.reading import BY_PARTIES, ReadVector, party_vectors
 from securetm.models.neural.prodlda import ProdLDA
@@ -27,7 +27,7 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ..
 
 def _match(heard: ReadVector, model: ProdLDA, effort: Effort) -> RoundReconstruction:
     weights, layers = weights_of(heard, model), layers_of(heard, model)
-    held, with_encoder = documents_said(heard, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
+    held, with_encoder = document_count(heard, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
     seen = ObservedGradient(layers, weights["topics"], weights["background"], model.gain, held, with_encoder)
     documents, _ = best_match(seen, effort["starts"])
     return RoundReconstruction(heard.round.serial, heard.party, tuple(documents))

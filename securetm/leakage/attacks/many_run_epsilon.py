@@ -35,7 +35,7 @@ from securetm.leakage.reading import REQUEST
 RUNS = "runs"
 DIRECT = "share of one sum's epsilon that is shown, nothing assumed"
 GAUSSIAN = "share of one sum's epsilon that is shown, if the noise is Gaussian"
-NOBODY = 1.0  # the epsilon to compare with where a profile claims none
+UNCLAIMED = 1.0  # the epsilon to compare with where a profile claims none
 NOTHING = 1e-6  # the epsilon to compare with where a profile claims 0: a share of 0 would be infinite
 _CHOSEN_AT = 0.999  # the confidence at which thresholds are chosen; they are judged at the plan's own
 _ACROSS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
@@ -119,7 +119,7 @@ def _bounded(value: float, low: float, high: float, most: float) -> Estimate:
 
 
 def _share(found: Estimate, epsilon: float | None) -> Estimate:
-    claimed = NOBODY if epsilon is None else max(epsilon, NOTHING)
+    claimed = UNCLAIMED if epsilon is None else max(epsilon, NOTHING)
     return Estimate(found.value / claimed, found.low / claimed, found.high / claimed, found.ceiling / claimed)
 
 

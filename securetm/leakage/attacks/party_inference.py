@@ -85,22 +85,22 @@ def _subjects(documents: sparse.csr_array, wanted: int, rng: np.random.Generator
     return tuple(np.argsort(-row, kind="stable")[:_WORDS] for row in lift)
 
 
-def tell_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the question holds the subjects
+def estimate_shares(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - the question holds the subjects
     """Estimates each subject's share of all words, by each party's own topics."""
     noise = noise_of(view.public.profile, len(view.vocabulary())).mean
     return shares_of(view.question, tables_by_party(party_vectors(view)), noise)
 
 
-def judge_shares(told: Mapping[str, Array], truth: GroundTruth) -> Score:
+def judge_shares(estimated: Mapping[str, Array], truth: GroundTruth) -> Score:
     """Counts the subjects whose main party is named rightly, and the shares that are right within a tenth."""
     names = sorted(truth.answer)
     real = np.stack([truth.answer[name] for name in names])
-    said = np.stack([told.get(name, np.zeros(real.shape[1])) for name in names])
-    right = said.argmax(axis=0) == real.argmax(axis=0)
-    near = np.abs(said - real) <= _NEAR * real
+    guess = np.stack([estimated.get(name, np.zeros(real.shape[1])) for name in names])
+    right = guess.argmax(axis=0) == real.argmax(axis=0)
+    near = np.abs(guess - real) <= _NEAR * real
     measures = {HOLDER: Proportion.of_mask(right), SHARE: Proportion.of_mask(near)}
     shown = range(min(_MOST_EXAMPLES, len(right)))
-    return Score(measures, tuple(Example(_by_party(real, names, n), _by_party(said, names, n), bool(right[n])) for n in shown))
+    return Score(measures, tuple(Example(_by_party(real, names, n), _by_party(guess, names, n), bool(right[n])) for n in shown))
 
 
 def _by_party(shares: Array, names: list[str], subject: int) -> str:
@@ -140,7 +140,7 @@ PROPERTY_INFERENCE = Attack(
     either=BY_PARTIES,
     models=_MODELS,
     measures={HOLDER: "subject", SHARE: "share"},
-    attack=tell_shares,
+    attack=estimate_shares,
     judge=judge_shares,
     efforts=("subjects",),
     pose=pose_subjects,

@@ -51,7 +51,7 @@ def judge(top: Array, truth: GroundTruth) -> Score:
     own = np.array([np.isin(words, row) for words, row in zip(pushed, top, strict=True)])
     measures = {STEERED: Proportion.of_mask(np.isin(pushed, top)), OWN: Proportion.of_mask(own)}
     names = [[" ".join(truth.vocabulary[word] for word in row) for row in rows[:2]] for rows in (pushed, top)]
-    return Score(measures, tuple(Example(*texts, bool(found.all())) for *texts, found in zip(*names, own[:2], strict=True)))
+    return Score(measures, tuple(Example(a, b, bool(found.all())) for a, b, found in zip(*names, own[:2], strict=True)))
 
 
 ATTACK = Attack(

@@ -30,8 +30,8 @@ from securetm.leakage.parts.co_movement import (
     together,
     ways,
 )
-from securetm.leakage.reading import ANSWER, TOTAL, ReadVector, party_vectors, totals
-from securetm.wording import counted
+from securetm.leakage.parts.reconstruction_scores import first_words
+from securetm.leakage.reading import ANSWER, TOTAL, party_vectors, totals
 
 COUNTS = "counts"
 DOCUMENT, SENTENCE = "document", "sentence"
@@ -73,13 +73,11 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
 
 def _tables(view: AdversaryView) -> Mapping[str, Array]:
     """The tables of all rounds: each party's where they are sent in the open, else the sums'."""
-    heard: dict[str, list[ReadVector]] = {}
+    heard: dict[str, list[Array]] = {}
     for one in party_vectors(view) if view.seen.get(ANSWER) else totals(view):
         if COUNTS in one.blocks:
-            heard.setdefault(one.party, []).append(one)
-    return {
-        party: np.array([np.asarray(one.blocks[COUNTS], dtype=np.float64) for one in rounds]) for party, rounds in heard.items()
-    }
+            heard.setdefault(one.party, []).append(one.blocks[COUNTS])
+    return {party: np.array(tables, dtype=np.float64) for party, tables in heard.items()}
 
 
 def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:
@@ -99,23 +97,23 @@ def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGrou
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(told: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
+def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Looks up in which document, and in which sentence, each word is that occurs once."""
     measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
-        each = [_right(one, of, _home(rows)) for one in told if (rows := _rows(one.party, of, truth)) is not None]
+        each = [_right(one, of, _home(rows)) for one in guesses if (rows := _rows(one.party, of, truth)) is not None]
         for name in (companion(of), linked(of), links_found(of)):
             measures[name] = Proportion.over(found[name] for found in each)
-    examples = [example for one in told for example in _examples(one, truth)]
+    examples = [example for one in guesses for example in _examples(one, truth)]
     return Score(measures, tuple(examples[:_EXAMPLES]))
 
 
-def _right(told: WordGroups, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
+def _right(guess: WordGroups, of: str, home: Array) -> Mapping[str, tuple[int, int]]:
     """Hits and trials by measure, over the rare words that were followed beside another word of their document."""
-    where = home[told.words]
+    where = home[guess.words]
     mates = np.bincount(where[where >= 0])
-    right = (where >= 0) & (where == home[told.companions])
-    pairs = [_pairs(group, home) for group in told.groups]
+    right = (where >= 0) & (where == home[guess.companions])
+    pairs = [_pairs(group, home) for group in guess.groups]
     good = sum(same for same, _ in pairs)
     return {
         companion(of): (int(right.sum()), int(mates[mates > 1].sum())),
@@ -149,21 +147,17 @@ def _pairs(group: Array, home: Array) -> tuple[int, int]:
     return int((sizes * (sizes - 1)).sum()) // 2, len(group) * (len(group) - 1) // 2
 
 
-def _examples(told: WordGroups, truth: GroundTruth) -> Iterator[Example]:
+def _examples(guess: WordGroups, truth: GroundTruth) -> Iterator[Example]:
     """The largest groups, each beside the rare words of the document or sentence of its first word."""
-    rows = _rows(told.party, told.of, truth) if told.groups else None
+    rows = _rows(guess.party, guess.of, truth) if guess.groups else None
     if rows is None:
         return
     home = _home(rows)
-    for group in sorted(told.groups, key=len, reverse=True)[:2]:
+    for group in sorted(guess.groups, key=len, reverse=True)[:2]:
         there = home[group[0]]
         own = np.flatnonzero(home == there) if there >= 0 else np.zeros(0, dtype=np.int64)
-        yield Example(_named(own, truth.vocabulary), _named(group, truth.vocabulary), bool(np.array_equal(own, np.sort(group))))
-
-
-def _named(words: Array, vocabulary: tuple[str, ...]) -> str:
-    more = f" … and {counted(len(words) - _MOST_WORDS, 'word')} more" if len(words) > _MOST_WORDS else ""
-    return ", ".join(vocabulary[word] for word in words[:_MOST_WORDS]) + more
+        real, guessed = (first_words([truth.vocabulary[word] for word in words], _MOST_WORDS) for words in (own, group))
+        yield Example(real, guessed, bool(np.array_equal(own, np.sort(group))))
 
 
 ATTACK = Attack(

@@ -55,21 +55,21 @@ def _proved(table: DecodedWords, view: AdversaryView) -> dict[str, frozenset[str
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(told: InferredWords, truth: GroundTruth) -> Score:
+def judge(inferred: InferredWords, truth: GroundTruth) -> Score:
     """Scores the words of the agreed list. The judge does not know which other words there were."""
     documents = {name: truth.all_of(name) for name in truth.held}
     holds = {name: np.asarray((rows > 0).sum(axis=0)).ravel() > 0 for name, rows in documents.items()}
-    said = {name: _among(truth.vocabulary, told.words_of.get(name, frozenset())) for name in holds}
-    one_has, one_said = (np.sum(list(of.values()), axis=0) == 1 for of in (holds, said))  # words of exactly one party
+    guessed = {name: _among(truth.vocabulary, inferred.words_of.get(name, frozenset())) for name in holds}
+    one_has, one_guessed = (np.sum(list(of.values()), axis=0) == 1 for of in (holds, guessed))  # words of exactly one party
     honest = truth.honest(documents)
-    pairs = [(said[name], holds[name]) for name in honest]
+    pairs = [(guessed[name], holds[name]) for name in honest]
     measures = {
-        WHOSE: Proportion.recall((guess & one_said, there & one_has) for guess, there in pairs),
+        WHOSE: Proportion.recall((guess & one_guessed, there & one_has) for guess, there in pairs),
         HELD: Proportion.recall(pairs),
         RIGHT: Proportion.precision(pairs),
-        GIVEN_AWAY: _given_away(_among(truth.vocabulary, told.shown), documents, honest),
+        GIVEN_AWAY: _given_away(_among(truth.vocabulary, inferred.shown), documents, honest),
     }
-    return Score(measures, tuple(_examples(told, truth, {name: holds[name] & one_has for name in honest})))
+    return Score(measures, tuple(_examples(inferred, truth, {name: holds[name] & one_has for name in honest})))
 
 
 def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
@@ -83,12 +83,12 @@ def _given_away(shown: Array, documents: Mapping[str, Any], honest: Mapping[str,
     return Proportion.over((int(one.sum()), len(one)) for one in given)
 
 
-def _examples(told: InferredWords, truth: GroundTruth, alone: Mapping[str, Array]) -> Iterator[Example]:
+def _examples(inferred: InferredWords, truth: GroundTruth, alone: Mapping[str, Array]) -> Iterator[Example]:
     """For two parties: words that it alone has, and those of them that the attack attributes to it."""
     for name in [name for name, words in alone.items() if words.any()][:2]:
         own = [truth.vocabulary[word] for word in np.flatnonzero(alone[name])[:_MOST_WORDS]]
-        said = [word for word in own if word in told.words_of.get(name, ())]
-        yield Example(f"{name}: {', '.join(own)}", ", ".join(said), own == said)
+        guessed = [word for word in own if word in inferred.words_of.get(name, ())]
+        yield Example(f"{name}: {', '.join(own)}", ", ".join(guessed), own == guessed)
 
 
 def allowed(measure: str, claimed: ClaimedEpsilon) -> float:

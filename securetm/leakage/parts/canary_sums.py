@@ -1,12 +1,11 @@
 """Makes one noised sum many times with a profile's own mechanisms, with and without one canary. It attacks nothing.
 
-Every step of the route is the profile's own and draws from the operating system. The sum is only shorter, and nobody else is in
-it. So it shows all that noise leaves of one document to an attacker who knows all others.
+Every step of the route is the profile's own and draws from the operating system. Only the sum is shorter, and it has no other
+document in it. So it shows all that noise leaves of one document to an attacker who knows all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -96,20 +95,20 @@ class CanarySumSource:
         asked = replace(terms, layout=short, batch=0, needs=Needs.SUM, ragged=False)
         return cls(public, asked, cohort_of(public.profile, public.members))
 
-    @property
-    def terms(self) -> Terms:
-        """The terms of the answer."""
-        return self.route.terms
-
     @cached_property
     def route(self) -> Route:
         """The question's route through the profile."""
         return compile_route(self.asked, self.public.profile, self.cohort)
 
     @property
+    def of_words(self) -> bool:
+        """Whether single words are protected: then noise is drawn over slots of words, and not over sums."""
+        return self.route.terms.unit is Unit.WORD
+
+    @property
     def width(self) -> int:
         """How many numbers an opened sum has."""
-        return _WORDS if self.terms.unit is Unit.WORD else self.terms.size
+        return _WORDS if self.of_words else self.route.terms.size
 
     @property
     def claimed(self) -> SumClaim:
@@ -124,58 +123,43 @@ class CanarySumSource:
 
     def opened(self, n: int, *, present: bool) -> Array:
         """So many independent opened sums, one a row."""
-        if n == 0:
-            return np.zeros((0, self.width), dtype=np.float32)
-        if self.terms.unit is Unit.WORD:
-            return np.concatenate(list(self._slots(n, present)))
-        return np.concatenate(list(self._sums(n, present)))
+        mixing = any(mechanism.mixes for mechanism in self.public.profile.mechanisms)
+        at_once, make = (_SLOTS, self._slots) if self.of_words else (1 if mixing else _AT_ONCE, self._sums)
+        made = [make(min(at_once, n - start), present) for start in range(0, n, at_once)]
+        return np.concatenate([np.zeros((0, self.width), dtype=np.float32), *made])
 
     # ---- sums over documents ----
 
-    def _sums(self, n: int, present: bool) -> Iterator[Array]:
-        mixing = any(mechanism.mixes for mechanism in self.public.profile.mechanisms)
-        for start in range(0, n, 1 if mixing else _AT_ONCE):
-            yield self._opened_at_once(1 if mixing else min(_AT_ONCE, n - start), present)
-
-    def _opened_at_once(self, times: int, present: bool) -> Array:
+    def _sums(self, times: int, present: bool) -> Array:
         """Sends `times` equal sums through every step as one vector. Each number gets noise of its own."""
-        terms = self.terms
+        terms = self.route.terms
         shape = (terms.size,) if times == 1 else (times, terms.size)
-        added = sum(self._vector(present and first, shape) for first in (True, *(False,) * (self._shares - 1)))
-        context = self._at_hand()[0]
-        opened = self.route.opened(Answer({NAME: np.asarray(added)}), context).total
+        # with noise in shares, a sum holds the answers of all parties that do not collude
+        answers = honest_shares(self.cohort) if terms.noised is Noised.SHARE else 1
+        added = sum(self._vector(present and first, shape) for first in (True, *(False,) * (answers - 1)))
+        opened = self.route.opened(Answer({NAME: np.asarray(added)}), self._context()).total
         assert opened is not None  # a sum was asked for
         return np.asarray(opened[NAME], dtype=np.float32).reshape(times, terms.size)
 
     def _vector(self, present: bool, shape: tuple[int, ...]) -> Array:
         """The vector of one party, with the canary or without any document, before it is sealed."""
         repeating = Step(_RepeatedVector(shape[0] if len(shape) > 1 else 1), self.asked, self.asked, self.cohort)
-        terms = replace(self.terms, layout=(Block(NAME, shape),))
+        terms = replace(self.route.terms, layout=(Block(NAME, shape),))
         longer = replace(self.route, steps=(repeating, *self.route.steps), terms=terms)
-        query = _CanaryQuery(self.asked, _row(self.asked, self.terms))
-        answer = longer.answer(query, _canary_documents(int(present)), *self._at_hand())
+        query, documents = _CanaryQuery(self.asked, _row(self.asked, self.route.terms)), _canary_documents(int(present))
+        answer = longer.answer(query, documents, self._context(), {}, np.random.default_rng(0))
         vector = np.asarray(answer.vector[NAME])
         return vector.astype(np.int64) if vector.dtype.kind == "i" else vector
 
-    @property
-    def _shares(self) -> int:
-        """How many answers are in a sum: with noise in shares, those of the parties that do not collude."""
-        return honest_shares(self.cohort) if self.terms.noised is Noised.SHARE else 1
-
-    def _at_hand(self) -> tuple[RoundContext, Memory, np.random.Generator]:
-        return RoundContext(self.cohort, OperatingSystem(), MemoryStore()), {}, np.random.default_rng(0)
+    def _context(self) -> RoundContext:
+        return RoundContext(self.cohort, OperatingSystem(), MemoryStore())
 
     # ---- slots of words ----
 
-    def _slots(self, n: int, present: bool) -> Iterator[Array]:
-        """Where single words are protected: slots with their word, or without it. One secret gives many slots their noise."""
-        for start in range(0, n, _SLOTS):
-            yield self._slots_at_once(min(_SLOTS, n - start), present)
-
-    def _slots_at_once(self, n: int, present: bool) -> Array:
-        context = RoundContext(self.cohort, OperatingSystem(), MemoryStore())
+    def _slots(self, n: int, present: bool) -> Array:
+        """Slots with their word, or without it. One secret gives all of them their noise."""
         documents = _canary_documents(1, np.full(n, 0 if present else -1, dtype=np.int32))
-        documents = self.route.on_documents(documents, context)
+        documents = self.route.on_documents(documents, self._context())
         ends, words, weights = documents.perturbed.between(0, n)
         table = np.zeros((n, _WORDS), dtype=np.float32)
         table[np.repeat(np.arange(n), np.diff(ends)), words] = weights

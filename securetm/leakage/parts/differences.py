@@ -20,7 +20,7 @@ def without(total: ReadVector, known: Sequence[ReadVector], party: str = "") -> 
 
 
 def _left(block: Array, known: Sequence[Array], grid: float) -> Array:
-    """The difference. What rounding alone may leave is set to 0, so a word that nobody used has a row of zeros."""
+    """The difference. A rest that rounding alone explains is set to 0, so a word that no party used has a row of zeros."""
     if grid:
         whole: Array = np.rint(block / grid) - sum((np.rint(one / grid) for one in known), np.zeros(block.shape))
         return np.asarray(whole * grid)
@@ -36,10 +36,7 @@ def apart(whole: ReadVector, rest: ReadVector, parties: int, party: str) -> Read
     Each sum may have a grid of its own. Each of its vectors was rounded by half a step at most.
     """
     unsure = (parties * whole.round.step + (parties - 1) * rest.round.step) / 2.0
-    left = {name: _beyond(_left(block, [rest.blocks[name]], 0.0), unsure) for name, block in whole.blocks.items()}
+    exact = {name: _left(block, [rest.blocks[name]], 0.0) for name, block in whole.blocks.items()}
+    left = {name: np.where(np.abs(values) > unsure, values, 0.0) for name, values in exact.items()}
     rough = replace(whole.round.terms, grid=2.0 * unsure)
     return ReadVector(replace(whole.round, terms=rough), party, left)
-
-
-def _beyond(values: Array, unsure: float) -> Array:
-    return np.where(np.abs(values) > unsure, values, 0.0)

@@ -1,6 +1,6 @@
 """The largest log-likelihood of a document that any shares of given topics reach, compiled.
 
-Manzonelli, Zhang and Vadhan (2024) tell members by this number. It knows no run and no attack.
+Manzonelli, Zhang and Vadhan (2024) recognise members by this number. It knows no run and no attack.
 """
 
 from __future__ import annotations

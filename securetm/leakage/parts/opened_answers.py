@@ -1,7 +1,7 @@
 """What parties sent, as far as the keys of colluding parties open it: in the clear, or without the masks of known keys.
 
-A helper's vector loses all its masks, another party's the masks that it shares with helpers. No cipher is broken: the numbers
-under a mask with an unknown key are read as they are. Keys come from the view; no store is read. Ciphertexts under a shared
+Of a helper's vector all masks are removed, of another party's vector those that it shares with helpers. No cipher is broken:
+under an unknown mask the numbers are read as they are. Keys come from the view, not from a store. Ciphertexts under a shared
 key are read in `shared_keys`.
 """
 
@@ -27,19 +27,19 @@ from securetm.sessions.sealing import shared_secret
 from securetm.sessions.session_memory import unpacked
 
 _SETUP = "masked setup"  # under this name a party keeps its prekeys (aggregation/masked/prekeys.py)
-_NOBODY = "a party that helps"
+_HELPER = "a colluding party"
 
 
 @dataclass(frozen=True)
 class OpenedAnswer:
-    """One party's vector of one round, and whether it is in the clear. If not, its numbers are those that it shows."""
+    """One party's vector of one round, and whether it is in the clear. If not, its numbers are those under the masks."""
 
     heard: ReadVector
     whole: bool
 
 
 def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
-    """Every party's vector of each round: plain, or as far as the helpers' keys open it."""
+    """Every party's vector of each round: in the clear, or as far as the helpers' keys open it."""
     if view.seen.get(ANSWER):
         yield from (OpenedAnswer(heard, True) for heard in party_vectors(view))
         return
@@ -63,14 +63,14 @@ class _MaskKeys:
 
     def off(self, parcel: bytes, terms: Terms) -> Array:
         """A masked vector without the masks that these keys give, as whole numbers. A helper's is then in the clear."""
-        header = read_header(parcel, _NOBODY)
+        header = read_header(parcel, _HELPER)
         vector = np.frombuffer(parcel, f"<u{terms.bits // 8}", offset=HEADER_SIZE).copy()
         apply_masks(vector, list(self._masks(header)))
         return np.asarray(vector.view(f"<i{terms.bits // 8}").astype(np.int64))
 
     def opens(self, sender: int, parcel: bytes) -> bool:
         """Whether these are the keys of this message's set-up."""
-        return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _NOBODY).at.epoch
+        return sender in self.setups and self.setups[sender].epoch == read_header(parcel, _HELPER).at.epoch
 
     def _masks(self, header: Header) -> Iterator[Mask]:
         """The known masks with the opposite sign, which subtracts them."""
@@ -78,7 +78,7 @@ class _MaskKeys:
         if seed:
             yield self_seed(seed, header.at, header.sender, header.salt), False
         for one, other, private, public in self._pairs(header):
-            secret = shared_secret(private, public, _NOBODY)
+            secret = shared_secret(private, public, _HELPER)
             yield pair_seed(secret, header.at, one, other), one > other  # the smaller place had added it
 
     def _seed(self, header: Header) -> bytes:
@@ -106,7 +106,7 @@ def _mask_keys(secrets: Mapping[int, Mapping[str, bytes]], parcels: Sequence[byt
 
 
 def _opened(parcels: Sequence[bytes], parties: int) -> dict[tuple[Place, int], bytes]:
-    """Self-mask seeds from the parties' shares. If somebody dropped out, some of the secrets are not seeds."""
+    """Self-mask seeds from the parties' shares. If a party dropped out, some of the secrets are not seeds."""
     shares: dict[tuple[Place, int], dict[int, int]] = {}
     for parcel in parcels:
         for at, dealer, holder, share in _shares(parcel, parties):
@@ -119,7 +119,7 @@ def _shares(parcel: bytes, parties: int) -> Iterator[tuple[Place, int, int, int]
     """Round, dealer, holder and share, of a message that opens a sum in which all parties are neighbours."""
     if len(parcel) < 2 or parcel[1] != Kind.UNMASKED:
         return
-    reader = Reader(parcel[:-SIGNATURE], _NOBODY, Kind.UNMASKED)
+    reader = Reader(parcel[:-SIGNATURE], _HELPER, Kind.UNMASKED)
     holder, at = reader.number(2), read_place(reader)
     for dealer in range(parties):
         yield at, dealer, holder, read_share(reader)

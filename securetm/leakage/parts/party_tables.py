@@ -28,17 +28,13 @@ def _counts(heard: ReadVector) -> Array:
         return np.maximum(np.asarray(heard.blocks[COUNTS], dtype=np.float64), 0.0)
     rows = np.maximum(np.asarray(heard.blocks[TOPICS], dtype=np.float64), 0.0)
     table, amount = rows[:, :-1], float(rows[:, -1].max(initial=0.0))  # the last number is how much data the party has
-    if not _is_shares(table):
+    sums = table.sum(axis=1)
+    if not np.all((np.abs(sums - 1.0) < 1e-3) | (sums == 0.0)):  # these are no shares
         return table
     behind = [counts_behind(row) for row in table]
     if all(found is not None or not row.any() for found, row in zip(behind, table, strict=True)):
         return np.array([row if found is None else found.counts for found, row in zip(behind, table, strict=True)], dtype=float)
     return table * amount / max(len(table), 1)
-
-
-def _is_shares(table: Array) -> bool:
-    sums = table.sum(axis=1)
-    return bool(np.all((np.abs(sums - 1.0) < 1e-3) | (sums == 0.0)))
 
 
 def fits(documents: Array, table: Array) -> Array:

@@ -41,8 +41,8 @@ def shape_of(heard: ReadVector, model: object) -> NetworkShape:
     return NetworkShape.of(heard.blocks[GRADIENT], network.hidden, network.n_topics)
 
 
-def documents_said(heard: ReadVector, most: int) -> int:
-    """How many documents are in a gradient. The answer says so; where its number is impossible, the batch size is public."""
+def document_count(heard: ReadVector, most: int) -> int:
+    """How many documents are in a gradient: the answer's own number, or the public batch size if that is impossible."""
     said = float(heard.blocks[DOCUMENTS][0])
     return round(said) if 1 <= said <= most else min(heard.round.terms.batch or most, most)
 
@@ -50,6 +50,6 @@ def documents_said(heard: ReadVector, most: int) -> int:
 def invert_gradient(heard: ReadVector, model: object, summands: int = 0) -> RoundReconstruction:
     """The documents and words in one vector. In a sum of `summands` vectors, words of one document alone are linked too."""
     layers = layers_of(heard, model)
-    documents = documents_in(layers, documents_said(heard, layers.words.shape[1]))
+    documents = documents_in(layers, document_count(heard, layers.words.shape[1]))
     groups = linked_words(layers, summands) if summands else []
     return RoundReconstruction(heard.round.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))

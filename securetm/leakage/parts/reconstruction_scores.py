@@ -54,16 +54,16 @@ def judged_documents(guesses: Sequence[RoundReconstruction], truth: GroundTruth)
 
 def judged_words(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:
     """Precision and recall of the named words."""
-    masks = []
+    masks = list[tuple[Array, Array]]()
     for guess in guesses:
         if guess.words is not None:
-            occur = truth.batch(guess.serial, guess.party).any(axis=0)
+            occur = np.any(truth.batch(guess.serial, guess.party), axis=0)
             masks.append((np.isin(np.arange(len(occur)), guess.words), occur))
     return {PRECISION: Proportion.precision(masks), RECALL: Proportion.recall(masks)}
 
 
 def judged_links(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> dict[str, Proportion]:
-    """Scores groups of words that are said to be one document's: whole documents, and pairs of words.
+    """Scores groups of words, each a guess at one document's own words: whole documents, and pairs of words.
 
     A document's own words are those that no other document of the sum has. The document counts as found if a group holds
     exactly its own words, at least two.
@@ -113,6 +113,10 @@ def in_words(counts: Array, vocabulary: tuple[str, ...]) -> str:
     """A bag of words as text, the most frequent words first."""
     there = np.flatnonzero(counts > 0)
     order = there[np.argsort(-counts[there], kind="stable")]
-    said = [vocabulary[word] + (f" ×{counts[word]}" if counts[word] > 1 else "") for word in order[:_MOST_WORDS]]
-    more = f" … and {counted(len(order) - _MOST_WORDS, 'word')} more" if len(order) > _MOST_WORDS else ""
-    return ", ".join(said) + more
+    return first_words([vocabulary[word] + (f" ×{counts[word]}" if counts[word] > 1 else "") for word in order], _MOST_WORDS)
+
+
+def first_words(words: Sequence[str], most: int) -> str:
+    """The first words of a list as text, and how many more there are."""
+    more = f" … and {counted(len(words) - most, 'word')} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more

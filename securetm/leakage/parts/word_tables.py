@@ -1,7 +1,7 @@
-"""Which words parties named while they agreed on a list, and whose they are, from the lists and tables that passed.
+"""Which words parties named while they agreed on a list, and which party has each, from the lists and tables that were sent.
 
-Lists and tables are read by the protocol's own code. Nothing sealed is opened: a masked table is read like any other, and what
-looks random gives no word. Nothing of the training is read.
+The protocol's own code reads lists and tables. It opens nothing sealed: it reads a masked table like any other, and random
+numbers give no word. It reads nothing of the training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from securetm.models.model_errors import BadWordList, SketchTooSmall
 from securetm.models.queries import merge_words
 from securetm.models.word_sketch import WordSketch, words_in
 
-SOMEBODY = ""  # the party is not known
+UNKNOWN_PARTY = ""  # the party is not known
 _CELLS, _LIST = "cells", "words"
 _FREQUENCY = 1  # the column of a table's cells that sums how many documents hold their words
 
@@ -39,17 +39,17 @@ class DecodedWords:
 
 
 def owners(view: AdversaryView) -> Mapping[str, str]:
-    """The words that exactly one party has, and that party, if it is known. Words of helpers are left out."""
+    """The words that exactly one party has, and that party, if it is known. Words of colluding parties are left out."""
     lists = {name: words for name, words in own_lists(view) if words}
     table = summed(view)
     held = Counter(word for words in lists.values() for word in words)
     known = {word: name for name, words in lists.items() for word in words if held[word] == 1}
     counted = zip(table.words, table.parties, strict=True) if table is not None else ()
-    told = {word: SOMEBODY for word, parties in counted if parties == 1} | known
+    of_one = {word: UNKNOWN_PARTY for word, parties in counted if parties == 1} | known
     helped = frozenset().union(*(words_of(one.documents, view.vocabulary()) for one in view.insiders))
     honest = [name for name in view.public.members if name not in view.helpers]
-    only = honest[0] if len(honest) == 1 else SOMEBODY
-    return {word: name or only for word, name in told.items() if word not in helped and name not in view.helpers}
+    only = honest[0] if len(honest) == 1 else UNKNOWN_PARTY
+    return {word: name or only for word, name in of_one.items() if word not in helped and name not in view.helpers}
 
 
 def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
@@ -77,7 +77,7 @@ def words_of(documents: Any, vocabulary: tuple[str, ...]) -> frozenset[str]:
 
 
 def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
-    """The words of one party's list. A message that somebody hid is no list, and names nothing."""
+    """The words of one party's list. A sealed message is no list, and names nothing."""
     try:
         return frozenset(merge_words(Answer(None, {"": blocks})))
     except BadWordList:
@@ -94,8 +94,8 @@ def _decoded(heard: ReadVector, view: AdversaryView, parties: int) -> DecodedWor
 def tabled(blocks: Mapping[str, Array], most_words: int, parties: int) -> DecodedWords | None:
     """The words in a table of one party or in the sum of several tables; None where it cannot be decoded.
 
-    The table shows how many parties put a word in. The protocol's decoder does not need that number. Whoever takes out every
-    word once and decodes the rest finds the words of two parties and more, and so on.
+    The table shows how many parties added a word, which the protocol's decoder does not need. To find that number, the attack
+    subtracts every word once and decodes the rest, which has the words of two or more parties, and so on.
     """
     try:
         words, _, documents = words_in(Answer(blocks))
