@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.cones import extreme_rays, parallel
 from securetm.leakage.parts.rational_reconstruction import counts_behind, scale_of
-from securetm.leakage.parts.word_bags import readings, settled
+from securetm.leakage.parts.word_bags import best_readings, readings
 
 
 def inputs_of(counts: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_what_can_be_no_document_has_no_reading() -> None:
 def test_equal_counts_are_settled_by_what_the_decoder_says() -> None:
     twice = inputs_of(np.array([2, 2, 0, 0]))
     once = inputs_of(np.array([0, 0, 1, 3]))
-    both = settled([readings(twice), readings(once)], np.array([1.97, 1.95, 0.98, 2.9]))
+    both = best_readings([readings(twice), readings(once)], np.array([1.97, 1.95, 0.98, 2.9]))
     assert [counts.tolist() for counts in both] == [[2, 2, 0, 0], [0, 0, 1, 3]]
 
 

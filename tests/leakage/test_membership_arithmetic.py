@@ -24,7 +24,7 @@ from securetm.leakage.parts.membership_game import (
     ordered,
     pose,
 )
-from securetm.leakage.parts.roc import bounded_order, curve, found_at, in_order, let_through, rates
+from securetm.leakage.parts.roc import allowed_false_positives, area_under_curve, bounded_area, curve, rates, true_positives_at
 from securetm.leakage.parts.shadow_models import ShadowScores, parts
 from securetm.leakage.parts.word_equations import presence
 from securetm.mechanisms.clipping import at_most
@@ -48,8 +48,8 @@ def test_members_are_ranked_as_well_as_theory_allows() -> None:
     of_shadows = rng.standard_normal(inside.shape) + inside + level
     scores = rng.standard_normal(5000) + member + level
     ratios = ShadowScores(of_shadows, inside).log_ratios(scores)
-    assert in_order(ratios[member], ratios[~member]) == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.02)
-    assert in_order(scores[member], scores[~member]) < 0.56
+    assert area_under_curve(ratios[member], ratios[~member]) == pytest.approx(norm.cdf(1 / np.sqrt(2)), abs=0.02)
+    assert area_under_curve(scores[member], scores[~member]) < 0.56
 
 
 def test_by_hand() -> None:
@@ -69,8 +69,8 @@ def test_equal_scores_are_taken_together() -> None:
     across, up = rates(members, others)
     assert across.tolist() == [0, 0, 0.25, 0.5, 1]
     assert up.tolist() == [0, 0.25, 0.75, 1, 1]
-    assert in_order(members, others) == (4 + 3.5 + 3.5 + 2.5) / 16
-    assert in_order(np.ones(5), np.ones(7)) == 0.5
+    assert area_under_curve(members, others) == (4 + 3.5 + 3.5 + 2.5) / 16
+    assert area_under_curve(np.ones(5), np.ones(7)) == 0.5
     drawn = curve("by hand", members, others)
     assert (drawn.kind, drawn.across, drawn.up) == ("roc", tuple(across), tuple(up))
 
@@ -88,11 +88,11 @@ def test_a_long_curve_is_thinned_and_stays_a_curve() -> None:
 
 def test_a_threshold_surely_lets_no_more_through() -> None:
     for others, share, confidence in ((8000, 0.001, 0.95), (8000, 0.001, 0.999), (400, 0.01, 0.95)):
-        most = let_through(others, share, confidence)
+        most = allowed_false_positives(others, share, confidence)
         assert beta.sf(share, most + 1, others - most) <= 1 - confidence
         assert beta.sf(share, most + 2, others - most - 1) > 1 - confidence
-    assert let_through(200, 0.01, 0.95) == -1
-    assert let_through(0, 0.01, 0.95) == -1
+    assert allowed_false_positives(200, 0.01, 0.95) == -1
+    assert allowed_false_positives(0, 0.01, 0.95) == -1
 
 
 def test_what_is_known_of_nobody_stays_below_the_share() -> None:
@@ -101,17 +101,17 @@ def test_what_is_known_of_nobody_stays_below_the_share() -> None:
     worse = 0
     for _ in range(400):
         others = rng.random(1000)
-        worse += float(1 - np.sort(others)[999 - let_through(1000, 0.01, 0.95)]) > 0.01
+        worse += float(1 - np.sort(others)[999 - allowed_false_positives(1000, 0.01, 0.95)]) > 0.01
     assert worse <= 36  # 5 % are 20; so many more come once in ten thousand draws, and these have a fixed seed
 
 
 def test_members_above_the_threshold_are_counted() -> None:
     others = np.arange(1000) / 1000
-    most = let_through(1000, 0.01, 0.975)
+    most = allowed_false_positives(1000, 0.01, 0.975)
     threshold = (999 - most) / 1000
-    assert found_at(np.array([threshold, threshold + 1e-9, 2.0, 0.1]), others, 0.01, 0.95) == Proportion(2, 4, 0.5)
-    assert found_at(np.ones(10), np.ones(1000), 0.01, 0.95) == Proportion(0, 10, 0.5)  # all alike: nobody is told apart
-    assert found_at(np.ones(10), np.zeros(50), 0.01, 0.95) == Proportion(0, 0)  # too few others to say so
+    assert true_positives_at(np.array([threshold, threshold + 1e-9, 2.0, 0.1]), others, 0.01, 0.95) == Proportion(2, 4, 0.5)
+    assert true_positives_at(np.ones(10), np.ones(1000), 0.01, 0.95) == Proportion(0, 10, 0.5)  # all scores are equal
+    assert true_positives_at(np.ones(10), np.zeros(50), 0.01, 0.95) == Proportion(0, 0)  # too few others to say so
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8])
@@ -119,19 +119,19 @@ def test_threshold_and_interval_together_are_wrong_as_rarely_as_one_of_them(conf
     """Members drawn like others: above a threshold that lets 20 % through lie 20 % of them, and not surely more."""
     rng, wrong, tries = np.random.default_rng(9), 0, 2000
     for _ in range(tries):
-        told = found_at(rng.random(200), rng.random(40), 0.2, confidence)
+        told = true_positives_at(rng.random(200), rng.random(40), 0.2, confidence)
         wrong += measured("m", MEMBER, told, confidence).low > 0.2
     assert wrong <= binom.ppf(0.9999, tries, 1 - confidence)
-    both = found_at(np.ones(400), np.zeros(400), 0.01, 0.95)
+    both = true_positives_at(np.ones(400), np.zeros(400), 0.01, 0.95)
     assert measured("m", MEMBER, both, 0.95).low == pytest.approx(clopper_pearson(400, 400, 0.975)[0])
 
 
 def test_the_interval_of_the_area_holds_whatever_the_law() -> None:
-    sure = bounded_order(np.ones(200), np.zeros(300), 0.95)
+    sure = bounded_area(np.ones(200), np.zeros(300), 0.95)
     half = np.sqrt(np.log(40) / 400)
     assert (sure.value, sure.high) == (1.0, 1.0)
     assert sure.low == sure.ceiling == pytest.approx(1 - half)
-    assert bounded_order(np.zeros(0), np.zeros(3), 0.95) == Estimate(0.5, 0.0, 1.0, 0.0)
+    assert bounded_area(np.zeros(0), np.zeros(3), 0.95) == Estimate(0.5, 0.0, 1.0, 0.0)
 
 
 def test_what_an_epsilon_allows() -> None:
@@ -219,7 +219,7 @@ def test_word_counts_name_the_documents_behind_them() -> None:
     assert clear[member].min() > clear[~member].max()
     noised = presence(counts, totals + rng.normal(0, 50, 400), 0.5, deviation=50.0)
     assert np.abs(noised).max() < 0.1  # what noise drowns is not believed
-    assert 0.3 < in_order(noised[member], noised[~member]) < 0.7
+    assert 0.3 < area_under_curve(noised[member], noised[~member]) < 0.7
 
 
 def test_bounded_rows_are_counted_as_bounded() -> None:
@@ -231,6 +231,6 @@ def test_bounded_rows_are_counted_as_bounded() -> None:
         totals, member = at_most(counts, 12, 1).toarray(), rng.random(100) < 0.5
         for ranked, bounds in ((known, {"most": 12, "each": 1}), (unknown, {})):
             scores = presence(counts, totals[member].sum(axis=0), 0.5, **bounds)
-            ranked.append(in_order(scores[member], scores[~member]))
+            ranked.append(area_under_curve(scores[member], scores[~member]))
     assert np.mean(known) > 0.9  # 0.88 where words are taken to be there in parts
     assert np.mean(known) > np.mean(unknown) + 0.03

@@ -51,7 +51,7 @@ def test_a_plan_without_any_trial_is_refused(tmp_path: Path) -> None:
         ('profiles     = ["open", "masked"]', "profiles = []", BadSetting, "must be one of the profiles tried"),
         ('attack       = "gradient_inversion"', 'attack = "guessing"', NotFound, "no attack called 'guessing'"),
         ("refuted_from = 0.05", "", BadSetting, "`refuted_from` in .* is missing"),
-        ("refuted_from = 0.05", 'refuted_from = 0.05\nexpect_fail = "bfv"', BadSetting, "must be one of the profiles tried"),
+        ('expect_fail  = "open"', 'expect_fail = "bfv"', BadSetting, "must be one of the profiles tried"),
         ("refuted_from = 0.05", "refuted_from = 0.05\nconfidence = 1.0", BadSetting, "below 1"),
         ("refuted_from = 0.05", "refuted_from = 5", BadSetting, "not above 1"),
         ("refuted_from = 0.05", "refuted_from = 0", BadSetting, "above 0"),

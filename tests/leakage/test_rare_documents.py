@@ -24,13 +24,13 @@ from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.parts.co_movement import (
     companions,
     companions_behind_noise,
+    link_scores,
     lone_words,
     maybe_lone_words,
-    mutual,
-    rarity,
-    same_way,
-    together,
-    ways,
+    mutual_companions,
+    same_topics,
+    topic_probabilities,
+    topics_of,
 )
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
@@ -207,19 +207,19 @@ def test_words_that_go_together_are_told_from_words_that_do_not() -> None:
     way = np.repeat(rng.integers(0, 6, (20, 30)), 2, axis=1)  # thirty pairs
     tables = tables_of(way)
     assert lone_words(tables).tolist() == list(range(60))
-    assert (ways(tables, np.arange(60)) == way).all()
-    likely = rarity(tables, way)
+    assert (topics_of(tables, np.arange(60)) == way).all()
+    likely = topic_probabilities(tables, way)
     assert (likely > 0).all()
-    likeness = together(way, likely, 0.5)
+    likeness = link_scores(way, likely, 0.5)
     assert (companions(likeness) == np.arange(60) ^ 1).all()
-    assert {tuple(pair.tolist()) for pair in mutual(likeness)} == {(n, n + 1) for n in range(0, 60, 2)}
-    assert {tuple(group.tolist()) for group in same_way(way, likely)} == {(n, n + 1) for n in range(0, 60, 2)}
+    assert {tuple(pair.tolist()) for pair in mutual_companions(likeness)} == {(n, n + 1) for n in range(0, 60, 2)}
+    assert {tuple(group.tolist()) for group in same_topics(way, likely)} == {(n, n + 1) for n in range(0, 60, 2)}
 
 
 def test_a_way_that_every_word_might_have_gone_proves_nothing() -> None:
     way = np.zeros((20, 50), dtype=np.int64)
     way[:, 25:] = 1
-    assert list(same_way(way, rarity(tables_of(way), way))) == []
+    assert list(same_topics(way, topic_probabilities(tables_of(way), way))) == []
 
 
 def test_noise_leaves_no_word_that_occurs_once() -> None:

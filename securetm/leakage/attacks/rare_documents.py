@@ -22,13 +22,13 @@ from securetm.leakage.parts.co_movement import (
     BY_TOKEN,
     companions,
     companions_behind_noise,
+    link_scores,
     lone_words,
     maybe_lone_words,
-    mutual,
-    rarity,
-    same_way,
-    together,
-    ways,
+    mutual_companions,
+    same_topics,
+    topic_probabilities,
+    topics_of,
 )
 from securetm.leakage.parts.reconstruction_scores import first_words
 from securetm.leakage.reading import ANSWER, TOTAL, party_vectors, totals
@@ -87,11 +87,11 @@ def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGrou
         words = words if len(words) > 1 else words[:0]  # one alone has no companion
         return WordGroups(party, words, words[companions_behind_noise(tables, words)], (), of)
     words = np.sort(np.random.default_rng(0).permutation(lone)[:most])
-    way = ways(tables, words)
-    likely = rarity(tables, way)
-    likeness = together(way, likely, BY_SENTENCE if by_sentence else BY_TOKEN)
-    found = same_way(way, likely) if by_sentence else mutual(likeness)
-    return WordGroups(party, words, words[companions(likeness)], tuple(words[group] for group in found), of)
+    topics = topics_of(tables, words)
+    probabilities = topic_probabilities(tables, topics)
+    scores = link_scores(topics, probabilities, BY_SENTENCE if by_sentence else BY_TOKEN)
+    found = same_topics(topics, probabilities) if by_sentence else mutual_companions(scores)
+    return WordGroups(party, words, words[companions(scores)], tuple(words[group] for group in found), of)
 
 
 # ---- the judge -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from securetm.federation.questions import JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
-from securetm.leakage.parts.closed_form import counted, words_in
+from securetm.leakage.parts.closed_form import estimated_counts, words_in
 from securetm.leakage.parts.prodlda_layers import GRADIENT, layers_of
 from securetm.leakage.parts.word_tables import owners
 from securetm.leakage.reading import BY_PARTIES, REQUEST, TOTAL, ReadVector, totals
@@ -58,7 +58,7 @@ def _times(heard: ReadVector, view: AdversaryView) -> Array:
     if GRADIENT in heard.blocks:
         layers = layers_of(heard, view.public.model)
         occur = words_in(layers)
-        times[occur] = np.maximum(np.rint(counted(layers)[occur]), 1).astype(np.int64)
+        times[occur] = np.maximum(np.rint(estimated_counts(layers)[occur]), 1).astype(np.int64)
     return times
 
 

@@ -35,9 +35,9 @@ def two_documents(inputs: Array, error: float) -> list[Array]:
     there = np.flatnonzero(inputs > 4 * error)
     if not 2 <= len(there) <= _MOST_WORDS or inputs.min() < -6 * error:
         return []
-    said, found = inputs[there], list[tuple[float, Array]]()
-    for one, two in combinations(_values(said, error), 2):
-        fit = _explained(said, one / _LEVELS[1], two / _LEVELS[1], error)
+    numbers, found = inputs[there], list[tuple[float, Array]]()
+    for one, two in combinations(_values(numbers, error), 2):
+        fit = _explained(numbers, one / _LEVELS[1], two / _LEVELS[1], error)
         if fit is not None:
             found.append(fit)
     pairs = [np.zeros((2, len(inputs)), dtype=np.int64) for _ in found]
@@ -46,21 +46,21 @@ def two_documents(inputs: Array, error: float) -> list[Array]:
     return pairs
 
 
-def _values(said: Array, error: float) -> list[float]:
+def _values(numbers: Array, error: float) -> list[float]:
     """The different numbers among these, the most frequent first."""
-    order = np.sort(said)
+    order = np.sort(numbers)
     groups = np.split(order, np.flatnonzero(np.diff(order) > 2 * error) + 1)
     return [float(group.mean()) for group in sorted(groups, key=len, reverse=True)[:_MOST_VALUES]]
 
 
-def _explained(said: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
+def _explained(numbers: Array, one: float, two: float, error: float) -> tuple[float, Array] | None:
     """The misfit of two scales, and the counts; nothing if the scales do not explain all numbers, or the lengths do not fit."""
     if abs(one - two) * _LEVELS[1] <= 2 * error:  # the words of the two could not be separated
         return None
     sums = (one * _LEVELS[:, None] + two * _LEVELS[None, :]).ravel()
-    misses = np.abs(said[:, None] - sums)
+    misses = np.abs(numbers[:, None] - sums)
     nearest = misses.argmin(axis=1)
-    worst = float(misses[np.arange(len(said)), nearest].max())
+    worst = float(misses[np.arange(len(numbers)), nearest].max())
     counts = np.array(np.divmod(nearest, len(_LEVELS)))
     parts = np.array([one, two]) * np.linalg.norm(_LEVELS[counts], axis=1)
     if worst > 3 * error or parts.min() < _LEAST or abs(parts.sum() - 1.0) > _LENGTH:

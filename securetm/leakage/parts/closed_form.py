@@ -15,7 +15,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.leakage.parts.cones import extreme_rays, parallel
-from securetm.leakage.parts.word_bags import readings, settled
+from securetm.leakage.parts.word_bags import best_readings, readings
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def words_in(layers: GradientLayers) -> Array:
     return np.flatnonzero((layers.words != 0).any(axis=1))
 
 
-def counted(layers: GradientLayers) -> Array:
+def estimated_counts(layers: GradientLayers) -> Array:
     """About how often each word occurs: the background's gradient is the expected count of a word minus its count."""
     return np.maximum(-layers.background, 0.0)
 
@@ -65,7 +65,7 @@ def whole_documents(inputs: Iterable[Array], layers: GradientLayers, occur: Arra
     """The counts, over the whole vocabulary, of documents with these inputs at the words that occur."""
     possible = [several for several in map(readings, inputs) if several]
     found = [np.zeros(len(layers.words), dtype=np.int64) for _ in possible]
-    for whole, counts in zip(found, settled(possible, counted(layers)[occur]), strict=True):
+    for whole, counts in zip(found, best_readings(possible, estimated_counts(layers)[occur]), strict=True):
         whole[occur] = counts
     return found
 
@@ -91,10 +91,10 @@ def document_behind(layers: GradientLayers, topics: Array, background: Array, ga
         return None
     shares = left[:, 0] * np.sign(left[:, 0].sum())
     shares = np.maximum(shares, 0.0) / np.maximum(shares, 0.0).sum()
-    said = layers.background.astype(np.float64)
-    fits = [_fitted(_expected(size * shares, topics, background, gain), said) for size in np.linspace(0.5, 1.5, 101)]
+    observed = layers.background.astype(np.float64)
+    fits = [_fitted(_expected(size * shares, topics, background, gain), observed) for size in np.linspace(0.5, 1.5, 101)]
     _, length, expected = min(fits, key=lambda fit: fit[0])
-    counts = np.rint(length * expected - said)
+    counts = np.rint(length * expected - observed)
     return np.maximum(counts, 0.0).astype(np.int64) if counts.max(initial=0) >= 1 else None
 
 
@@ -107,8 +107,8 @@ def _expected(shares: Array, topics: Array, background: Array, gain: float) -> A
     return expected
 
 
-def _fitted(expected: Array, said: Array) -> tuple[float, float, Array]:
+def _fitted(expected: Array, observed: Array) -> tuple[float, float, Array]:
     """The misfit of this expectation at words that do not occur, the best length, and the expectation."""
-    length = float(np.median(said / expected))
-    misses = np.abs(length * expected - said)
+    length = float(np.median(observed / expected))
+    misses = np.abs(length * expected - observed)
     return float(np.quantile(misses, 0.5)), length, expected

@@ -1,7 +1,7 @@
 """Words that occur once, followed from round to round: which of them change their topics together? Pure arithmetic.
 
 A table of counts shows the topic of such a word. Words of one document have the document's topics; words of one sentence of
-SentenceLDA have the same topic. Other words agree by chance only, and the changes of all words show how likely that is.
+SentenceLDA have the same topic. Other words agree only by chance, and the changes of all words show how likely that is.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ def lone_words(tables: Array) -> Array:
     return np.flatnonzero(whole & (tables.sum(axis=1) == 1).all(axis=0))
 
 
-def ways(tables: Array, words: Array) -> Array:
+def topics_of(tables: Array, words: Array) -> Array:
     """The topic of each of these words: rounds x words."""
     return np.asarray(tables[:, :, words].argmax(axis=1))
 
 
-def rarity(tables: Array, way: Array) -> Array:
+def topic_probabilities(tables: Array, topics: Array) -> Array:
     """The probability of each topic given the previous one: rounds x words."""
     shares = np.maximum(tables.sum(axis=2), 0.0) / np.maximum(tables.sum(axis=(1, 2)), _SCARCE)[:, None]
-    likely = np.empty(way.shape)
-    likely[0] = shares[0, way[0]]
-    for at in range(1, len(way)):
+    probabilities = np.empty(topics.shape)
+    probabilities[0] = shares[0, topics[0]]
+    for at in range(1, len(topics)):
         seen = np.zeros((tables.shape[1], tables.shape[1]))
-        np.add.at(seen, (way[at - 1], way[at]), 1.0)
+        np.add.at(seen, (topics[at - 1], topics[at]), 1.0)
         seen = (seen + _SMOOTH * shares[at]) / (seen.sum(axis=1, keepdims=True) + _SMOOTH)
-        likely[at] = seen[way[at - 1], way[at]]
-    return np.maximum(likely, _SCARCE)
+        probabilities[at] = seen[topics[at - 1], topics[at]]
+    return np.maximum(probabilities, _SCARCE)
 
 
-def together(way: Array, likely: Array, firmly: float) -> Array:
+def link_scores(topics: Array, probabilities: Array, agreement: float) -> Array:
     """The log-likelihood ratio of each pair of words: that their topics are linked, against that they are independent.
 
-    An agreement counts more if the topic was less likely. A disagreement counts against the link, by how firmly linked words
-    agree. No word is linked to itself.
+    `agreement` is how often linked words have the same topic. A common topic counts more if it was less likely; different
+    topics count against the link. No word is linked to itself.
     """
-    n = way.shape[1]
-    found = np.full((n, n), len(way) * np.log(1.0 - firmly), dtype=np.float32)
-    for topics, chances in zip(way, likely, strict=True):
-        says = np.log1p(firmly / (1.0 - firmly) / chances).astype(np.float32) / 2
-        for topic in np.unique(topics):
-            there = np.flatnonzero(topics == topic)
-            found[np.ix_(there, there)] += says[there][:, None] + says[there]
+    n = topics.shape[1]
+    found = np.full((n, n), len(topics) * np.log(1.0 - agreement), dtype=np.float32)
+    for in_round, each in zip(topics, probabilities, strict=True):
+        gain = np.log1p(agreement / (1.0 - agreement) / each).astype(np.float32) / 2
+        for one in np.unique(in_round):
+            there = np.flatnonzero(in_round == one)
+            found[np.ix_(there, there)] += gain[there][:, None] + gain[there]
     np.fill_diagonal(found, -np.inf)
     return found
 
 
-def companions(likeness: Array) -> Array:
+def companions(scores: Array) -> Array:
     """The likeliest companion of each word."""
-    return np.asarray(likeness.argmax(axis=1))
+    return np.asarray(scores.argmax(axis=1))
 
 
 def maybe_lone_words(tables: Array, most: int) -> Array:
@@ -92,35 +92,35 @@ def companions_behind_noise(tables: Array, words: Array) -> Array:
     found, best = np.zeros(len(words), dtype=np.int64), np.full(len(words), -np.inf, dtype=np.float32)
     for one in range(0, len(words), _BLOCK):
         for other in range(one, len(words), _BLOCK):
-            likeness = cells[:, one : one + _BLOCK].T @ cells[:, other : other + _BLOCK]
+            scores = cells[:, one : one + _BLOCK].T @ cells[:, other : other + _BLOCK]
             if one == other:
-                np.fill_diagonal(likeness, -np.inf)  # no word is its own companion
-            _take_likelier(found, best, one, other, likeness)
-            _take_likelier(found, best, other, one, likeness.T)
+                np.fill_diagonal(scores, -np.inf)  # no word is its own companion
+            _take_likelier(found, best, one, other, scores)
+            _take_likelier(found, best, other, one, scores.T)
     return found
 
 
-def _take_likelier(found: Array, best: Array, at: int, begins: int, likeness: Array) -> None:
+def _take_likelier(found: Array, best: Array, at: int, begins: int, scores: Array) -> None:
     """Updates the companions of the words from `at` on with likelier ones among those from `begins` on."""
-    nearest = companions(likeness)
-    value = likeness[np.arange(len(nearest)), nearest]
+    nearest = companions(scores)
+    value = scores[np.arange(len(nearest)), nearest]
     better = np.flatnonzero(value > best[at : at + len(nearest)])
     best[at + better], found[at + better] = value[better], begins + nearest[better]
 
 
-def mutual(likeness: Array) -> Iterator[Array]:
+def mutual_companions(scores: Array) -> Iterator[Array]:
     """Pairs of words that are each other's likeliest companions, and likelier linked than not among so many words."""
-    nearest = companions(likeness)
+    nearest = companions(scores)
     for word in np.flatnonzero(nearest[nearest] == np.arange(len(nearest))):
-        if word < nearest[word] and likeness[word, nearest[word]] > np.log(len(nearest)):
+        if word < nearest[word] and scores[word, nearest[word]] > np.log(len(nearest)):
             yield np.array([word, nearest[word]])
 
 
-def same_way(way: Array, likely: Array) -> Iterator[Array]:
+def same_topics(topics: Array, probabilities: Array) -> Iterator[Array]:
     """Groups of words with the same topics in all rounds, if chance would hardly give another word the same."""
-    surprise = -np.log(likely).sum(axis=0)
-    _, group = np.unique(way, axis=1, return_inverse=True)
+    surprise = -np.log(probabilities).sum(axis=0)
+    _, group = np.unique(topics, axis=1, return_inverse=True)
     order = np.argsort(group, kind="stable")
     for words in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        if len(words) > 1 and surprise[words[0]] > np.log(way.shape[1]) + _MARGIN:
+        if len(words) > 1 and surprise[words[0]] > np.log(topics.shape[1]) + _MARGIN:
             yield words

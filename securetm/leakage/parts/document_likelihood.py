@@ -20,25 +20,19 @@ _LEAST = 1e-30  # the least probability of a word, also of one that a model neve
 
 def best_fits(counts: Any, topics: Array) -> Array:
     """Each document's log-likelihood under its best shares of these topics. `topics`: topics x words."""
-    by_word = np.ascontiguousarray(np.maximum(topics.T, _LEAST))
-    return fits_and_shares(counts, by_word)[0]
-
-
-def fits_and_shares(counts: Any, by_word: Array) -> tuple[Array, Array]:
-    """The same, and the shares: documents x topics. `by_word` is words x topics."""
-    fits, shares = np.empty(counts.shape[0]), np.empty((counts.shape[0], by_word.shape[1]))
-    _fit(counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64), by_word, fits, shares)
-    return fits, shares
+    by_word, fits = np.ascontiguousarray(np.maximum(topics.T, _LEAST)), np.empty(counts.shape[0])
+    _fit(counts.indptr.astype(np.int64), counts.indices.astype(np.int64), counts.data.astype(np.float64), by_word, fits)
+    return fits
 
 
 @njit(cache=True, nogil=True)
-def _fit(ends: Array, words: Array, counts: Array, by_word: Array, fits: Array, shares: Array) -> None:
+def _fit(ends: Array, words: Array, counts: Array, by_word: Array, fits: Array) -> None:
     """Expectation maximisation of each document's shares. No pass lowers the likelihood."""
     k = by_word.shape[1]
-    fresh = np.empty(k)
+    share, fresh = np.empty(k), np.empty(k)
     for d in range(len(ends) - 1):
         begin, end = ends[d], ends[d + 1]
-        share, length = shares[d], counts[begin:end].sum()
+        length = counts[begin:end].sum()
         share[:] = 1.0 / k
         for _ in range(_PASSES):
             fresh[:] = 0.0

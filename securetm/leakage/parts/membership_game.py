@@ -14,7 +14,7 @@ from scipy import sparse
 
 from securetm.contracts import Array
 from securetm.leakage.attack import Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score, stacked
-from securetm.leakage.parts.roc import bounded_order, chance, curve, found_at
+from securetm.leakage.parts.roc import bounded_area, chance, curve, true_positives_at
 
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # false positive rates
 OUTSIDE, INSIDE, BOTH = 0, 1, 2  # where a candidate lies, by the judge's answer
@@ -71,8 +71,8 @@ def judged(scores: Mapping[str, Array], truth: GroundTruth) -> Score:
     curves = []
     for how, given in scores.items():
         sides = given[truth.answer == INSIDE], given[truth.answer == OUTSIDE]
-        worth |= {found(share, how): found_at(*sides, share, truth.confidence) for share in SHARES}
-        worth[ordered(how)] = bounded_order(*sides, truth.confidence)
+        worth |= {found(share, how): true_positives_at(*sides, share, truth.confidence) for share in SHARES}
+        worth[ordered(how)] = bounded_area(*sides, truth.confidence)
         curves.append(curve(how, *sides))
     return Score(worth, curves=(*curves, chance()))
 

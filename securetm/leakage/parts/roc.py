@@ -43,7 +43,7 @@ def chance() -> Curve:
     return Curve("roc", "chance", tuple(map(float, aims)), tuple(map(float, aims)))
 
 
-def in_order(members: Array, others: Array) -> float:
+def area_under_curve(members: Array, others: Array) -> float:
     """The area under the curve: the share of pairs with the member above the other. Equal scores count half."""
     if not len(members) or not len(others):
         return 0.5  # there are no pairs
@@ -52,16 +52,16 @@ def in_order(members: Array, others: Array) -> float:
     return float((below + upto).mean() / (2 * len(others)))
 
 
-def bounded_order(members: Array, others: Array, confidence: float) -> Estimate:
+def bounded_area(members: Array, others: Array, confidence: float) -> Estimate:
     """The area under the curve, with an interval for any distribution (Hoeffding 1963, section 5: two-sample statistics)."""
     fewest = min(len(members), len(others))
     if not fewest:
         return Estimate(0.5, 0.0, 1.0, 0.0)
-    found, half = in_order(members, others), math.sqrt(math.log(2 / (1 - confidence)) / (2 * fewest))
+    found, half = area_under_curve(members, others), math.sqrt(math.log(2 / (1 - confidence)) / (2 * fewest))
     return Estimate(found, max(found - half, 0.0), min(found + half, 1.0), 1.0 - half)
 
 
-def let_through(others: int, share: float, confidence: float) -> int:
+def allowed_false_positives(others: int, share: float, confidence: float) -> int:
     """How many of so many others may lie above a threshold, if its false positive rate is at most `share` at this confidence.
 
     The true rate above the (k + 1)-th highest of n scores has a beta distribution with k + 1 and n - k. A result below 0 means
@@ -72,12 +72,12 @@ def let_through(others: int, share: float, confidence: float) -> int:
     return int(binom.ppf(1 - confidence, others, share)) - 1 if others else -1
 
 
-def found_at(members: Array, others: Array, share: float, confidence: float) -> Proportion:
+def true_positives_at(members: Array, others: Array, share: float, confidence: float) -> Proportion:
     """The members above a threshold with at most this false positive rate; nothing if there are too few others.
 
     The threshold takes one half of the doubt, and the interval of the members above it the other half.
     """
-    allowed = let_through(len(others), share, of_each(confidence))
+    allowed = allowed_false_positives(len(others), share, of_each(confidence))
     if allowed < 0:
         return Proportion(0, 0)
     threshold = np.sort(others)[len(others) - 1 - allowed]

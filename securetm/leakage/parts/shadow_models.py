@@ -83,19 +83,19 @@ def training(
     questions = Questions(public.agreement)
     questions.adopt(words)
     entropy = Seeded(rng.bytes(32), unsafe=True)
-    hands = np.array_split(rng.permutation(rows), len(public.members))
-    dealt = [_documents(candidates[hand], words, public, rng) for hand in hands]
-    memories: list[Memory] = [{} for _ in dealt]
+    shares = np.array_split(rng.permutation(rows), len(public.members))
+    parties = [_documents(candidates[share], words, public, rng) for share in shares]
+    memories: list[Memory] = [{} for _ in parties]
     state = public.model.start(words, np.random.default_rng(public.plan.seed))
     for number in range(public.plan.training.rounds):
         query = questions.make(TRAIN, public.model.for_party(state, ""))
         cohort = cohort_of(public.profile, public.members, number=number, seed=public.plan.seed)
         route, context = compile_route(query.terms, public.profile, cohort), RoundContext(cohort, entropy, MemoryStore())
-        said = [
+        vectors = [
             route.answer(query, documents, context, memory, rng).vector
-            for documents, memory in zip(dealt, memories, strict=True)
+            for documents, memory in zip(parties, memories, strict=True)
         ]
-        total = {name: np.sum([one[name] for one in said], axis=0) for name in said[0]}
+        total = {name: np.sum([one[name] for one in vectors], axis=0) for name in vectors[0]}
         opened = Answer(total, {}, public.members)
         seen, answer = route.seen_and_opened(opened, context)
         state = public.model.update(state, answer)

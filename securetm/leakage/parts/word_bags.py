@@ -35,17 +35,17 @@ def readings(inputs: Array) -> list[Array]:
     return [np.rint(counts).astype(np.int64) for counts in nearest if counts.max() < _MOST]
 
 
-def settled(possible: Sequence[Sequence[Array]], said: Array) -> list[Array]:
+def best_readings(possible: Sequence[Sequence[Array]], estimates: Array) -> list[Array]:
     """One list of counts for each document: the one that fits the document's own words best.
 
-    `said` estimates how often each word occurs in all documents together, from the decoder's gradient (`closed_form.counted`).
-    It is used only for words that no other document has.
+    `estimates` holds how often each word occurs in all documents together, from the decoder's gradient
+    (`closed_form.estimated_counts`). Only words that no other document has are compared with it.
     """
     firsts = [readings_of[0] for readings_of in possible]
-    documents_with = np.sum([first > 0 for first in firsts], axis=0) if firsts else np.zeros(len(said))
+    documents_with = np.sum([first > 0 for first in firsts], axis=0) if firsts else np.zeros(len(estimates))
     chosen = []
     for several in possible:
         own = (several[0] > 0) & (documents_with == 1)
-        misses = [float(np.abs(counts[own] - said[own]).sum()) for counts in several]
+        misses = [float(np.abs(counts[own] - estimates[own]).sum()) for counts in several]
         chosen.append(several[int(np.argmin(misses))])
     return chosen
