@@ -25,7 +25,7 @@ _ELSEWHERE = Spend(GaussianDpEvent(1000.0))  # an entry that costs almost nothin
 
 @dataclass(frozen=True)
 class ForkedLedger:
-    """The ledger of one party of a run, copied early."""
+    """A copy of the ledger of one party of a run, made early."""
 
     folder: RunFolder
     owner: str
@@ -44,7 +44,7 @@ class ForkedLedger:
         copy.close()
 
     def shown(self, roster: Roster, seen: int) -> tuple[bytes, bytes]:
-        """Spends from the copy until it is longer than the real ledger. Its signed head, and its links from `seen` on."""
+        """Spends from the copy until it is longer than the real ledger. Returns its signed head, and links from `seen` on."""
         budget = self.folder.agreement.budget
         assert budget is not None  # else there is no ledger
         store, others = PartyStore(self.folder.party(self.owner)), SqliteStore(self._copy.with_suffix(".others"), COMMON)

@@ -1,8 +1,8 @@
-"""Sends messages that break the protocol to the parties of a real run, and records which of them refuses what, and how.
+"""Sends messages that violate the protocol to the parties of a real run, and records which party refuses what, and how.
 
 A malicious coordinator sends its own messages, changed on their way to one party. The coordinator is tested as well: a channel
-between it and a party changes what the party signed. No protocol is implemented a second time, and no document is attacked.
-The claims about an active coordinator rest on these refusals.
+between it and a party changes a message that the party signed. This module implements no protocol and attacks no document. The
+claims about an active coordinator rest on these refusals.
 """
 
 from __future__ import annotations
@@ -101,14 +101,10 @@ class Violations:
         forked = ForkedLedger(folder, folder.members[1])  # the first party gets the forged messages
         return {"coordinating": partial(ViolatingCoordinator, violations=self, forked=forked)}
 
-    def note(self, profile: str, attempt: str, by: str, reason: str) -> None:
-        """Records one violation, and the role that refused it, if one did."""
-        self.tried.append(RefusalRecord(profile, attempt, 0, 0, bool(by), by, reason))
-
 
 @dataclass
 class ViolatingCoordinator(Coordinator):
-    """Follows the protocol, but sends forged messages to one party as well, and asks too much at the end."""
+    """Follows the protocol, but sends forged messages to one party as well, and asks forbidden questions at the end."""
 
     violations: Violations = field(default_factory=Violations)
     forked: ForkedLedger | None = None
@@ -197,10 +193,11 @@ class ViolatingCoordinator(Coordinator):
     def noted(self, attempt: str, by: str = "", reason: str = "") -> None:
         """Records one violation: the role that refused it, or else that the profile makes no claim about it."""
         profile = self.agreement.profile
-        claimed = {(claim.what, claim.against) for claim in claims_of(profile, cohort_of(profile, self.members))}
-        if not by and attempt == _APART and (_ONE_COHORT, COORDINATOR) not in claimed:
-            reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
-        self.violations.note(profile.name, attempt, by, reason)
+        if attempt == _APART and not by:
+            claimed = claims_of(profile, cohort_of(profile, self.members))
+            if (_ONE_COHORT, COORDINATOR) not in [(claim.what, claim.against) for claim in claimed]:
+                reason = f"the profile does not claim that a coordinator {_ONE_COHORT}"
+        self.violations.tried.append(RefusalRecord(profile.name, attempt, 0, 0, bool(by), by, reason))
 
     def _took(self, exchange: Exchange, member: str, said: wire.Accepted) -> bool:
         """Replaces the first masked vector of a party by another one behind the party's signature."""
@@ -289,7 +286,7 @@ class _TamperingChannel:
 
 
 def _put_back(witness: wire.Witness, coordinator: Coordinator, forked: ForkedLedger) -> Forged:
-    """A head of a ledger that was forked before its owner's last head. A copy of it was made earlier."""
+    """Copies a party's ledger at the first statements, and later shows the head of that copy, which was spent from."""
     if not witness.links:
         forked.copy()
         return
