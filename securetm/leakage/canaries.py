@@ -18,7 +18,7 @@ from securetm.entropy import OperatingSystem
 from securetm.leakage.attack import Canaries
 
 LENGTH = 30  # different words of one canary: as many as a bounded row of counts may hold
-RECORD = "canaries.npz"
+RECORD = "canaries.npz"  # beside the run's transcript, in no role's own folder
 _OFTEN = 5  # documents that a word must be in: the default of plans
 _IN, _OUT = "in", "out"
 
@@ -40,11 +40,6 @@ def with_canaries(
     made = {name: _made(name, _thrown(each, fair), listed, rng) for name in documents}
     put = {name: Corpus.concat([documents[name], _plain(found.select(_coins(found)))]) for name, found in made.items()}
     return put, Corpus.concat(list(made.values()), name="canaries")
-
-
-def keep_record(record: Corpus, run: Path) -> None:
-    """Stores the record beside the run's transcript, in no role's own folder."""
-    record.save(run / RECORD)
 
 
 def record_of(run: Path, vocabulary: tuple[str, ...]) -> Canaries | None:

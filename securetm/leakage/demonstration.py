@@ -28,7 +28,7 @@ from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
 from securetm.leakage.attack import ClaimedEpsilon
 from securetm.leakage.audit_plans import Trial
-from securetm.leakage.canaries import keep_record, with_canaries
+from securetm.leakage.canaries import RECORD, with_canaries
 from securetm.leakage.leakage_errors import RunNotPossible
 from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.plan_reading import read_plan
@@ -87,7 +87,7 @@ class Demonstrations:
             documents, record = with_canaries(documents, canaries, plan.seed, plan.vocabulary.public_words())
         folder = begin(self.place / name, plan, documents, with_content=True)
         if record is not None:
-            keep_record(record, folder.path)
+            record.save(folder.path / RECORD)
         train(folder, self.stages, **corruption.roles(folder))
         return folder
 

@@ -5,8 +5,8 @@ It is for the judge alone. It uses only what the party knew: its documents, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, cast
 
 import numpy as np
@@ -31,7 +31,7 @@ def replayed_tables(
 ) -> TopicTables:
     """The table that this party counted in this round, and the table of the words before noise."""
     model, state = cast(Matched, folder.agreement.model), states[serial, name]
-    with _opened(folder, name) as party:
+    with closing(make_party(folder, name)) as party:
         known = PartyDocuments(party.corpus)
         known.adopt(vocabulary, folder.agreement)
         documents = known.for_question(TRAIN)
@@ -45,15 +45,6 @@ def replayed_tables(
     words = _words(documents)
     np.add.at(real, (_by_word(held.topics.astype(np.int64), documents, len(words)), words), 1.0)
     return TopicTables(counted, real)
-
-
-@contextmanager
-def _opened(folder: RunFolder, name: str) -> Iterator[Party]:
-    party = make_party(folder, name)
-    try:
-        yield party
-    finally:
-        party.close()
 
 
 def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
