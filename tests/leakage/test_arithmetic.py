@@ -92,24 +92,13 @@ def test_a_normalised_row_gives_its_counts_back(kind: type, seed: int) -> None:
     counts = rng.poisson(rng.gamma(0.3, 20.0, 800))
     found = counts_behind((counts / counts.sum()).astype(kind))
     assert found is not None
-    assert (found.counts == counts).all()
-    assert found.total == pytest.approx(counts.sum(), rel=1e-5)
-
-
-@pytest.mark.parametrize("eta", [0.01, 0.1, 1.0])
-def test_a_smoothed_row_gives_its_counts_back(eta: float) -> None:
-    rng = np.random.default_rng(3)
-    counts = rng.poisson(rng.gamma(0.2, 30.0, 500))
-    assert counts.min() == 0
-    found = counts_behind((counts + eta) / (counts + eta).sum(), eta)
-    assert found is not None
-    assert (found.counts == counts).all()
+    assert (found == counts).all()
 
 
 def test_counts_with_a_common_factor_come_back_without_it() -> None:
     found = counts_behind(np.array([4, 0, 6, 10]) / 20)
     assert found is not None
-    assert found.counts.tolist() == [2, 0, 3, 5]
+    assert found.tolist() == [2, 0, 3, 5]
 
 
 def test_shares_of_no_whole_counts_are_none() -> None:

@@ -13,10 +13,10 @@ from securetm.leakage.reading import ReadVector
 _ROUNDINGS = 16.0  # at most in a floating-point sum of a few vectors, each of half a last place
 
 
-def without(total: ReadVector, known: Sequence[ReadVector], party: str = "") -> ReadVector:
+def without(total: ReadVector, known: Sequence[ReadVector]) -> ReadVector:
     """The total minus these answers of the same round: exact on a grid, else up to rounding."""
     left = {name: _left(block, [one.blocks[name] for one in known], total.round.step) for name, block in total.blocks.items()}
-    return ReadVector(total.round, party, left)
+    return replace(total, blocks=left)
 
 
 def _left(block: Array, known: Sequence[Array], grid: float) -> Array:

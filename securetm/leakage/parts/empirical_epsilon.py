@@ -223,11 +223,9 @@ def errors_at(threshold: float, present: Array, absent: Array) -> ErrorCounts:
     return ErrorCounts(int((present >= threshold).sum()), len(present), int((absent >= threshold).sum()), len(absent))
 
 
-def best_threshold(present: Array, absent: Array, worth: Callable[[ErrorCounts], float], tried: int = 64) -> float:
+def best_threshold(present: Array, absent: Array, worth: Callable[[ErrorCounts], float]) -> float:
     """The threshold with the largest worth on these scores. It must be judged on other scores."""
-    spread = np.concatenate(
-        [np.linspace(0, 0.02, tried // 4), np.linspace(0.02, 0.98, tried), np.linspace(0.98, 1, tried // 2)]
-    )
+    spread = np.concatenate([np.linspace(0, 0.02, 16), np.linspace(0.02, 0.98, 64), np.linspace(0.98, 1, 32)])
     extremes = np.array([absent.max() + 1e-9, (absent.max() + present.max()) / 2, (absent.max() + np.median(present)) / 2])
     family = np.unique(np.concatenate([np.quantile(present, spread), np.quantile(absent, spread), extremes]))
     return float(max(family, key=lambda threshold: worth(errors_at(threshold, present, absent))))

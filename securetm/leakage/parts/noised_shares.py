@@ -35,7 +35,7 @@ def _row_behind(row: Array, each: float, noise: CountNoise) -> Array:
     """One row of the table. If continuous noise hides the row's sum, all topics are taken as equally large."""
     if noise.grid == 0.0:
         found = counts_behind(row)
-        return np.zeros(row.shape) if found is None else found.counts.astype(np.float64)
+        return np.zeros(row.shape) if found is None else found.astype(np.float64)
     likely = each * (1.0 + len(row) * noise.mean)
     fits = bool(np.isclose(row.sum(), 1.0, atol=1e-3)) and row.min() >= 0
     total = sum_behind(row, noise.grid, *(likely * part for part in _APART)) if fits and each * noise.mean < _LARGEST else None

@@ -33,7 +33,7 @@ def _counts(heard: ReadVector) -> Array:
         return table
     behind = [counts_behind(row) for row in table]
     if all(found is not None or not row.any() for found, row in zip(behind, table, strict=True)):
-        return np.array([row if found is None else found.counts for found, row in zip(behind, table, strict=True)], dtype=float)
+        return np.array([row if found is None else found for found, row in zip(behind, table, strict=True)], dtype=float)
     return table * amount / max(len(table), 1)
 
 

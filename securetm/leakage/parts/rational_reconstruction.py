@@ -6,7 +6,6 @@ the factor, or the row's true sum, if it is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,46 +20,33 @@ _WIDTH, _AT_ONCE = 4096, 64  # size of the table in the search of scales
 _TOLERANCE = 0.02  # the largest distance of a count from a whole number by rounding alone
 
 
-@dataclass(frozen=True)
-class IntegerRow:
-    """One row as whole counts. `miss` is the largest rounding of a count."""
+def counts_behind(shares: Array) -> Array | None:
+    """The smallest whole counts with these shares of their sum; None if no whole counts fit.
 
-    counts: Array
-    total: float
-    miss: float
-
-
-def counts_behind(shares: Array, eta: float = 0.0) -> IntegerRow | None:
-    """The smallest whole counts n whose (n + eta) / sum(n + eta) are these shares; None if no whole counts fit.
-
-    Without smoothing (eta = 0) the least share is a small whole number of parts of the sum. With smoothing a word that never
-    occurs has eta parts, which gives the sum directly.
+    The least share is a small whole number of parts of the sum.
     """
     row = np.asarray(shares, dtype=np.float64)
-    if eta > 0.0:
-        least = float(row.min(initial=np.inf))
-        return _checked(row, eta / least if least > 0 else 0.0, eta)
     there = np.sort(row[row > 0])
     if not len(there) or row.min() < 0:
         return None
     times = np.arange(1, _MOST_TIMES + 1)
     first = np.outer(times / there[0], there[:_FIRST])  # the next counts, if the least is 1, 2, 3, ...
     near = (np.abs(first - np.rint(first)) < _NEARLY).all(axis=1)
-    found = (_checked(row, count / there[0], 0.0) for count in times[near])
-    return next((rebuilt for rebuilt in found if rebuilt is not None), None)
+    found = (_checked(row, count / there[0]) for count in times[near])
+    return next((counts for counts in found if counts is not None), None)
 
 
-def _checked(row: Array, parts: float, eta: float) -> IntegerRow | None:
+def _checked(row: Array, parts: float) -> Array | None:
     """The counts if the sum has so many parts. All entries improve this number, since the first guess is rough."""
     if not 0.0 < parts < 2.0**53:
         return None
     for _ in range(3):
-        whole = np.rint(row * parts - eta)
+        whole = np.rint(row * parts)
         if not whole.any():
             return None
-        parts = float(((whole + eta) * row).sum() / (row * row).sum())
-    miss = float(np.abs(row * parts - eta - whole).max())
-    return IntegerRow(np.maximum(whole, 0.0).astype(np.int64), parts, miss) if miss < _TOLERANCE else None
+        parts = float((whole * row).sum() / (row * row).sum())
+    fits = float(np.abs(row * parts - whole).max()) < _TOLERANCE
+    return np.maximum(whole, 0.0).astype(np.int64) if fits else None
 
 
 def scale_of(row: Array, least: float, most: float, steps_each: int = 4) -> tuple[float, float, float]:
