@@ -73,7 +73,7 @@ def _document_frequencies(heard: list[ReadVector], view: AdversaryView) -> Count
         if one.round.question == JOINT:
             try:
                 words, _, held = words_of_sketch(Answer(one.blocks))
-            except SketchTooSmall:  # it is no table, and tells nothing
+            except SketchTooSmall:  # it is no table
                 return None
             return Counter(dict(zip(words, held.tolist(), strict=True)))
     return None
@@ -103,7 +103,7 @@ def _frequencies(guess: PartyDifference, truth: GroundTruth) -> Proportion:
 
 ATTACK = Attack(
     name="differencing",
-    title="One party's documents from two sums that it alone tells apart",
+    title="One party's documents from two sums that differ in this party alone",
     citation="Denning, Denning and Schwartz 1979 (The tracker); So et al. 2021 (arXiv 2106.03328), on sums of many rounds",
     cost="well under a second on one core for each round that both runs began with the same state",
     given="the totals of two runs, the second without one party; the model's settings and words, how many documents a sum has",

@@ -37,7 +37,7 @@ def invert_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstructio
 
 
 def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
-    """Finds the document of each gradient that holds one alone. It reads the decoder's part of the gradient only."""
+    """Finds the document of each gradient of a single document. It reads only the decoder's part of the gradient."""
     most = effort["documents"]
     alone = [one for one in gradients(party_vectors(view)) if document_count(one, most) == 1][:most]
     return tuple(_from_decoder(one, view) for one in alone)

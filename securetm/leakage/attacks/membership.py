@@ -59,7 +59,7 @@ def _fits(view: AdversaryView, state: State) -> Array:
 
 
 def attack_counts(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:  # noqa: ARG001 - no effort improves it
-    """Solves one equation for each word: a finished model of counts holds the counts of its training documents."""
+    """Solves one equation for each word: a finished model of counts has the counts of its training documents."""
     totals = np.asarray(view.model_state()[_TABLE], dtype=np.float64).sum(axis=0)
     share = float(totals.sum() / max(view.question.sum(), 1))  # of the candidates that are members
     return {_COUNTS: presence(view.question, totals, min(max(share, 0.0), 1.0))}
@@ -112,7 +112,7 @@ def _by_counts(heard: list[ReadVector], view: AdversaryView) -> Array:
 
 _CANDIDATES = "the candidate documents themselves, which all parties' training documents are among"
 _ONE_MODEL = "intervals are over the documents of one {}: another training of the same documents may find more or fewer"
-_THRESHOLD = "the threshold is set so that surely no more than the share of others lies above it, which costs some members"
+_THRESHOLD = "at the stated confidence, at most the share of others is above the threshold, so some members are missed"
 _TRAININGS = "one training of the whole model for each shadow model: seconds to minutes each, on one core"
 _AS_MANY = (
     "the training share of the candidates are members; the rest were held out. In reality far more documents are not members, "

@@ -113,7 +113,7 @@ _MODELS = ("lda", "lda-matched", "sentence-lda", "sentence-lda-matched")
 
 SOURCE_INFERENCE = Attack(
     name="source_inference",
-    title="Which party a document lies with",
+    title="Which party holds a document",
     citation="Hu et al. 2021 (arXiv 2109.05659), there by the loss of each party's own model; here by its own topics",
     cost="under a second on one core for a hundred documents",
     given="the documents themselves, known to be in the training, and what each party sends",

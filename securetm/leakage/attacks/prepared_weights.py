@@ -160,7 +160,7 @@ def judge(guess: float | None, truth: GroundTruth) -> Score:
 
 ATTACK = Attack(
     name="prepared_weights",
-    title="Whether neighbouring sums lie farther apart than noise is made for",
+    title="Whether neighbouring sums are farther apart than the noise is sized for",
     citation=(
         "our own: a row that changes with the others beside it escapes its clip; Casacuberta et al. 2022 (arXiv 2207.10635) on "
         "sums in floating point whose sensitivity is not what a library says"

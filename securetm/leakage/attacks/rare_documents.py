@@ -40,12 +40,12 @@ _EXAMPLES, _MOST_WORDS = 6, 24
 
 
 def companion(of: str) -> str:
-    """The measure of how many rare words' likeliest companions stand in the same document, or sentence."""
+    """The measure of how many rare words' likeliest companions are in the same document, or sentence."""
     return f"rare words whose likeliest companion is of the same {of}"
 
 
 def linked(of: str) -> str:
-    """The measure of how many linked pairs stand in one document, or sentence."""
+    """The measure of how many linked pairs are in one document, or sentence."""
     return f"linked pairs of rare words that are of one {of}"
 
 
@@ -164,7 +164,7 @@ ATTACK = Attack(
     name="rare_documents",
     title="Words of one document from how counts move between rounds",
     citation="our own, after traffic analysis by co-movement: Dwork et al. 2010 (continual observation), on why sums that are "
-    "published again and again over the same data tell more than each alone",
+    "published again and again over the same data show more than each alone",
     cost="seconds on one core for three thousand rare words and forty rounds",
     given="the words, and the model's settings",
     either=(ANSWER, TOTAL),

@@ -52,7 +52,7 @@ def _different_words(truth: GroundTruth, party: str) -> int:
 ATTACK = Attack(
     name="traffic",
     title="How many words each party has, from the lengths of encrypted messages",
-    citation="lengths of encrypted messages tell what they carry: Dyer et al. 2012 (Peek-a-Boo), IEEE S&P",
+    citation="lengths of encrypted messages show what they carry: Dyer et al. 2012 (Peek-a-Boo), IEEE S&P",
     cost="no time at all",
     given="the protocol, and how long an English word is",
     needs=(SIZES,),

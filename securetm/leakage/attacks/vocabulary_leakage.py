@@ -77,7 +77,7 @@ def _among(vocabulary: tuple[str, ...], words: frozenset[str]) -> Array:
 
 
 def _given_away(shown: Array, documents: Mapping[str, Any], honest: Mapping[str, Any]) -> Proportion:
-    """The honest parties' documents that have a word which was shown and which stands in no other document at all."""
+    """The honest parties' documents that have a word which was shown and which is in no other document."""
     telling = shown & (sum(np.asarray((rows > 0).sum(axis=0)).ravel() for rows in documents.values()) == 1)
     given = [np.asarray(sparse.csr_array(rows)[:, np.flatnonzero(telling)].sum(axis=1)) > 0 for rows in honest.values()]
     return Proportion.over((int(one.sum()), len(one)) for one in given)

@@ -47,8 +47,8 @@ def estimated_counts(layers: GradientLayers) -> Array:
 def documents_in(layers: GradientLayers, documents: int) -> list[Array]:
     """The counts of at most `documents` documents, over the whole vocabulary.
 
-    The words that only one document has lie on one ray. The rays, scaled so that they add up to the bias' gradient, are the
-    documents' own gradients. Solving for them gives every document's inputs, also of shared words.
+    The rows of words that only one document has are on one ray. Scaled so that they add up to the bias' gradient, the rays are
+    the documents' own gradients. Solving for them gives every document's inputs, also of shared words.
     """
     occur = words_in(layers)
     rows = layers.words[occur].astype(np.float64)

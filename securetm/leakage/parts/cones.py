@@ -14,7 +14,7 @@ _LEAST = 1e-7  # the precision of a product of directions in 64 bits
 def extreme_rays(rows: Array, count: int) -> Array:
     """At most `count` extreme rays of the cone that holds all rows, each of length one.
 
-    A ray is found if some row lies on it (separable non-negative factorisation; Arora et al. 2012). Rows are first projected
+    A ray is found if some row is on it (separable non-negative factorisation; Arora et al. 2012). Rows are first projected
     onto one plane, where the rays are the farthest points (successive projections; Gillis and Vavasis 2014).
     """
     towards = directions(rows)
@@ -36,7 +36,7 @@ def _heights(rows: Array) -> Array:
     """Each row's length along the point of the rows' convex hull that is nearest to the origin."""
     weights, _ = nnls(np.vstack([rows.T, np.ones(len(rows))]), np.append(np.zeros(rows.shape[1]), 1.0), maxiter=50 * len(rows))
     heights: Array = rows @ (rows.T @ weights)
-    # Rows that lie in no cone, such as noise, have no such point. Then each row stays.
+    # Rows that are in no cone, such as noise, have no such point. Then each row stays.
     return heights if heights.min() > 0 else np.ones(len(rows))
 
 

@@ -155,7 +155,7 @@ def _matched(matching: GradientMatcher, how: str, rng: np.random.Generator) -> t
 
 
 def _undecided(shares: Tensor, totals: Tensor) -> Tensor:
-    """Sparsity: the entropy of which document each word stands in."""
+    """Sparsity: the entropy of each word's distribution over the documents."""
     spread = shares * torch.log(shares.clamp_min(1e-300))
     return -spread[:, totals > 0].sum() / len(shares)
 

@@ -70,7 +70,7 @@ def scale_of(row: Array, least: float, most: float, steps_each: int = 4) -> tupl
 def sum_behind(shares: Array, grid: float, least: float, most: float) -> float | None:
     """The sum of a row of numbers on a grid, from their shares of it; None if no scale is significant.
 
-    Continuous noise lies on a fine grid as well. Single precision keeps this grid for small numbers, so they have a scale, like
+    Continuous noise is on a fine grid as well. Single precision keeps this grid for small numbers, so they have a scale, like
     whole counts. The shares in single precision have a grid of their own, whose multiples are skipped.
     """
     small = np.sort(shares[shares > 0])[:_SMALLEST].astype(np.float64)
