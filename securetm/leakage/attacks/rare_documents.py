@@ -101,7 +101,7 @@ def judge(guesses: tuple[WordGroups, ...], truth: GroundTruth) -> Score:
     """Looks up in which document, and in which sentence, each word is that occurs once."""
     measures: dict[str, Proportion | Estimate] = {}
     for of in (DOCUMENT, SENTENCE):
-        each = [_right(one, of, _home(rows)) for one in guesses if (rows := _rows(one.party, of, truth)) is not None]
+        each = [_right(one, of, _lone_rows(rows)) for one in guesses if (rows := _rows(one.party, of, truth)) is not None]
         for name in (companion(of), linked(of), links_found(of)):
             measures[name] = Proportion.over(found[name] for found in each)
     examples = [example for one in guesses for example in _examples(one, truth)]
@@ -130,7 +130,7 @@ def _rows(party: str, of: str, truth: GroundTruth) -> Any:
     return stacked(held.values()) if held else None
 
 
-def _home(rows: Any) -> Array:
+def _lone_rows(rows: Any) -> Array:
     """The row, a document or a sentence, of each word that occurs once in all of them; -1 for the others."""
     columns = sparse.csc_array(rows)
     once = np.flatnonzero(np.asarray(columns.sum(axis=0)).ravel() == 1)
@@ -152,7 +152,7 @@ def _examples(guess: WordGroups, truth: GroundTruth) -> Iterator[Example]:
     rows = _rows(guess.party, guess.of, truth) if guess.groups else None
     if rows is None:
         return
-    home = _home(rows)
+    home = _lone_rows(rows)
     for group in sorted(guess.groups, key=len, reverse=True)[:2]:
         there = home[group[0]]
         own = np.flatnonzero(home == there) if there >= 0 else np.zeros(0, dtype=np.int64)
