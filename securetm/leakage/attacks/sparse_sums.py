@@ -94,16 +94,14 @@ def _examples(found: list[SoleContributions], truth: GroundTruth) -> Iterator[Ex
     """The most used of these words, beside the parties' real counts of them."""
     for one in found:
         if len(one.words):
-            first = np.argsort(-one.times, kind="stable")[:_EXAMPLES]
             table = {name: _used(truth, one.serial, name) for name in truth.held}
-            used = ([(name, int(counts[w])) for name, counts in table.items() if counts[w]] for w in one.words[first])
-            real = [_text(truth.vocabulary[w], by) for w, by in zip(one.words[first], used, strict=True)]
-            guess = [_text(truth.vocabulary[one.words[n]], [(one.parties[n] or "one party", int(one.times[n]))]) for n in first]
+            real, guess = list[str](), list[str]()
+            for place in np.argsort(-one.times, kind="stable")[:_EXAMPLES]:
+                word = one.words[place]
+                used = ", ".join(f"{name} ×{counts[word]}" for name, counts in table.items() if counts[word])
+                real.append(f"{truth.vocabulary[word]}: {used}")
+                guess.append(f"{truth.vocabulary[word]}: {one.parties[place] or 'one party'} ×{one.times[place]}")
             yield Example("; ".join(real), "; ".join(guess), real == guess)
-
-
-def _text(word: str, used: list[tuple[str, int]]) -> str:
-    return f"{word}: {', '.join(f'{party} ×{times}' for party, times in used)}"
 
 
 ATTACK = Attack(
