@@ -24,7 +24,6 @@ CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes bet
     "vocabulary": "the list of words, and the word lists of parties where they are sent",
     "sizes": "how long each message is, from whom to whom and in which order, and nothing of what it says",
 }
-_PARTS = (Unit.WORD, Unit.SENTENCE)  # of a document
 BEHAVIOURS = ("honest-but-curious", "active")
 
 
@@ -80,7 +79,8 @@ def _alike(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
     Where none is named, a whole document at least: what hides single words of one hides hardly anything of it.
     """
     same = _said(wanted, claims)
-    return [made for made in same if made.unit is wanted.unit or (wanted.unit is None and made.unit not in _PARTS)]
+    units = {None, *(unit for unit in Unit if unit.whole_documents)} if wanted.unit is None else {wanted.unit}
+    return [made for made in same if made.unit in units]
 
 
 def _said(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:

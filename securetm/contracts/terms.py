@@ -34,6 +34,11 @@ class Unit(Enum):
     PERSON = "person"
     PARTY = "party"
 
+    @property
+    def whole_documents(self) -> bool:
+        """Whether protecting one unit protects at least one whole document."""
+        return self not in (Unit.WORD, Unit.SENTENCE)
+
 
 class Noised(Enum):
     NOT = "not"

@@ -12,27 +12,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, State, Terms, TopicModel, Unit
+from securetm.contracts import Array, Budget, State, Terms, TopicModel
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView, PublicFacts
 from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.reading import REQUEST
 
 Effort = Mapping[str, int]  # by name: how many rounds, documents or runs the attack may use, as the plan says
-
-
-@dataclass(frozen=True)
-class ClaimedEpsilon:
-    """The differential privacy that a run claims for its whole training."""
-
-    epsilon: float
-    delta: float
-    unit: str
-
-    @property
-    def of_whole_documents(self) -> bool:
-        """Whether protecting one unit protects at least one whole document."""
-        return self.unit in {unit.value for unit in (Unit.DOCUMENT, Unit.PERSON, Unit.PARTY)}
 
 
 @dataclass(frozen=True)
@@ -77,7 +63,7 @@ class GroundTruth:
     reachable: float = 1.0  # the share of documents that took part in a round, where secret coins chose them
     public: PublicFacts | None = None  # how the run was set up
     canaries: Canaries | None = None
-    claimed: ClaimedEpsilon | None = None
+    claimed: Budget | None = None  # the epsilon that the run claims for its whole training
     sentences: Mapping[str, Any] = field(default_factory=dict)  # party -> counts of its sentences, where words have an order
 
     def batch(self, serial: int, party: str) -> Array:
@@ -183,7 +169,7 @@ class Attack:
     questions: tuple[str, ...] = (TRAIN,)  # the questions whose rounds it reads
     pose: Callable[[GroundTruth, Effort, np.random.Generator], Challenge] | None = None
     prepare: Callable[[AdversaryView, Effort], Any] | None = None
-    allowed: Callable[[str, ClaimedEpsilon], float] | None = None
+    allowed: Callable[[str, Budget], float] | None = None
     malicious_vector: Callable[[Array, Terms], Array] | None = None  # what a malicious party sends in place of its vector
     malicious_state: Callable[[State, TopicModel, Effort], State] | None = None  # what a malicious coordinator sends as state
     limits: tuple[str, ...] = ()  # what the attack cannot do; the report says so

@@ -20,13 +20,13 @@ import numpy as np
 from msgspec.structs import replace
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it
 
-from securetm.contracts import Adversary
+from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import check_all
 from securetm.federation.folder import RESULT, RunFolder, is_bound, reopen
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
-from securetm.leakage.attack import Attack, ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.audit_plans import ROUNDS, AuditPlan, Trial, read_audit_plan
 from securetm.leakage.audit_record import About, AttackedRun, AttackOutcome, Attempt, Audit, Finding, Measured
@@ -37,7 +37,7 @@ from securetm.leakage.demonstration import Demonstrations, check_runs, claimed_b
 from securetm.leakage.evidence import today
 from securetm.leakage.evidence_hashes import bound_to
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
-from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, UnreadableMessage
+from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotTestable
 from securetm.leakage.malicious_coordinator import MaliciousRounds
 from securetm.leakage.malicious_party import MaliciousParties
 from securetm.leakage.measured_figures import is_sound, measured
@@ -133,7 +133,7 @@ class TrialOnRun:
     folder: RunFolder
     again: RunFolder | None
     adversary: Adversary
-    claimed: ClaimedEpsilon | None
+    claimed: Budget | None
     tests: int  # claims of an epsilon that are tested beside it
     bound: Mapping[str, str]  # hashes of all that the result depends on; empty for a user's run
 
@@ -199,7 +199,7 @@ def _check(trial: Trial) -> None:
         require(name in known, f"{where}, effort", name, amount, f"is no effort of this attack, which has {', '.join(known)}")
     for budget in (read_profile(name).budget for name in trial.profiles):
         if attack.allowed is not None and budget is not None and of_epsilon(trial):
-            attack.allowed(trial.measure, ClaimedEpsilon(budget.epsilon, budget.delta, budget.unit.value))  # or it says why not
+            attack.allowed(trial.measure, budget)  # or it says why not
 
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
@@ -260,7 +260,7 @@ def _run(case: TrialOnRun) -> AttackedRun:
         setting=_setting(folder),
         epsilon=None if claimed is None else claimed.epsilon,
         delta=None if claimed is None else claimed.delta,
-        epsilon_unit="" if claimed is None else claimed.unit,
+        epsilon_unit="" if claimed is None else claimed.unit.value,
         cores=os.cpu_count() or 0,
         python=platform.python_version(),
     )
@@ -299,9 +299,9 @@ def _scores(case: TrialOnRun) -> tuple[Score, Score, str, float]:
         view, truth = _view_and_truth(case)
         score = attack.judge(attack.attack(view, effort), truth)
         chance = attack.judge(attack.attack(of_chance(view, _SEED), effort), truth)
-    except UnreadableMessage as unreadable:
+    except NotTestable as problem:
         nothing = Score({name: Proportion(0, 0) for name in attack.measures})
-        return nothing, nothing, str(unreadable), 1.0
+        return nothing, nothing, problem.why, 1.0
     for judged in (score, chance):
         _check_measures(attack, judged)
     return score, chance, "", truth.reachable

@@ -10,13 +10,14 @@ import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from securetm.agreement import agree
-from securetm.contracts import Cohort
+from securetm.contracts import Budget, Cohort
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
@@ -26,7 +27,6 @@ from securetm.federation.simulation import train
 from securetm.federation.soundness import check_answerable, check_floor
 from securetm.federation.sources import corpora_of
 from securetm.federation.store import write_bytes
-from securetm.leakage.attack import ClaimedEpsilon
 from securetm.leakage.audit_plans import Trial
 from securetm.leakage.canaries import RECORD, with_canaries
 from securetm.leakage.leakage_errors import RunNotPossible
@@ -137,13 +137,12 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, int | float | str | bool) else str(value) for name, value in settings.items()}
 
 
-def claimed_by(folder: RunFolder) -> ClaimedEpsilon | None:
+def claimed_by(folder: RunFolder) -> Budget | None:
     """The epsilon of the party that spent most in this run; None of a profile without a budget."""
     budget = folder.agreement.budget
     if budget is None:
         return None
-    spent = [spent_by(folder, name)["epsilon"] for name in folder.members]
-    return ClaimedEpsilon(max(spent), budget.delta, budget.unit.value)
+    return with_changes(budget, epsilon=max(spent_by(folder, name)["epsilon"] for name in folder.members))
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:

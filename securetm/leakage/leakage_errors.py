@@ -34,11 +34,11 @@ class NothingToAttack(Misuse):
 
 
 @dataclass(eq=False)
-class UnreadableMessage(SecuretmError):
-    """a message from {sender} holds no vector that its terms would allow"""
+class NotTestable(SecuretmError):
+    """the attack cannot be tried here: {why}"""
 
-    sender: str
-    hint = "the attack was not made for this way of sealing; its result is `not tested`"
+    why: str
+    hint = "the audit gives the attack the verdict `not tested`, with this reason"
 
 
 @dataclass(eq=False)
@@ -60,27 +60,6 @@ class DamagedEvidence(SecuretmError):
 
 
 @dataclass(eq=False)
-class ClosedCiphertext(UnreadableMessage):
-    """what {sender} sent is a ciphertext: without the parties' secret key it was not opened, nor was the encryption attacked"""
-
-    hint = "the result is `not tested`: whoever has the key reads it, so try an attack that a party helps"
-
-
-@dataclass(eq=False)
-class NotSimulated(UnreadableMessage):
-    """shadow models of the profile {sender} need more of a document than the counts of its words"""
-
-    hint = "the attack was not made for noise inside documents; its result is `not tested`"
-
-
-@dataclass(eq=False)
-class EndedEarly(UnreadableMessage):
-    """the training ended before the last round of its plan, so totals of {sender} are missing that shadow models have"""
-
-    hint = "repeat the run with as many rounds as it takes, or with a budget that lasts for all of them (--epsilon)"
-
-
-@dataclass(eq=False)
 class RunNotPossible(Misuse):
     """{where}: the runs that it asks for cannot be made: {problem}"""
 
@@ -97,13 +76,6 @@ class SmallerUnit(Misuse):
     attack: str
     unit: str
     hint = "try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is"
-
-
-@dataclass(eq=False)
-class NotOneApart(UnreadableMessage):
-    """the two runs differ in {sender}, and this attack needs runs that differ in exactly one party"""
-
-    hint = "have the second run made without one party (`without = 1`); without that the result is `not tested`"
 
 
 @dataclass(eq=False)

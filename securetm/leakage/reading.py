@@ -19,7 +19,7 @@ from securetm.contracts import Array, Domain, State, Terms
 from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, HELD_OUT, TRAIN, Questions
 from securetm.leakage.adversary_view import AdversaryView, Message
-from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
+from securetm.leakage.leakage_errors import NotTestable
 from securetm.profiles import cohort_of
 from securetm.route import compile_route
 
@@ -99,11 +99,11 @@ def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
 def _sealed(messages: list[Message], known: Mapping[int, RoundQuestion], view: AdversaryView) -> Iterator[ReadVector]:
     """The masked vectors among sealed messages: those of a vector's length. The others carry shares and consents."""
     if messages and _encrypted(view):
-        raise ClosedCiphertext(messages[0].sender)
+        raise _closed(messages[0].sender)
     found = [(message, first_part(message)) for message in messages]
     masked = [(m, p) for m, p in found if vector_at(p, known[m.serial].terms)]
     if messages and not masked:
-        raise UnreadableMessage(messages[0].sender)
+        raise _no_vector(messages[0])
     for message, parcel in masked:
         terms = known[message.serial].terms
         flat = np.frombuffer(parcel, wire_type(terms), offset=HEADER_SIZE)
@@ -114,12 +114,21 @@ def totals(view: AdversaryView) -> Iterator[ReadVector]:
     """The opened sums."""
     known, messages = questions_in(view), view.messages(TOTAL)
     if known and not messages and _encrypted(view):
-        raise ClosedCiphertext("the parties")
+        raise _closed("the parties")
     for message in messages:
         if message.serial in known:
             terms = known[message.serial].terms
             flat = np.frombuffer(message.content, opened_type(message, terms))
             yield ReadVector(known[message.serial], "", blocks_of(flat, terms))
+
+
+def _closed(sender: str) -> NotTestable:
+    why = "is a ciphertext: without the parties' secret key it was not opened, nor was the encryption attacked"
+    return NotTestable(f"what {sender} sent {why}")
+
+
+def _no_vector(message: Message) -> NotTestable:
+    return NotTestable(f"a message from {message.sender} holds no vector that its terms would allow")
 
 
 def _encrypted(view: AdversaryView) -> bool:
@@ -142,7 +151,7 @@ def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
     """The type of the numbers in an opened sum, which follows from the length of the message."""
     width, rest = divmod(len(message.content), terms.size)
     if rest or width not in (4, 8):
-        raise UnreadableMessage(message.sender)
+        raise _no_vector(message)
     whole = terms.domain is Domain.INTEGER and terms.grid == 0
     return np.dtype(f"<{'i' if whole else 'f'}{width}")
 

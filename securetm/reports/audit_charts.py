@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
 
+from securetm.contracts import Unit
 from securetm.leakage.audit_record import Finding, Measured
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.verdicts import NOT_TESTED
@@ -21,7 +22,7 @@ from securetm.reports.plots import DASHES, axis, number
 
 ROC, EMPIRICAL = "roc", "epsilon"  # kinds of curves (leakage/attack.py)
 _CHANCE = "chance"  # the diagonal of a plot of rates
-_WHOLE = ("document", "person", "party")  # units whose protection covers whole documents
+_WHOLE = {unit.value for unit in Unit if unit.whole_documents}
 _DOT = "Dot with a bar: what the attack reached, and its interval. Cross: the same attack on random numbers."
 _CAPTIONS = {
     SHARE: f"{_DOT} Upright stroke: the interval must begin there or beyond for “refuted”. Open triangle: where the "

@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 
 from securetm.aggregation.masked import coordinator_round, party_round
+from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting
 from securetm.federation.folder import RESULT, begin, reopen
 from securetm.federation.running_errors import DamagedStore
 from securetm.federation.simulation import train
 from securetm.leakage import attacks
-from securetm.leakage.attack import ClaimedEpsilon, Estimate, Proportion, Score
+from securetm.leakage.attack import Estimate, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion
 from securetm.leakage.audit_plans import read_audit_plan
 from securetm.leakage.audit_record import Audit
 from securetm.leakage.auditor import TrialOnRun, audit
-from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, UnreadableMessage
+from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotRecorded, NotTestable
 from securetm.leakage.measured_figures import measured
 from securetm.leakage.recorded import vocabulary_of
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, judged_alone, with_baseline
@@ -232,7 +233,7 @@ def test_what_an_attack_cannot_read_is_not_tested(
     tmp_path: Path, documents_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(view: object, effort: object) -> None:
-        raise UnreadableMessage("north")
+        raise NotTestable("a message from north holds no vector")
 
     broken = dataclasses.replace(gradient_inversion.GRADIENT_INVERSION, attack=lost)
     monkeypatch.setattr(gradient_inversion, "GRADIENT_INVERSION", broken)
@@ -281,7 +282,7 @@ def test_an_epsilon_is_the_measure_of_its_own_claim_alone() -> None:
     threats = read_threat_model("private_answers")
     plan = read_audit_plan("counts")
     trial = next(one for one in plan.trials if one.attack == "vocabulary_leakage" and one.threat_model == "private_answers")
-    attack, claimed = attack_called(trial.attack), ClaimedEpsilon(8.0, 1e-5, "document")
+    attack, claimed = attack_called(trial.attack), Budget(Unit.DOCUMENT, 8.0, 1e-5)
     of_epsilon = TrialOnRun(trial, attack, None, None, threats.adversaries[0], claimed, 4, {})  # type: ignore[arg-type]
     assert attack.allowed is not None
     assert of_epsilon.refuted_from == attack.allowed(trial.measure, claimed)

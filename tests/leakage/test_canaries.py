@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import Seeded
 from securetm.federation.folder import RunFolder, reopen
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Challenge, ClaimedEpsilon, Estimate, GroundTruth, Score
+from securetm.leakage.attack import Challenge, Estimate, GroundTruth, Score
 from securetm.leakage.attacks import one_run_epsilon
 from securetm.leakage.attacks.one_run_epsilon import ATTACK, SHOWN
 from securetm.leakage.canaries import LENGTH, RECORD, record_of, with_canaries
@@ -256,7 +257,7 @@ def test_a_run_that_shows_more_than_it_claims_is_refuted_whatever_the_ceiling(
 # ---- the ceiling, by itself ----------------------------------------------------------------------------------------
 
 
-def _guessed(right: int, made: int, canaries: int = 200, claimed: ClaimedEpsilon | None = None) -> Score:
+def _guessed(right: int, made: int, canaries: int = 200, claimed: Budget | None = None) -> Score:
     """So many guesses, of which so many are right."""
     coins = np.random.default_rng(0).integers(0, 2, canaries).astype(bool)
     said = np.where(coins, 1, -1) * np.where(np.arange(canaries) < right, 1, -1)
@@ -267,7 +268,7 @@ def _guessed(right: int, made: int, canaries: int = 200, claimed: ClaimedEpsilon
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.4, 700.0, 1e6])
 def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
     """Whatever is claimed, and however many guesses he dares: there is one ceiling, reached by never being wrong."""
-    claimed = ClaimedEpsilon(epsilon, 1e-5, "document")
+    claimed = Budget(Unit.DOCUMENT, epsilon, 1e-5)
     told = [_guessed(right, made, claimed=claimed) for made in (0, 1, 20, 100, 200) for right in {0, made // 2, made}]
     found = [one for judged in told for one in judged.measures.values() if isinstance(one, Estimate)]
     assert len(found) == len(told)
@@ -278,7 +279,7 @@ def test_no_luck_lifts_an_attacker_above_the_ceiling(epsilon: float) -> None:
 
 def test_with_luck_an_attacker_shows_more_than_an_ideal_one_on_average() -> None:
     """Why the line of the ideal attacker is no ceiling: 40 right guesses of 40 are not unlikely behind this epsilon."""
-    lucky = _guessed(40, 40, claimed=ClaimedEpsilon(4.4, 1e-5, "document"))
+    lucky = _guessed(40, 40, claimed=Budget(Unit.DOCUMENT, 4.4, 1e-5))
     ideal, shown = lucky.curves
     found = lucky.measures[SHOWN]
     assert isinstance(found, Estimate)
@@ -305,7 +306,7 @@ def test_as_many_guesses_are_made_as_show_most_at_the_plan_s_confidence(
     ("unit", "says"), [("document", 2.0), ("person", 2.0), ("party", 2.0), ("word", None), ("sentence", None)]
 )
 def test_a_claim_about_less_than_a_document_is_not_tried(unit: str, says: float | None) -> None:
-    claimed = ClaimedEpsilon(2.0, 1e-5, unit)
+    claimed = Budget(Unit(unit), 2.0, 1e-5)
     if says is not None:
         assert one_run_epsilon.allowed(SHOWN, claimed) == says
         return

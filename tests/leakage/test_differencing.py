@@ -25,7 +25,7 @@ from securetm.leakage.attack import Proportion
 from securetm.leakage.attacks.differencing import ASKED_TWICE, FREQUENT
 from securetm.leakage.auditor import audit
 from securetm.leakage.demonstration import Demonstrations
-from securetm.leakage.leakage_errors import NotOneApart
+from securetm.leakage.leakage_errors import NotTestable
 from securetm.leakage.parts.reconstruction_scores import EXACT
 from securetm.plan_reading import plan_from_tables
 from securetm.stages import Unwatched
@@ -70,7 +70,7 @@ def test_runs_that_are_not_one_party_apart_are_refused_by_name(
 ) -> None:
     plan = settings(documents_file, model__hidden=64, model__batch=30, training__rounds=2)
     again = runs.run("open", plan, without) if without else None
-    with pytest.raises(NotOneApart, match=named):
+    with pytest.raises(NotTestable, match=named):
         tried(runs.run("open", plan), "differencing", {"rounds": 2}, again=again)
 
 

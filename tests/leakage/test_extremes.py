@@ -14,7 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from securetm.leakage.attack import ClaimedEpsilon, Estimate, GroundTruth, Proportion, Score
+from securetm.contracts import Budget, Unit
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called, gradient_inversion, many_run_epsilon
 from securetm.leakage.attacks.many_run_epsilon import DIRECT, GAUSSIAN, HiddenCoins
 from securetm.leakage.audit_plans import read_audit_plan
@@ -279,7 +280,7 @@ def test_a_claim_about_words_is_refused_before_anything_is_made() -> None:
 def test_a_claim_about_whole_persons_is_one_about_their_documents() -> None:
     allowed = attack_called("one_run_epsilon").allowed
     assert allowed is not None
-    assert allowed("", ClaimedEpsilon(3.0, 1e-5, "person")) == 3.0
+    assert allowed("", Budget(Unit.PERSON, 3.0, 1e-5)) == 3.0
 
 
 def test_errors_of_nothing_show_nothing() -> None:

@@ -25,7 +25,7 @@ from securetm.leakage.auditor import audit
 from securetm.leakage.controls import of_chance
 from securetm.leakage.demonstration import claimed_by
 from securetm.leakage.ground_truth import ground_truth_of
-from securetm.leakage.leakage_errors import EndedEarly, NotGranted, NotSimulated
+from securetm.leakage.leakage_errors import NotGranted, NotTestable
 from securetm.leakage.parts.membership_game import INSIDE, allowed, found, ordered, pose
 from securetm.leakage.parts.shadow_models import rounds_read, shadows_of, training
 from securetm.leakage.recorded import public_facts, questions_of, view_of
@@ -215,7 +215,7 @@ def test_noise_inside_documents_is_not_simulated(made: Made) -> None:
     facts = public_facts(made("open", "lda"))
     public = replace(facts, agreement=replace(facts.agreement, profile=read_profile("iftm")))
     candidates = pose(ground_truth_of(made("open", "lda"), []), {}, np.random.default_rng(0)).question
-    with pytest.raises(NotSimulated, match="iftm"):
+    with pytest.raises(NotTestable, match="iftm"):
         shadows_of(candidates, ("a", "b"), public, 4, lambda *_: np.zeros(0))
 
 
@@ -244,7 +244,7 @@ def test_a_run_that_ended_early_is_no_match_for_its_shadows(made: Made) -> None:
     agreement = view.public.agreement
     plan = replace(agreement.plan, training=replace(agreement.plan.training, rounds=9))
     longer = replace(view.public, agreement=replace(agreement, plan=plan))
-    with pytest.raises(EndedEarly, match="before the last round"):
+    with pytest.raises(NotTestable, match="before the last round"):
         attack_called("membership_transcript").attack(replace(view, public=longer), effort)
 
 

@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta, binom, norm
 
+from securetm.contracts import Budget, Unit
 from securetm.errors import BadSetting
-from securetm.leakage.attack import ClaimedEpsilon, Estimate, GroundTruth, Proportion
+from securetm.leakage.attack import Estimate, GroundTruth, Proportion
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.measured_figures import measured
 from securetm.leakage.parts.document_likelihood import best_fits
@@ -135,24 +136,22 @@ def test_the_interval_of_the_area_holds_whatever_the_law() -> None:
 
 
 def test_what_an_epsilon_allows() -> None:
-    one = ClaimedEpsilon(1.0, 1e-5, "document")
+    one = Budget(Unit.DOCUMENT, 1.0, 1e-5)
     assert allowed(found(0.001, "any"), one) == pytest.approx(np.e * 0.001 + 1e-5)
     assert allowed(found(0.01, "any"), one) == pytest.approx(np.e * 0.01 + 1e-5)
-    assert allowed(found(0.01, "any"), ClaimedEpsilon(0.0, 0.0, "person")) == pytest.approx(0.01)
-    assert allowed(ordered("any"), ClaimedEpsilon(0.0, 0.0, "document")) == 0.5
-    assert allowed(found(0.01, "any"), ClaimedEpsilon(8.0, 1e-5, "document")) == pytest.approx(
-        1 - (1 - 1e-5 - 0.01) / np.exp(8)
-    )
-    for claimed in (one, ClaimedEpsilon(3.0, 0.1, "party")):
+    assert allowed(found(0.01, "any"), Budget(Unit.PERSON, 0.0, 0.0)) == pytest.approx(0.01)
+    assert allowed(ordered("any"), Budget(Unit.DOCUMENT, 0.0, 0.0)) == 0.5
+    assert allowed(found(0.01, "any"), Budget(Unit.DOCUMENT, 8.0, 1e-5)) == pytest.approx(1 - (1 - 1e-5 - 0.01) / np.exp(8))
+    for claimed in (one, Budget(Unit.PARTY, 3.0, 0.1)):
         grown, false = np.exp(claimed.epsilon), np.linspace(0, 1, 200_001)
         most = np.minimum(np.minimum(grown * false + claimed.delta, 1 - (1 - claimed.delta - false) / grown), 1)
         assert allowed(ordered("any"), claimed) == pytest.approx(np.trapezoid(most, false), abs=1e-5)
-    assert allowed(found(0.001, "any"), ClaimedEpsilon(900.0, 0.0, "document")) == pytest.approx(1.0)
+    assert allowed(found(0.001, "any"), Budget(Unit.DOCUMENT, 900.0, 0.0)) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("measure", list(measures("any")))
 def test_a_claim_about_words_is_refuted_by_no_membership(measure: str) -> None:
-    assert allowed(measure, ClaimedEpsilon(0.1, 0.0, "word")) == 1.0
+    assert allowed(measure, Budget(Unit.WORD, 0.1, 0.0)) == 1.0
 
 
 def test_the_question_is_shuffled_and_has_no_answer_in_it() -> None:

@@ -21,7 +21,7 @@ from securetm.leakage.attack import Attack, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.controls import of_chance
 from securetm.leakage.ground_truth import ground_truth_of
-from securetm.leakage.leakage_errors import ClosedCiphertext, UnreadableMessage
+from securetm.leakage.leakage_errors import NotTestable
 from securetm.leakage.reading import ANSWER, BY_PARTIES, REQUEST, SEALED, TOTAL, party_vectors, totals
 from securetm.leakage.recorded import questions_of, view_of
 from securetm.plan_reading import plan_from_tables
@@ -97,7 +97,7 @@ def test_what_parties_say_is_read_or_refused_by_name(made: Made, profile: str, m
     sent = [message for channel in BY_PARTIES for message in view.seen.get(channel, ())]
     assert len({(one.serial, one.sender) for one in sent}) >= 2 * len(PARTIES)
     if profile in ENCRYPTED:
-        with pytest.raises(ClosedCiphertext, match="was not opened"):
+        with pytest.raises(NotTestable, match="was not opened"):
             list(party_vectors(view))
         return
     heard = list(party_vectors(view))
@@ -114,7 +114,7 @@ def test_what_parties_say_is_read_or_refused_by_name(made: Made, profile: str, m
 def test_opened_sums_are_read_or_refused_by_name(made: Made, profile: str, model: str) -> None:
     view = seen(made(profile, model), TOTAL)
     if profile in ENCRYPTED:
-        with pytest.raises(ClosedCiphertext, match="the parties"):
+        with pytest.raises(NotTestable, match="the parties"):
             list(totals(view))
         return
     heard = list(totals(view))
@@ -198,10 +198,10 @@ def tried(folder: RunFolder, attack: Attack, who: Adversary) -> Score | Securetm
     """What comes of it, on the run and on random numbers. Only refusals that an audit turns into a reason come back."""
     truth = ground_truth_of(folder, questions_of(folder, attack.questions, EFFORT["rounds"]).values())
     if any(channel not in who.sees for channel in attack.needs) or (attack.either and not set(attack.either) & set(who.sees)):
-        return UnreadableMessage(who.name)
+        return NotTestable(who.name)
     view = view_of(folder, who, attack, EFFORT["rounds"])
     try:
         attack.judge(attack.attack(of_chance(view, 1), EFFORT), truth)
         return attack.judge(attack.attack(view, EFFORT), truth)
-    except UnreadableMessage as refusal:
+    except NotTestable as refusal:
         return refusal

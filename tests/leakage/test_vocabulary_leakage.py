@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import RunFolder
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import ClaimedEpsilon, GroundTruth, Proportion, Score
+from securetm.leakage.attack import GroundTruth, Proportion, Score
 from securetm.leakage.attacks import attack_called
 from securetm.leakage.attacks.vocabulary_leakage import GIVEN_AWAY, HELD, RIGHT, WHOSE, InferredWords
 from securetm.leakage.controls import of_chance
@@ -112,6 +113,6 @@ def test_who_says_nothing_tells_nothing_right() -> None:
 
 def test_what_delta_allows_is_said_of_documents_alone() -> None:
     assert ATTACK.allowed is not None
-    claimed = ClaimedEpsilon(8.0, 1e-5, "document")
+    claimed = Budget(Unit.DOCUMENT, 8.0, 1e-5)
     assert ATTACK.allowed(GIVEN_AWAY, claimed) == 1e-5
     assert ATTACK.allowed(HELD, claimed) == 1.0

@@ -15,7 +15,7 @@ from securetm.federation import wire
 from securetm.federation.questions import FREQUENCIES, JOINT, TRAIN, WORDS
 from securetm.leakage.adversary_view import VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, RoundReconstruction, Score
-from securetm.leakage.leakage_errors import NotOneApart
+from securetm.leakage.leakage_errors import NotTestable
 from securetm.leakage.parts.differences import apart
 from securetm.leakage.parts.prodlda_layers import GRADIENT, gradients, invert_gradient
 from securetm.leakage.parts.reconstruction_scores import DOCUMENTS, judged
@@ -44,7 +44,8 @@ def attack(view: AdversaryView, effort: Effort) -> PartyDifference:
     other = view.again or view
     between = sorted(set(view.public.members) ^ set(other.public.members))
     if len(between) != 1:
-        raise NotOneApart(", ".join(between) or "none")
+        differ = ", ".join(between) or "none"
+        raise NotTestable(f"the two runs differ in {differ}, and this attack needs runs that differ in exactly one party")
     (party,) = between
     here, there = list(totals(view)), list(totals(other))
     trained = [one for one in gradients(here) if one.round.question == TRAIN]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from securetm.contracts import Array
+from securetm.contracts import Array, Budget
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 from securetm.leakage.parts.canary_sums import CanarySums, CanarySumSource, SumClaim
@@ -142,7 +142,7 @@ def _ideal(name: str, points: tuple[float, ...], claim: SumClaim, runs: int, con
     return tuple(best(runs, gaussian_mu(epsilon, claim.delta), claim.delta, confidence) for epsilon in points)
 
 
-def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's
+def allowed(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - the claim of one sum is the mechanism's, not the run's
     """The whole epsilon that one sum claims."""
     return 1.0
 

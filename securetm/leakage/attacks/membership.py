@@ -13,7 +13,7 @@ import numpy as np
 from securetm.contracts import Array, State
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Effort
-from securetm.leakage.leakage_errors import EndedEarly
+from securetm.leakage.leakage_errors import NotTestable
 from securetm.leakage.parts.document_likelihood import best_fits
 from securetm.leakage.parts.membership_game import allowed, judged, measures, pose
 from securetm.leakage.parts.shadow_models import ShadowRound, ShadowScores, rounds_read, shadows_of
@@ -83,7 +83,7 @@ def attack_sums(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     wanted = rounds_read(view.public, effort["rounds"])
     heard = [one for one in totals(view) if _TABLE in one.blocks and one.round.number in wanted]
     if len(heard) != len(wanted):
-        raise EndedEarly("the coordinator")
+        raise NotTestable("the training ended before the last round of its plan, so totals are missing that shadow models have")
     fits = _fits_in_all([one.blocks[_TABLE] for one in heard], view)
     return {**_scored(view, fits), _COUNTS: _by_counts(heard, view)}
 

@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, ClippedSum, Memory
+from securetm.contracts import Array, Budget, ClippedSum, Memory
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import MODEL, AdversaryView
-from securetm.leakage.attack import Attack, Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Score
+from securetm.leakage.attack import Attack, Challenge, Effort, Estimate, GroundTruth, Score
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import of_each
 from securetm.leakage.leakage_errors import SmallerUnit
@@ -150,7 +150,7 @@ def judge(said: Array, truth: GroundTruth) -> Score:
     return Score({SHOWN: Estimate(value, low, high, ceiling)}, curves=curves)
 
 
-def _curves(canaries: int, claimed: ClaimedEpsilon, low: float, confidence: float) -> tuple[Curve, ...]:
+def _curves(canaries: int, claimed: Budget, low: float, confidence: float) -> tuple[Curve, ...]:
     points = tuple(sorted({*_ACROSS, claimed.epsilon}))
     ideal = tuple(ideal_one_run(canaries, epsilon, claimed.delta, confidence)[1] for epsilon in points)
     return (
@@ -159,10 +159,10 @@ def _curves(canaries: int, claimed: ClaimedEpsilon, low: float, confidence: floa
     )
 
 
-def allowed(measure: str, claimed: ClaimedEpsilon) -> float:  # noqa: ARG001 - there is one
+def allowed(measure: str, claimed: Budget) -> float:  # noqa: ARG001 - there is one
     """The run's whole epsilon, if it protects whole documents. Protection of a smaller unit says nothing of a document."""
-    if not claimed.of_whole_documents:
-        raise SmallerUnit("one_run_epsilon", claimed.unit)
+    if not claimed.unit.whole_documents:
+        raise SmallerUnit("one_run_epsilon", claimed.unit.value)
     return claimed.epsilon
 
 

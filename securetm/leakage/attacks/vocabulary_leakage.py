@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array
+from securetm.contracts import Array, Budget
 from securetm.federation.questions import JOINT, WORDS
 from securetm.leakage.adversary_view import AdversaryView
-from securetm.leakage.attack import Attack, ClaimedEpsilon, Effort, GroundTruth, Proportion, Score
+from securetm.leakage.attack import Attack, Effort, GroundTruth, Proportion, Score
 from securetm.leakage.illustrations import Example
 from securetm.leakage.parts.word_tables import DecodedWords, own_lists, summed, words_of
 from securetm.leakage.reading import BY_PARTIES, TOTAL
@@ -91,13 +91,13 @@ def _examples(inferred: InferredWords, truth: GroundTruth, alone: Mapping[str, A
         yield Example(f"{name}: {', '.join(own)}", ", ".join(guessed), own == guessed)
 
 
-def allowed(measure: str, claimed: ClaimedEpsilon) -> float:
+def allowed(measure: str, claimed: Budget) -> float:
     """Bounds how often a word is shown that only one document has.
 
     Without its document such a word is never named, so by (epsilon, delta) it is named with probability at most delta.
     Protection of a smaller unit gives no such bound: the word may occur in its document more than once.
     """
-    return claimed.delta if measure == GIVEN_AWAY and claimed.of_whole_documents else 1.0
+    return claimed.delta if measure == GIVEN_AWAY and claimed.unit.whole_documents else 1.0
 
 
 ATTACK = Attack(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array
-from securetm.leakage.attack import Challenge, ClaimedEpsilon, Effort, Estimate, GroundTruth, Proportion, Score, stacked
+from securetm.contracts import Array, Budget
+from securetm.leakage.attack import Challenge, Effort, Estimate, GroundTruth, Proportion, Score, stacked
 from securetm.leakage.parts.roc import bounded_area, chance, curve, true_positives_at
 
 SHARES = {0.001: "0.1 %", 0.01: "1 %"}  # false positive rates
@@ -77,14 +77,14 @@ def judged(scores: Mapping[str, Array], truth: GroundTruth) -> Score:
     return Score(worth, curves=(*curves, chance()))
 
 
-def allowed(measure: str, claimed: ClaimedEpsilon) -> float:
+def allowed(measure: str, claimed: Budget) -> float:
     """The most that (epsilon, delta) differential privacy allows of a measure. Only more refutes the claim.
 
     An attacker with false positive rate f has a true positive rate of at most e^epsilon f + delta, and of at most
     1 - e^-epsilon (1 - delta - f) (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015). A claim about a unit smaller than
     a document (a word) does not limit membership of documents, so it allows everything: 1.
     """
-    if not claimed.of_whole_documents:
+    if not claimed.unit.whole_documents:
         return 1.0
     grown, delta = exp(min(claimed.epsilon, 700.0)), claimed.delta  # more would overflow
     for share in SHARES:

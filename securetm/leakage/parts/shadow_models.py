@@ -17,7 +17,7 @@ from securetm.entropy import Seeded
 from securetm.errors import BadSetting
 from securetm.federation.questions import TRAIN, Questions
 from securetm.leakage.adversary_view import PublicFacts
-from securetm.leakage.leakage_errors import NotSimulated
+from securetm.leakage.leakage_errors import NotTestable
 from securetm.leakage.parts.memory_store import MemoryStore
 from securetm.models.estimator import BagOfWords
 from securetm.profiles import cohort_of
@@ -57,7 +57,8 @@ class ShadowScores:
 def shadows_of(candidates: Any, words: tuple[str, ...], public: PublicFacts, number: int, statistic: Statistic) -> ShadowScores:
     """Trains so many models, each on the share of candidates that the plan trains on, and scores all candidates with each."""
     if any(mechanism.once for mechanism in public.profile.mechanisms):  # such noise needs the order of words
-        raise NotSimulated(public.profile.name)
+        more = "need more of a document than the counts of its words"
+        raise NotTestable(f"shadow models of the profile {public.profile.name} {more}")
     rng = np.random.default_rng(_SEED)
     inside = parts(number, candidates.shape[0], 1 - public.plan.training.held_out, rng)
     scores = np.empty(inside.shape)
