@@ -1,11 +1,11 @@
 """Audit plans: which attack tries which claim of which profiles, how hard, and what counts as refuted.
 
-A plan is data, written down before anything is tried; the attacks themselves read the transcript of a real run.
+A plan is a file, written before anything is tried. This module runs no attack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,13 +19,13 @@ from securetm.threats import read_threat_model
 from securetm.toml_settings import from_table, read_toml, require
 
 ROUNDS = "rounds"
-MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # more would take days, or all memory
+MOST_EFFORT, MOST_MADE = 2_000_000, 10_000  # larger numbers would take days, or all memory
 MOST: Mapping[str, int] = {"shadows": 1_000}
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One attack on one claim. `expect_fail` is the baseline that the attack must break, or it proves nothing."""
+    """One attack on one claim. `expect_fail` is the baseline; a trial that does not break it proves nothing."""
 
     attack: str
     threat_model: str
@@ -38,16 +38,16 @@ class Trial:
     expect_fail: str = "open"
     confidence: float = 0.95
     run: dict[str, Any] = field(default_factory=dict)  # settings of the runs that are made for it
-    helpers: int = 0  # the last so many parties give the adversary all they hold
-    canaries: int = 0  # made documents drawn for each party; each is added to its own with probability 1/2
-    without: int = 0  # a second run is made without the first so many parties
-    liars: int = 0  # the first so many parties send what the attack makes instead of their answers
-    meddled: int = 0  # in the first so many rounds the coordinator sends states that the attack makes
+    helpers: int = 0  # this many parties, the last ones, give the adversary all they hold
+    canaries: int = 0  # documents made for each party; each is added to its own with probability 1/2
+    without: int = 0  # a second run is made without this many parties, the first ones
+    liars: int = 0  # this many parties, the first ones, send what the attack makes instead of their answers
+    meddled: int = 0  # in this many rounds, the first ones, the coordinator sends states that the attack makes
 
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """What an audit will do, fixed before it is done."""
+    """What an audit will do, fixed before it begins."""
 
     name: str
     title: str
@@ -79,7 +79,7 @@ def audit_plan_names() -> tuple[str, ...]:
 
 
 def read_audit_plan(name: str | Path, threats: Callable[[str], ThreatModel] | None = None) -> AuditPlan:
-    """The audit plan of that name, or in that file, with everything in it checked; `threats` where they are read already."""
+    """The audit plan of that name, or in that file, checked. `threats` reads a threat model."""
     path = named_toml("audits", str(name), below="plans", kind="audit plan")
     return audit_plan_from(read_toml(path), path, threats)
 
@@ -89,31 +89,27 @@ def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str
     where = path.name
     text = from_table(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
-    require(bool(text.trial), where, "trial", None, "a plan tries something")
-    known = threats or cache(read_threat_model)  # each once, many trials name the same
-    places = [f"{where}, [[trial]] number {n}" for n in range(1, len(text.trial) + 1)]
-    parts = (_with_run(part, text.runs, place) for part, place in zip(text.trial, places, strict=True))
-    trials = tuple(_trial(part, place, known) for part, place in zip(parts, places, strict=True))
-    for profile in (*text.refusals, *text.moves):
-        if profile not in toml_names("protocols", "profiles"):
-            raise NotFound("profile", profile, toml_names("protocols", "profiles"))
+    require(bool(text.trial), where, "trial", None)
+    known = threats or cache(read_threat_model)  # many trials name the same one
+    numbered = ((part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
+    trials = tuple(_trial(part, text.runs, place, known) for part, place in numbered)
+    _check_profiles((*text.refusals, *text.moves))
     return AuditPlan(text.name, text.title, trials, text.not_tried, text.refusals, text.moves)
 
 
-def _with_run(part: Mapping[str, Any], runs: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """The trial with the settings of its run, which it may take from [runs] by name."""
-    if not isinstance(run := part.get("run"), str):
-        return part
-    require(run in runs, where, "run", run, known=tuple(runs))
-    return {**part, "run": runs[run]}
-
-
-def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:
+def _trial(part: Mapping[str, Any], runs: Mapping[str, Any], where: str, threats: Callable[[str], ThreatModel]) -> Trial:
+    """One trial, checked. It may take the settings of its run from [runs] by name."""
+    if isinstance(run := part.get("run"), str):
+        require(run in runs, where, "run", run, known=tuple(runs))
+        part = {**part, "run": runs[run]}
     trial = from_table(Trial, part, where)
     if trial.attack not in attack_names():
         raise NotFound("attack", trial.attack, attack_names())
     _check_threat(trial, threats(trial.threat_model), where)
-    _check_profiles(trial, where)
+    _check_profiles((*trial.profiles, trial.expect_fail))
+    require(len(set(trial.profiles)) == len(trial.profiles), where, "profiles", trial.profiles, "names a profile twice")
+    baseline = "must be one of the profiles tried"
+    require(trial.expect_fail in trial.profiles, where, "expect_fail", trial.expect_fail, baseline)
     for name in ("helpers", "canaries", "without", "liars", "meddled"):
         require(0 <= getattr(trial, name) <= MOST_MADE, where, name, getattr(trial, name), f"must be 0 to {MOST_MADE:,}")
     require(0.5 <= trial.confidence < 1, where, "confidence", trial.confidence, "must be at least 0.5 and below 1")
@@ -127,10 +123,10 @@ def _trial(part: Mapping[str, Any], where: str, threats: Callable[[str], ThreatM
 
 
 def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
-    """A trial tries a claim that its threat model requires, or one that it accepts not to hold, to show what then leaks."""
-    names = [adversary.name for adversary in threats.adversaries]
-    require(trial.adversary in names, where, "adversary", trial.adversary, known=tuple(names))
-    most = next(adversary for adversary in threats.adversaries if adversary.name == trial.adversary).colludes_with_parties
+    """Refuses a claim that the threat model neither requires nor accepts as not given, and too many helpers."""
+    names = tuple(adversary.name for adversary in threats.adversaries)
+    require(trial.adversary in names, where, "adversary", trial.adversary, known=names)
+    most = threats.adversary(trial.adversary).colludes_with_parties
     require(trial.helpers <= most, where, "helpers", trial.helpers, f"must be at most {most}, as many as {threats.name} fears")
     asked = [wanted.claim.what for wanted in threats.requires if wanted.claim.against == trial.adversary]
     accepted = [what for what, _ in threats.accepts]
@@ -138,11 +134,8 @@ def _check_threat(trial: Trial, threats: ThreatModel, where: str) -> None:
     require(trial.claim in (*asked, *accepted), where, "claim", trial.claim, problem)
 
 
-def _check_profiles(trial: Trial, where: str) -> None:
+def _check_profiles(names: Iterable[str]) -> None:
     known = toml_names("protocols", "profiles")
-    for profile in (*trial.profiles, trial.expect_fail):
+    for profile in names:
         if profile not in known:
             raise NotFound("profile", profile, known)
-    require(len(set(trial.profiles)) == len(trial.profiles), where, "profiles", trial.profiles, "names a profile twice")
-    problem = "must be one of the profiles tried"
-    require(trial.expect_fail in trial.profiles, where, "expect_fail", trial.expect_fail, problem)

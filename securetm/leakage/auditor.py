@@ -1,6 +1,6 @@
-"""Carries out an audit plan: every trial on real runs, first on the unprotected baseline, then where something is claimed.
+"""Carries out an audit plan: every trial on real runs, first on the unprotected baseline, then on runs that claim protection.
 
-Attacks get what their adversary sees. This module compares their guesses with the ground truth and reaches the verdicts.
+An attack gets what its adversary sees. This module compares its guesses with the ground truth and reaches the verdicts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from securetm.leakage.evidence_hashes import bound_to
 from securetm.leakage.ground_truth import colluding_parties_of, ground_truth_of
 from securetm.leakage.leakage_errors import BrokenAttack, NotFinished, NothingToAttack, NotTestable
 from securetm.leakage.malicious_coordinator import MaliciousRounds
-from securetm.leakage.malicious_party import MaliciousParties
+from securetm.leakage.malicious_party import Corruption, MaliciousParties
 from securetm.leakage.measured_figures import is_sound, measured
 from securetm.leakage.own_baseline import baseline_of, check_baseline, serves_itself
 from securetm.leakage.protocol_violations import tried_violations
@@ -55,7 +55,7 @@ from securetm.toml_settings import require
 from securetm.version import __version__
 from securetm.wording import counted
 
-_SEED = 20_21  # of the control's random numbers: any will do, the same one makes a report repeatable
+_SEED = 20_21  # of the control's random numbers; a fixed one makes a report repeatable
 
 
 def audit(
@@ -66,10 +66,10 @@ def audit(
     stages: Stages | None = None,
     whole: AuditPlan | None = None,
 ) -> Audit:
-    """Carries out a plan. Without `run` it makes its own runs; with one, that run is tried beside baselines of its documents.
+    """Carries out a plan. Without `run` it makes its own runs; with one, it tries that run and baselines of its documents.
 
-    `keep` is a folder for the runs that are made; without one they are thrown away with all that is in them. `whole` is the
-    plan of which this one is a piece: tests of an epsilon are corrected for all of it, and refusals are tried elsewhere.
+    `keep` is a folder for the runs that are made; without one they are deleted. `whole` is the plan of which this one is a
+    piece: tests of an epsilon are corrected for the whole plan, and refusals are tried elsewhere.
     """
     plan = plan if isinstance(plan, AuditPlan) else read_audit_plan(plan)
     begun, given = time.perf_counter(), reopen(Path(run)) if run is not None else None
@@ -82,20 +82,20 @@ def audit(
         check_plan(plan, given)
     with place_for(keep) as place, threadpool_limits(1):  # linear algebra in several threads waits for itself on busy cores
         runs = Demonstrations(place, stages or Unwatched())
-        tests = sum(_of_epsilon(trial, given) for trial in (whole.trials if whole is not None else trials))
+        tests = _claims_of_epsilon(trials if whole is None else whole.trials, given)
         found = tuple(finding for trial in trials for finding in _findings(trial, runs, given, tests))
         below, moved = (plan.refusals, plan.moves) if whole is None and given is None else ((), ())
         refused = tuple(one for name in below for one in tried_below_minimum(name, {}, place, stages or Unwatched()))
         refused += tuple(one for name in moved for one in tried_violations(name, runs))
     seconds = time.perf_counter() - begun
     name = given.path.resolve().name if given is not None else "demonstration"
-    said = (left_out(plan, trials, given), seconds, __version__, how_again(plan, given), refused, today())
-    return Audit(plan.name, plan.title, name, found, *said)
+    untried, again = left_out(plan, trials, given), how_again(plan, given)
+    return Audit(plan.name, plan.title, name, found, untried, seconds, __version__, again, refused, today())
 
 
 @contextmanager
 def place_for(keep: Path | None) -> Iterator[Path]:
-    """The folder for runs that are to be kept, or one that is thrown away with them."""
+    """The folder for runs that are to be kept, or one that is deleted at the end."""
     if keep is not None:
         yield keep
         return
@@ -104,7 +104,7 @@ def place_for(keep: Path | None) -> Iterator[Path]:
 
 
 def _check_finished(given: RunFolder) -> None:
-    """A run that was never finished is not damaged; of a finished one everything must be there."""
+    """Refuses a run that was not finished, and a finished one with missing or changed files."""
     if not (given.path / RESULT).is_file() and not given.model.is_file():
         kept = given.path / "transcript" / MESSAGES
         begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
@@ -114,11 +114,11 @@ def _check_finished(given: RunFolder) -> None:
         check_all(given.path)
 
 
-def _of_epsilon(trial: Trial, given: RunFolder | None) -> int:
-    """How many claims of an epsilon this trial tests: all of them together may go wrong as rarely as one alone."""
+def _claims_of_epsilon(trials: tuple[Trial, ...], given: RunFolder | None) -> int:
+    """How many claims of an epsilon these trials test: all together may go wrong as rarely as one alone."""
     if given is None:
-        return count_of_tests((trial,))
-    return int(of_epsilon(trial) and given.agreement.budget is not None)
+        return count_of_tests(trials)
+    return 0 if given.agreement.budget is None else sum(map(of_epsilon, trials))
 
 
 # ---- one trial -----------------------------------------------------------------------------------------------------
@@ -144,22 +144,22 @@ class TrialOnRun:
 
     @property
     def of_epsilon(self) -> bool:
-        """Whether what is tried is a claim of an epsilon, and the attack knows what that allows."""
+        """Whether the trial tests a claim of an epsilon, and the attack declares what the claim allows."""
         return self.attack.allowed is not None and self.claimed is not None and self.trial.claim == PRIVATE
 
     @property
     def refuted_from(self) -> float:
-        """What the claimed epsilon allows, where one is claimed; else what the plan says."""
-        if self.attack.allowed is None or self.claimed is None or self.trial.claim != PRIVATE:
-            return self.trial.refuted_from
-        return self.attack.allowed(self.trial.measure, self.claimed)
+        """The limit that the claimed epsilon sets, or the plan's own if none is claimed."""
+        if self.of_epsilon and self.attack.allowed is not None and self.claimed is not None:
+            return self.attack.allowed(self.trial.measure, self.claimed)
+        return self.trial.refuted_from
 
 
 def _findings(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests: int) -> tuple[Finding, ...]:
-    """The baseline first, then each profile; or the run that was given, beside a baseline over the same documents."""
+    """The baseline first, then each profile; or the given run after a baseline over the same documents."""
     attack = attack_called(trial.attack)
     threats = read_threat_model(trial.threat_model)
-    adversary = next(one for one in threats.adversaries if one.name == trial.adversary)
+    adversary = threats.adversary(trial.adversary)
     others = [name for name in trial.profiles if name != trial.expect_fail]
     if given is None:
         folders = [(name == trial.expect_fail, *_runs(trial, runs, name)) for name in (trial.expect_fail, *others)]
@@ -177,7 +177,7 @@ def _findings(trial: Trial, runs: Demonstrations, given: RunFolder | None, tests
 
 
 def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
-    """What a plan says of its attacks and of the runs that they need, before anything is trained."""
+    """Refuses a plan whose attacks or runs cannot be made, before anything is trained."""
     for number, trial in enumerate(plan.trials, start=1):
         if given is None or is_for(trial, given):
             where = f"{plan.name}.toml, [[trial]] number {number}"
@@ -189,7 +189,7 @@ def check_plan(plan: AuditPlan, given: RunFolder | None = None) -> None:
 
 
 def _check(trial: Trial) -> None:
-    """What a trial says of its attack."""
+    """Refuses a trial that does not fit its attack: an unknown measure, or an effort that is missing or unknown."""
     attack, where = attack_called(trial.attack), f"the trial of {trial.attack}"
     require(trial.measure in attack.measures, where, "measure", trial.measure, known=tuple(attack.measures))
     for name in attack.efforts:
@@ -199,22 +199,19 @@ def _check(trial: Trial) -> None:
         require(name in known, f"{where}, effort", name, amount, f"is no effort of this attack, which has {', '.join(known)}")
     for budget in (read_profile(name).budget for name in trial.profiles):
         if attack.allowed is not None and budget is not None and of_epsilon(trial):
-            attack.allowed(trial.measure, budget)  # or it says why not
+            attack.allowed(trial.measure, budget)  # raises the reason if it cannot test this claim
 
 
 def _runs(trial: Trial, runs: Demonstrations, profile: str) -> tuple[RunFolder, RunFolder | None]:
     """The run that is attacked, and the one to compare it with."""
+    attack = attack_called(trial.attack)
+    corruption: Corruption | None = None
     if trial.liars:
-        return runs.run(
-            profile,
-            trial.run,
-            corruption=MaliciousParties(trial.liars, trial.attack, attack_called(trial.attack).malicious_vector),
-        ), None
-    if trial.meddled:
-        shown = attack_called(trial.attack).malicious_state
-        return runs.run(profile, trial.run, corruption=MaliciousRounds(trial.meddled, trial.attack, shown, trial.effort)), None
+        corruption = MaliciousParties(trial.liars, trial.attack, attack.malicious_vector)
+    elif trial.meddled:
+        corruption = MaliciousRounds(trial.meddled, trial.attack, attack.malicious_state, trial.effort)
     again = runs.run(profile, trial.run, trial.without) if trial.without else None
-    return runs.run(profile, trial.run, canaries=trial.canaries), again
+    return runs.run(profile, trial.run, canaries=trial.canaries, corruption=corruption), again
 
 
 def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
@@ -247,7 +244,7 @@ def _finding(case: TrialOnRun, accepted: str, baseline: bool) -> Finding:
 
 
 def attack_texts(attack: Attack) -> dict[str, Any]:
-    """What an attack says of itself in a report."""
+    """The texts of an attack that a report shows."""
     return {name: getattr(attack, name) for name in ("citation", "cost", "given", "limits", "remark")}
 
 
@@ -287,13 +284,18 @@ def _outcome(case: TrialOnRun) -> AttackOutcome:
 
 
 def _measured(case: TrialOnRun, judged: Score, reachable: float) -> dict[str, Measured]:
-    units, scores = case.attack.measures.items(), judged.measures
-    return {name: measured(name, unit, scores[name], case.confidence, reachable) for name, unit in units}
+    """Each declared measure with its interval. An attack must give exactly the measures that it declares."""
+    declared, scores = case.attack.measures, judged.measures
+    for name in {**declared, **scores}:
+        worth = scores.get(name) if name in declared else None
+        if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
+            raise BrokenAttack(case.attack.name, f"the measure {name!r}")
+    return {name: measured(name, unit, scores[name], case.confidence, reachable) for name, unit in declared.items()}
 
 
 def _scores(case: TrialOnRun) -> tuple[Score, Score, str, float]:
-    """What the attack's guess was worth, what the same attack makes of random numbers, and why it could not be tried; and what
-    share of the documents took part."""
+    """The score of the attack, and of the same attack on random numbers; why it could not be tried; and the share of documents
+    that took part."""
     attack, effort = case.attack, case.trial.effort
     try:
         view, truth = _view_and_truth(case)
@@ -302,13 +304,11 @@ def _scores(case: TrialOnRun) -> tuple[Score, Score, str, float]:
     except NotTestable as problem:
         nothing = Score({name: Proportion(0, 0) for name in attack.measures})
         return nothing, nothing, problem.why, 1.0
-    for judged in (score, chance):
-        _check_measures(attack, judged)
     return score, chance, "", truth.reachable
 
 
 def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
-    """What the adversary sees, with the question that is put to it, and the truth with the answer."""
+    """The adversary's view with its question, and the ground truth with the answer."""
     attack, effort, folder = case.attack, case.trial.effort, case.folder
     rounds, helpers = effort[ROUNDS], colluding_parties_of(folder, case.trial.helpers)
     view = with_changes(view_of(folder, case.adversary, attack, rounds), insiders=helpers)
@@ -325,18 +325,11 @@ def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
     return view, truth
 
 
-def _check_measures(attack: Attack, judged: Score) -> None:
-    for name in {**attack.measures, **judged.measures}:
-        worth = judged.measures.get(name) if name in attack.measures else None
-        if not isinstance(worth, Proportion | Estimate) or not is_sound(worth):
-            raise BrokenAttack(attack.name, f"the measure {name!r}")
-
-
-# ---- what the report says around the findings ----------------------------------------------------------------------
+# ---- the run and the effort, in words ------------------------------------------------------------------------------
 
 
 def _setting(folder: RunFolder) -> str:
-    """The run in words."""
+    """The number of parties, of documents in each answer and of rounds, and every unusual setting."""
     plan = folder.plan
     batch = plan.model.settings.get("batch", 0)
     each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
@@ -345,7 +338,7 @@ def _setting(folder: RunFolder) -> str:
 
 
 def _spent(case: TrialOnRun, found: Measured) -> str:
-    """What of the effort could be spent: a run may have fewer rounds, or documents, than are asked for."""
+    """The effort that was spent: a run may have fewer rounds, or documents, than the plan asks for."""
     effort, attack = case.trial.effort, case.attack
     in_rounds = set(granted_to(attack, case.adversary)) - {MODEL, VOCABULARY}
     read = rounds_read(case.folder, attack.questions, effort[ROUNDS]) if in_rounds else 0

@@ -1,6 +1,6 @@
 """The runs that an audit makes for itself: real federations, recorded, trained only as long as the attacks need them.
 
-They lie in a folder that is deleted afterwards, unless the user keeps it.
+Their folder is deleted afterwards, unless the user keeps it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import Any
 
 import torch
 
-from securetm.agreement import agree
-from securetm.contracts import Budget, Cohort
+from securetm.agreement import Agreement, agree
+from securetm.contracts import Budget
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.tokeniser import prune
 from securetm.errors import SecuretmError
@@ -40,7 +41,7 @@ from securetm.toml_settings import digest, require
 
 @dataclass
 class Demonstrations:
-    """Runs by their settings. Attacks that need the same run share it."""
+    """Recorded runs by name. Attacks that need the same run share it."""
 
     place: Path
     stages: Stages
@@ -55,20 +56,36 @@ class Demonstrations:
         canaries: int = 0,
         corruption: Corruption | None = None,
     ) -> RunFolder:
-        """The recorded run of that profile with these settings of a plan, by dotted name.
+        """The recorded run of this profile with these settings of a plan, by dotted name.
 
-        `without` leaves out the first parties. `canaries` makes so many documents for each party; a fair coin decides whether
-        each is added to the party's own. `corruption` replaces honest roles.
+        `without` leaves out the first parties. `canaries` is the number of documents made for each party; a fair coin decides
+        whether each is added to the party's own. `corruption` replaces honest roles.
         """
-        whole, told = fitting(settings, profile), corruption or MaliciousParties()
-        changes = {"without": without, "canaries": canaries, **told.named()}
+        whole, corruption = fitting(settings, profile), corruption or MaliciousParties()
+        changes = {"without": without, "canaries": canaries, **corruption.named()}
         name = f"{profile}-{digest(_plain({**whole, **changes})).hex()[:8]}"
         if name not in self.made:
-            self.made[name] = self._trained(name, self._planned(whole), without, canaries, told)
+            plan, record = self._planned(whole), None
+            documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
+            if canaries:
+                documents, record = with_canaries(documents, canaries, plan.seed, plan.vocabulary.public_words())
+            folder = self.trained(name, plan, documents, corruption)
+            if record is not None:
+                record.save(folder.path / RECORD)
         return self.made[name]
 
+    def trained(
+        self, name: str, plan: Plan, documents: Mapping[str, Corpus], corruption: Corruption | None = None
+    ) -> RunFolder:
+        """Trains a run over these documents, and keeps it under this name."""
+        torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
+        folder = begin(self.place / name, plan, documents, with_content=True)
+        train(folder, self.stages, **(corruption or MaliciousParties()).roles(folder))
+        self.made[name] = folder
+        return folder
+
     def _planned(self, settings: Mapping[str, Any]) -> Plan:
-        """The plan, with the words of the public texts as the public list of words if none is named."""
+        """The plan. If it needs a public list of words and names none, the list is made from the public texts."""
         if settings.get("vocabulary.source") != "file" or "vocabulary.file" in settings:
             return read_plan(None, settings)
         source = {name: value for name, value in settings.items() if name != "vocabulary.source"}
@@ -78,18 +95,6 @@ class Demonstrations:
         path = self.place / f"words-{digest(list(words)).hex()[:8]}.txt"
         write_bytes(path, "\n".join(words).encode())
         return read_plan(None, {**settings, "vocabulary.file": str(path)})
-
-    def _trained(self, name: str, plan: Plan, without: int, canaries: int, corruption: Corruption) -> RunFolder:
-        torch.set_num_threads(1)  # two threads on busy cores are many times slower than one
-        documents: Mapping[str, Corpus] = dict(list(self._documents(plan).items())[without:])
-        record = None
-        if canaries:
-            documents, record = with_canaries(documents, canaries, plan.seed, plan.vocabulary.public_words())
-        folder = begin(self.place / name, plan, documents, with_content=True)
-        if record is not None:
-            record.save(folder.path / RECORD)
-        train(folder, self.stages, **corruption.roles(folder))
-        return folder
 
     def _documents(self, plan: Plan) -> Mapping[str, Corpus]:
         """The parties' documents. Runs with the same source share them."""
@@ -102,7 +107,7 @@ class Demonstrations:
 def check_runs(trial: Trial, where: str) -> None:
     """Refuses settings that no plan of a run can have, before any run is made.
 
-    A list of two words stands in for a public list of words that does not exist yet.
+    A list of two words takes the place of a public list that does not exist yet.
     """
     for name, value in trial.run.items():
         plain = isinstance(value, int | float | str | bool) and not (isinstance(value, float) and not math.isfinite(value))
@@ -113,22 +118,28 @@ def check_runs(trial: Trial, where: str) -> None:
         listed = trial.run.get("vocabulary.source") == "file" and "vocabulary.file" not in trial.run
         settings = {**trial.run, **({"vocabulary.file": words.name} if listed else {})}
         for profile in trial.profiles:
-            _check_run(settings, profile, f"{where}, run under {profile}")
+            with placed(f"{where}, run under {profile}"):
+                agreement = agree(read_plan(None, fitting(settings, profile)))
+                check_sound(agreement, max(agreement.plan.corpus.parties, agreement.profile.minimum_parties))
 
 
-def _check_run(settings: Mapping[str, Any], profile: str, where: str) -> None:
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Turns the refusal of a run into one that names the place in the plan which asks for the run."""
     try:
-        plan = read_plan(None, fitting(settings, profile))
-        agreement = agree(plan)
-        parties = max(plan.corpus.parties, agreement.profile.minimum_parties)
-        check_answerable(agreement, parties)
-        check_floor(agreement, parties)
+        yield
     except SecuretmError as problem:
         raise RunNotPossible(where, str(problem), problem.advice()) from problem
 
 
+def check_sound(agreement: Agreement, parties: int) -> None:
+    """Refuses a run whose questions, or whose batches, its parties would refuse."""
+    check_answerable(agreement, parties)
+    check_floor(agreement, parties)
+
+
 def fitting(settings: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """The settings with that profile, and without those of a budget if the profile has none."""
+    """The settings with this profile; without those of a budget if the profile has none."""
     private = read_profile(profile).budget is not None
     return {**{n: v for n, v in settings.items() if private or not n.startswith("privacy.")}, "profile": profile}
 
@@ -138,7 +149,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claimed_by(folder: RunFolder) -> Budget | None:
-    """The epsilon of the party that spent most in this run; None of a profile without a budget."""
+    """The budget with the epsilon of the party that spent most in this run; None if the profile has no budget."""
     budget = folder.agreement.budget
     if budget is None:
         return None
@@ -146,8 +157,6 @@ def claimed_by(folder: RunFolder) -> Budget | None:
 
 
 def claims(folder: RunFolder, what: str, against: str, helpers: int = 0) -> bool:
-    """Whether the profile of this run makes that claim for a cohort of its size with so many colluding parties."""
-    profile = folder.agreement.profile
-    cohort: Cohort = cohort_of(profile, folder.members)
-    made = [claim for claim in claims_of(profile, cohort) if (claim.what, claim.against) == (what, against)]
-    return any(claim.colluding >= helpers for claim in made)
+    """Whether the profile of this run makes this claim for a cohort of its size and this many colluding parties."""
+    made = claims_of(folder.agreement.profile, cohort_of(folder.agreement.profile, folder.members))
+    return any((one.what, one.against) == (what, against) and one.colluding >= helpers for one in made)
