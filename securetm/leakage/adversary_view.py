@@ -1,6 +1,6 @@
-"""What one adversary of a threat model saw of a recorded run, and what everybody knows. This module opens no file.
+"""The part of a recorded run that one adversary of a threat model saw, and the public facts. This module opens no file.
 
-An attack gets an `AdversaryView` and nothing else: the messages on the channels that its adversary sees, in memory.
+An attack gets an `AdversaryView` and nothing else: the messages on the channels that its adversary sees.
 It gets no folder, no store and no document.
 """
 
@@ -18,7 +18,7 @@ from securetm.leakage.leakage_errors import NotGranted
 from securetm.plans import Plan
 
 MODEL, VOCABULARY = "model", "vocabulary"
-SIZES = "sizes"  # of the messages on all channels: the content of such a message is the length in bytes, as text
+SIZES = "sizes"  # of the messages on all channels; the content of such a message is a length in bytes, as text
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Message:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """How the run was set up, which is secret from nobody. It does not say where documents lie."""
+    """How the run was set up. Everybody knows this. It holds no path of documents."""
 
     members: tuple[str, ...]
     agreement: Agreement
@@ -57,7 +57,7 @@ class PublicFacts:
 
 @dataclass(frozen=True)
 class ColludingParty:
-    """What a party holds that shares everything with the adversary."""
+    """All that a colluding party holds; it shares everything with the adversary."""
 
     name: str
     documents: Any = field(repr=False)  # its training documents in the agreed words (contracts.Documents)
@@ -66,10 +66,10 @@ class ColludingParty:
 
 @dataclass(frozen=True)
 class AdversaryView:
-    """What one adversary sees of one run, limited to what one attack declares that it reads.
+    """What one adversary sees of one run, limited to the channels that one attack declares.
 
-    `question` is what the judge asks, never the answer; `redrawn` makes the question of the control. `prepared` is what the
-    attack computed from the question and public facts beforehand. `again` is the view of a second run without some parties.
+    `question` is the judge's question, never the answer; `redrawn` makes the question of the control. `prepared` is what the
+    attack computed from the question and the public facts. `again` is the view of a second run without some parties.
     """
 
     adversary: Adversary
@@ -86,9 +86,8 @@ class AdversaryView:
     def __post_init__(self) -> None:
         if len(self.insiders) > self.adversary.colludes_with_parties:
             raise NotGranted(f"what {len(self.insiders)} parties hold", self.adversary.name)
-        more = {VOCABULARY: self.words is not None, MODEL: self.weights is not None}
-        held = [*self.seen, *(channel for channel, there in more.items() if there)]
-        for channel in held:
+        beside = ((VOCABULARY, self.words), (MODEL, self.weights))
+        for channel in (*self.seen, *(channel for channel, held in beside if held is not None)):
             if channel not in self.adversary.sees or any(one.channel != channel for one in self.seen.get(channel, ())):
                 raise NotGranted(channel, self.adversary.name)
 

@@ -1,6 +1,6 @@
 """The contract of an attack: what it reads, what it estimates, and how its estimate is scored against the ground truth.
 
-`securetm.leakage.attacks` registers every attack. This module holds records only and runs no attack.
+`securetm.leakage.attacks` registers every attack. This module holds records only.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from securetm.leakage.adversary_view import VOCABULARY, AdversaryView, PublicFac
 from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.reading import REQUEST
 
-Effort = Mapping[str, int]  # by name: how many rounds, documents or runs the attack may use, as the plan says
+Effort = Mapping[str, int]  # the plan's limits by name: how many rounds, documents or runs the attack may use
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """A question for the attack, and the answer, which only the judge sees. `redrawn` makes the question of a control."""
+    """A question for the attack, and the answer, which only the judge sees. `redrawn` makes the question of the control."""
 
     question: Any
     answer: Any
@@ -32,7 +32,7 @@ class Challenge:
 
 @dataclass(frozen=True)
 class TopicTables:
-    """How often each word had each topic at one party in one round: as counted, and with the words before any noise."""
+    """How often each word had each topic at one party in one round: with noise in the words, and without."""
 
     counted: Array
     real: Array
@@ -40,7 +40,7 @@ class TopicTables:
 
 @dataclass(frozen=True)
 class Canaries:
-    """Made documents in the agreed words. A fair coin decided before the run whether a party got each of them."""
+    """Artificial documents in the agreed words. A fair coin decided before the run whether a party got each of them."""
 
     documents: Any  # contracts.Documents
     parties: tuple[str, ...]  # the party of each canary
@@ -50,7 +50,7 @@ class Canaries:
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """What the parties really held. Only the judge reads it; an attack never does."""
+    """What the parties really held. Only the judge reads it."""
 
     vocabulary: tuple[str, ...]
     held: Mapping[str, Any]  # party -> counts of its training documents, a CSR array
@@ -127,7 +127,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Score:
-    """The worth of an estimate by measure, with a few examples and curves."""
+    """The score of an estimate by measure, with a few examples and curves."""
 
     measures: Mapping[str, Proportion | Estimate]
     examples: tuple[Example, ...] = ()
@@ -136,7 +136,7 @@ class Score:
 
 @dataclass(frozen=True)
 class RoundReconstruction:
-    """The guess what was in one round of one party, or of all parties (party "")."""
+    """An attack's guess about one round of one party, or of all parties (party "")."""
 
     serial: int
     party: str
@@ -150,8 +150,8 @@ class Attack:
     """One way to test a claim.
 
     First `pose` asks a question; it knows the truth. Then `prepare` computes what depends on public facts and the question
-    alone, once for the run and its control. `attack` estimates from the view, and `judge` scores the estimate. Where a run
-    claims differential privacy, `allowed` says how much of a measure the claim permits: only more refutes it.
+    alone, once for the run and its control. `attack` estimates from the view, and `judge` scores the estimate. If a run
+    claims differential privacy, `allowed` is the most of a measure that the claim permits: only more refutes it.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Attack:
     citation: str
     cost: str
     given: str  # what the attacker knows beside the channels
-    needs: tuple[str, ...] = (REQUEST, VOCABULARY)  # channels that the attack cannot do without
+    needs: tuple[str, ...] = (REQUEST, VOCABULARY)  # channels that the attack must read
     either: tuple[str, ...] = ()  # it needs one of these channels, and reads all that are granted
     models: tuple[str, ...]
     measures: Mapping[str, str]  # each measure's name, and the unit that it counts
@@ -172,5 +172,5 @@ class Attack:
     allowed: Callable[[str, Budget], float] | None = None
     malicious_vector: Callable[[Array, Terms], Array] | None = None  # what a malicious party sends in place of its vector
     malicious_state: Callable[[State, TopicModel, Effort], State] | None = None  # what a malicious coordinator sends as state
-    limits: tuple[str, ...] = ()  # what the attack cannot do; the report says so
-    remark: str = ""  # what a reader should know beside the figures
+    limits: tuple[str, ...] = ()  # what the attack cannot do, for the report
+    remark: str = ""  # what a reader of the figures should know

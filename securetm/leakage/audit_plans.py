@@ -89,7 +89,7 @@ def audit_plan_from(table: Mapping[str, Any], path: Path, threats: Callable[[str
     where = path.name
     text = from_table(_Text, table, where)
     require(text.name == path.stem, where, "name", text.name, "must be the name of its file")
-    require(bool(text.trial), where, "trial", None)
+    require(bool(text.trial), where, "trial", None, "a plan tries something")
     known = threats or cache(read_threat_model)  # many trials name the same one
     numbered = ((part, f"{where}, [[trial]] number {n}") for n, part in enumerate(text.trial, start=1))
     trials = tuple(_trial(part, text.runs, place, known) for part, place in numbered)

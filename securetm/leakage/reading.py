@@ -1,7 +1,7 @@
-"""Reads recorded messages: the question of each round, the vector of each party, and the opened sums. It opens nothing sealed.
+"""Reads recorded messages: the question of each round, the vector of each party, and the opened sums.
 
-Formats are public, so an attacker reads them with the parties' own code. A masked vector is read as the random-looking numbers
-that it holds. Noised vectors are read like any others; a ciphertext is refused by name.
+Formats are public, so an attacker reads messages with the parties' own code. A masked vector is read as the random-looking
+numbers that it holds. A noised vector is read like any other. A ciphertext is refused: this module decrypts nothing.
 """
 
 from __future__ import annotations
@@ -37,15 +37,10 @@ class RoundQuestion:
     state: State
     terms: Terms
 
-    @property
-    def step(self) -> float:
-        """The grid on which numbers were rounded; 0 if on none."""
-        return self.terms.grid
-
 
 @dataclass(frozen=True)
 class ReadVector:
-    """One vector as numbers, of one party or of all (party "")."""
+    """The numbers of one vector: of one party, or of the sum of all (party "")."""
 
     round: RoundQuestion
     party: str
@@ -60,7 +55,7 @@ def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
     found: dict[int, RoundQuestion] = {}
     for message in view.messages(REQUEST):
         _, body = wire.unpack_request(message.content)
-        if isinstance(body, wire.Adopt):  # the next question about frequencies uses a longer list
+        if isinstance(body, wire.Adopt):  # the next question about frequencies is about this longer list
             candidates.adopt(tuple(body.words.decode().split("\n")))
         if isinstance(body, wire.Ask) and message.serial not in found:
             questions = candidates if body.question == FREQUENCIES else final
@@ -69,7 +64,7 @@ def questions_in(view: AdversaryView) -> dict[int, RoundQuestion]:
 
 
 def _understood(serial: int, ask: wire.Ask, questions: Questions, view: AdversaryView) -> RoundQuestion:
-    """A question with its terms. A question without a state has terms of the same form as a fresh state gives."""
+    """A question with its terms. If it carries no state, a fresh state gives terms of the same form."""
     public, state = view.public, ask.state
     if not state and ask.question in (TRAIN, HELD_OUT):
         fresh = public.model.start(questions.vocabulary, np.random.default_rng(public.plan.seed))
@@ -85,19 +80,19 @@ def question_in(request: bytes) -> wire.Ask | None:
 
 
 def party_vectors(view: AdversaryView) -> Iterator[ReadVector]:
-    """Each party's vector of each round, sent in the clear or masked."""
+    """The vector of each party in each round, sent in the clear or masked."""
     known = questions_in(view)
     for message in view.seen.get(ANSWER, ()):
-        parcel = first_part(message) if message.serial in known else b""
-        if parcel and vector_at(parcel, known[message.serial].terms) is not None:  # other messages are about ledgers
-            terms = known[message.serial].terms
-            blocks = unpack_vector(parcel, terms, message.sender)
-            yield ReadVector(known[message.serial], message.sender, {name: _off_grid(b, terms) for name, b in blocks.items()})
+        asked = known.get(message.serial)
+        parcel = first_part(message) if asked else b""
+        if asked and parcel and vector_at(parcel, asked.terms) is not None:  # other messages are about ledgers
+            blocks = unpack_vector(parcel, asked.terms, message.sender)
+            yield ReadVector(asked, message.sender, {name: _off_grid(b, asked.terms) for name, b in blocks.items()})
     yield from _sealed([message for message in view.seen.get(SEALED, ()) if message.serial in known], known, view)
 
 
 def _sealed(messages: list[Message], known: Mapping[int, RoundQuestion], view: AdversaryView) -> Iterator[ReadVector]:
-    """The masked vectors among sealed messages: those of a vector's length. The others carry shares and consents."""
+    """The masked vectors among sealed messages: those with a vector's length. The others carry shares and consents."""
     if messages and _encrypted(view):
         raise _closed(messages[0].sender)
     found = [(message, first_part(message)) for message in messages]
@@ -132,23 +127,23 @@ def _no_vector(message: Message) -> NotTestable:
 
 
 def _encrypted(view: AdversaryView) -> bool:
-    """Whether only the parties can open a sum, with a key that the coordinator lacks."""
+    """Whether only the parties can open a sum."""
     return view.public.profile.aggregation.opened_by == "parties"
 
 
 def _off_grid(numbers: Array, terms: Terms) -> Array:
-    """Numbers on the grid as the real numbers that they encode."""
+    """The real numbers that numbers on the grid encode."""
     return numbers * terms.grid if terms.grid else numbers
 
 
 def first_part(message: Message) -> bytes:
-    """The first part of a party's message, which is its vector; empty if the message has no parts."""
+    """The first part of a party's message, which holds its vector; empty if the message has no parts."""
     outcome = wire.unpack_reply(message.content, message.sender)[1]
     return outcome.parcels[0] if isinstance(outcome, wire.Accepted) and outcome.parcels else b""
 
 
 def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
-    """The type of the numbers in an opened sum, which follows from the length of the message."""
+    """The type of the numbers in an opened sum. The length of the message determines it."""
     width, rest = divmod(len(message.content), terms.size)
     if rest or width not in (4, 8):
         raise _no_vector(message)
@@ -157,7 +152,7 @@ def opened_type(message: Message, terms: Terms) -> np.dtype[Any]:
 
 
 def vector_at(parcel: bytes, terms: Terms) -> int | None:
-    """Where the vector begins in the first part of a message, plain or masked; None if that part holds no vector."""
+    """The offset of the vector, plain or masked, in the first part of a message; None if that part holds none."""
     width = wire_type(terms).itemsize
     size = terms.size * width
     if terms.ragged:  # rows of one length, at most as many as the terms say

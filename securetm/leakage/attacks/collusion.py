@@ -73,7 +73,7 @@ def _promised(heard: ReadVector, profile: Profile) -> float:
     """
     terms = heard.round.terms
     by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms)
-    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.round.step or 1.0)
+    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.round.terms.grid or 1.0)
 
 
 def judge(guess: CollusionGuess, truth: GroundTruth) -> Score:

@@ -37,12 +37,12 @@ def _reconstructed(heard: ReadVector, model: ProdLDA) -> RoundReconstruction:
     said = float(heard.blocks[_DOCUMENTS][0])
     held = round(said) if 1 <= said <= 1e6 else model.hidden
     shape = NetworkShape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
-    layers = GradientLayers.of(shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64)), heard.round.step)
+    layers = GradientLayers.of(shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64)), heard.round.terms.grid)
     occur = words_in(layers)
     if model.optimiser == ADAM:
         return RoundReconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
     words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
-    step = max(heard.round.step, held * float(np.median(np.spacing(np.abs(words)))))  # the weights are rounded as well
+    step = max(heard.round.terms.grid, held * float(np.median(np.spacing(np.abs(words)))))  # the weights are rounded as well
     rounded = replace(layers, step=step)
     documents, groups = tuple(documents_in(rounded, held)), tuple(linked_words(rounded, 1))
     return RoundReconstruction(heard.round.serial, heard.party, documents, occur, groups)

@@ -63,7 +63,7 @@ def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) ->
     shape = shape_of(heard, view.public.model)
     imprint = imprint_for(shape, effort[_EXPECTED], int(heard.round.state["step"][0]))
     parts, summands = shape.views(heard.blocks[GRADIENT]), 1 if heard.party else len(view.public.members)
-    error = heard.round.step * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
+    error = heard.round.terms.grid * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
     error += _ROUNDING * float(np.abs(parts["words"]).max())
     found: list[Array] = []
     words, biases = (between(parts[name], imprint) for name in ("words", "words_bias"))

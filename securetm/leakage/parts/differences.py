@@ -15,7 +15,8 @@ _ROUNDINGS = 16.0  # at most in a floating-point sum of a few vectors, each of h
 
 def without(total: ReadVector, known: Sequence[ReadVector]) -> ReadVector:
     """The total minus these answers of the same round: exact on a grid, else up to rounding."""
-    left = {name: _left(block, [one.blocks[name] for one in known], total.round.step) for name, block in total.blocks.items()}
+    grid = total.round.terms.grid
+    left = {name: _left(block, [one.blocks[name] for one in known], grid) for name, block in total.blocks.items()}
     return replace(total, blocks=left)
 
 
@@ -35,7 +36,7 @@ def apart(whole: ReadVector, rest: ReadVector, parties: int, party: str) -> Read
 
     Each sum may have a grid of its own. Each of its vectors was rounded by half a step at most.
     """
-    unsure = (parties * whole.round.step + (parties - 1) * rest.round.step) / 2.0
+    unsure = (parties * whole.round.terms.grid + (parties - 1) * rest.round.terms.grid) / 2.0
     exact = {name: _left(block, [rest.blocks[name]], 0.0) for name, block in whole.blocks.items()}
     left = {name: np.where(np.abs(values) > unsure, values, 0.0) for name, values in exact.items()}
     rough = replace(whole.round.terms, grid=2.0 * unsure)

@@ -27,7 +27,7 @@ def gradients(heard: Iterable[ReadVector]) -> list[ReadVector]:
 
 def layers_of(heard: ReadVector, model: object) -> GradientLayers:
     """The layers of the gradient that words pass through."""
-    return GradientLayers.of(shape_of(heard, model).views(heard.blocks[GRADIENT]), heard.round.step)
+    return GradientLayers.of(shape_of(heard, model).views(heard.blocks[GRADIENT]), heard.round.terms.grid)
 
 
 def weights_of(heard: ReadVector, model: object) -> dict[str, Array]:
