@@ -1,6 +1,6 @@
-"""What an audit found, as one record: the store, the terminal, the page and the summary read the same object.
+"""The record of an audit: the store, the terminal, the page and the summary read the same object.
 
-A finding has four parts: the attempt, its run, the outcome, and what is said about the attack. In files all fields of a finding
+A finding has four parts: the attempt, its run, the outcome, and texts about the attack. In files all fields of a finding
 stand on one level, under the names that `securetm audit --json` prints. This module runs no attack and judges nothing.
 """
 
@@ -19,14 +19,14 @@ from securetm.leakage.illustrations import Curve, Example
 from securetm.leakage.refusal_record import Day, RefusalRecord
 from securetm.leakage.verdicts import REFUTED
 
-DOCUMENT = "document"  # the unit of shares of all documents of which a party trained on some
+DOCUMENT = "document"  # the unit of a share of all documents, also those that took no part in the training
 
 Amount = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=0)]
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """A measure with its interval; hits and tries where it is a share."""
+    """A measure with its interval; a share has hits and tries."""
 
     measure: str
     unit: str
@@ -51,10 +51,10 @@ class Attempt(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     baseline: bool
     effort: str = ""  # as the plan asks for it
     helpers: Count = 0  # parties that gave the adversary all they hold
-    liars: Count = 0  # parties that sent what the attack had them send
-    canaries: Count = 0  # made documents that were drawn for each party
-    without: Count = 0  # parties that a second run, to compare with, was made without
-    tests: Annotated[int, Meta(ge=1)] = 1  # of a claimed epsilon in this audit, for which the confidence is corrected
+    liars: Count = 0  # malicious parties, which sent what the attack made
+    canaries: Count = 0  # artificial documents that were drawn for each party
+    without: Count = 0  # parties that took no part in the second run, with which the first is compared
+    tests: Annotated[int, Meta(ge=1)] = 1  # of a claimed epsilon in this audit; the confidence is corrected for all
     bound: Mapping[str, str] = {}  # hashes of all that this result depends on, by name
 
 
@@ -65,10 +65,10 @@ class AttackedRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     model: str
     name: str = field(default="", name="run")
     setting: str = ""  # in words: parties, documents per answer, rounds
-    epsilon: Amount | None = None  # what the run claims, where it claims differential privacy
+    epsilon: Amount | None = None  # what the run claims; None without differential privacy
     delta: Annotated[float, Meta(ge=0, le=1)] | None = None
-    epsilon_unit: str = ""  # of what one more or less is hidden: document, person, word
-    kept: Day = ""  # the day on which it was found, where it was kept and not made again
+    epsilon_unit: str = ""  # what the epsilon protects: document, person, word
+    kept: Day = ""  # the day on which it was found, if it was kept and not made again
     cores: Count = 0
     python: str = ""
 
@@ -88,11 +88,11 @@ class AttackOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class About(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the profile, the threat model and the attack say of the attempt."""
+    """Texts of the profile, the threat model and the attack about the attempt."""
 
     title: str
     claimed: bool  # whether the profile makes this claim at all
-    accepted: str = ""  # why the threat model accepts that it does not hold, or nothing
+    accepted: str = ""  # why the threat model accepts that it does not hold; empty if it does not accept this
     sees: tuple[str, ...] = ()
     citation: str = ""
     cost: str = ""
@@ -135,18 +135,19 @@ class Audit(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def refuted_claims(self) -> tuple[Finding, ...]:
-        """Claims that a profile makes and an attack refuted; what nobody claims cannot be refuted."""
+        """Claims that a profile makes and an attack refuted."""
         return tuple(one for one in self.findings if one.outcome.verdict == REFUTED and one.is_claim)
 
     @property
     def broken_promises(self) -> tuple[RefusalRecord, ...]:
-        """What parties should have refused, and did not."""
+        """Attempts that parties should have refused and did not."""
         return tuple(one for one in self.refusals if one.broken)
 
 
 # ---- one level in files --------------------------------------------------------------------------------------------
 
 Record = TypeVar("Record")
+Whole = TypeVar("Whole", bound=Struct)
 _PARTS: Mapping[str, type[Struct]] = {one.name: one.type for one in fields(Finding)}
 _FIELDS = {name: frozenset(one.encode_name for one in fields(part)) for name, part in _PARTS.items()}
 _FIGURE = frozenset(one.encode_name for one in fields(Measured))
@@ -165,7 +166,7 @@ _KINDS = {
 
 
 def plain(record: Any) -> Any:
-    """A record as JSON holds it; an end that does not exist is null there."""
+    """A record as JSON holds it. An infinite end is null there."""
     return msgspec.json.decode(msgspec.json.encode(record))
 
 
@@ -188,12 +189,25 @@ def record(audit: Audit, examples: int) -> dict[str, Any]:
 
 
 def without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A flat finding without fields that hold nothing and need not be there."""
+    """A flat finding without optional fields that are empty."""
     return {name: value for name, value in table.items() if value or name not in _OPTIONAL}
 
 
-def finding_in(table: Mapping[str, Any], where: str) -> Finding:
-    """The finding of such a table; a `ValueError` names the place of what does not fit."""
+def with_findings(content: Any, kind: type[Whole]) -> Whole:
+    """Plain content as a record with a list of findings; a `ValueError` names the place of what does not fit."""
+    if not isinstance(content, dict):
+        raise ValueError("the file must be a table")
+    results = content.get("findings", [])
+    if not isinstance(results, list):
+        raise ValueError("`findings` in the file must be a list")
+    findings = tuple(_finding_in(one, f"finding {n}") for n, one in enumerate(results, start=1))
+    rest = {name: () if name == "findings" else value for name, value in content.items()}
+    return replace(decoded(rest, kind, "the file"), findings=findings)
+
+
+def _finding_in(table: Any, where: str) -> Finding:
+    if not isinstance(table, dict):
+        raise ValueError(f"{where} must be a table")
     rest = _with_ends(table)
     figure = {name: rest.pop(name) for name in _FIGURE if name in rest}
     parts = {part: {name: rest.pop(name) for name in names if name in rest} for part, names in _FIELDS.items()}
@@ -203,7 +217,7 @@ def finding_in(table: Mapping[str, Any], where: str) -> Finding:
 
 
 def _with_ends(content: Any, name: str = "") -> Any:
-    """JSON knows no infinity: an end of an interval, or a point of a curve, that is null there is one."""
+    """Turns null into infinity where it is the end of an interval or a point of a curve: JSON has no infinity."""
     if isinstance(content, dict):
         return {each: _with_ends(value, each) for each, value in content.items()}
     if isinstance(content, list):
@@ -212,7 +226,7 @@ def _with_ends(content: Any, name: str = "") -> Any:
 
 
 def decoded(content: Any, kind: type[Record], where: str) -> Record:
-    """Plain content as a record of that kind, strictly; a `ValueError` names the place of what does not fit."""
+    """Plain content as a record of this kind; a `ValueError` names the place of what does not fit."""
     try:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as problem:
@@ -221,13 +235,13 @@ def decoded(content: Any, kind: type[Record], where: str) -> Record:
 
 
 def _steps(way: str) -> list[str]:
-    """The way to a field that does not fit, without the parts that files do not show, and counted from one."""
+    """The path to a field that does not fit, without the parts that files do not show, and counted from one."""
     steps = [step for step in re.findall(r"[a-z_]+(?:`?\W\d+)?", way) if step not in (*_PARTS, "measured")]
     return [re.sub(r"\W+(\d+)", lambda found: f" {int(found[1]) + 1}", step) for step in steps]
 
 
 def _sentence(said: str, steps: list[str], where: str) -> str:
-    """What does not fit, and where, in the words of a reader of the file."""
+    """The error of msgspec as a sentence about the file."""
     if found := re.fullmatch(r"Object missing required field `(\w+)`", said):
         return f"`{found[1]}` in {', '.join((where, *steps))} is missing"
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", said):

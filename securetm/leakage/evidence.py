@@ -1,6 +1,6 @@
-"""Results of audits that are kept beside the plans: their files, and what is checked when they are read. It runs no attack.
+"""Kept results of audits: their files, and the checks on reading. This module runs no attack.
 
-Reading imports no attack and no arithmetic. Nothing that was recovered of documents is kept, and no place on a disk.
+Reading imports no attack and no arithmetic. A kept result holds no recovered words and no path.
 """
 
 from __future__ import annotations
@@ -15,19 +15,28 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from securetm.leakage.audit_record import About, Finding, Measured, decoded, finding_in, flat, plain, without_empty
+from securetm.leakage.audit_record import (
+    About,
+    Finding,
+    Measured,
+    decoded,
+    flat,
+    plain,
+    with_findings,
+    without_empty,
+)
 from securetm.leakage.evidence_hashes import TRIAL
 from securetm.leakage.leakage_errors import DamagedEvidence
 from securetm.leakage.refusal_record import RefusalRecord
 from securetm.leakage.verdicts import NOT_TESTED, VERDICTS, possible_verdicts
 from securetm.resources import data_folder
 
-FORMAT = 2  # of the files of results; 1 kept figures in a table of their own
-FOLDER = "refusals"  # below that of the results, whose own files are read by their ending
+FORMAT = 2  # of the files of results; format 1 kept figures in a table of their own
+FOLDER = "refusals"  # below the folder of the results
 
 
 class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
-    """All findings that are kept about one profile with one model."""
+    """All kept findings about one profile with one model."""
 
     profile: str
     model: str
@@ -36,12 +45,12 @@ class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """What its file is called."""
+        """The name of its file."""
         return f"{self.profile}--{self.model}.json"
 
 
 class KeptRefusals(Struct, frozen=True, forbid_unknown_fields=True):
-    """All runs below one profile's minimum and all protocol violations in a run of it, and the parties' answers."""
+    """All attempts below one profile's minimum, all protocol violations in a run of it, and the parties' answers."""
 
     profile: str
     plan: str
@@ -54,12 +63,12 @@ class KeptRefusals(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """What its file is called."""
+        """The name of its file."""
         return f"{self.profile}.json"
 
 
 def evidence_folder() -> Path:
-    """Where this copy of securetm keeps what its own audits found."""
+    """The folder in which this copy of securetm keeps the results of its own audits."""
     return data_folder("audits") / "evidence"
 
 
@@ -72,25 +81,21 @@ def today() -> str:
 
 
 def to_keep(finding: Finding) -> Finding:
-    """A finding without what was recovered, curves, places and the attack's own texts, and with six digits of each figure."""
-    about = About(
-        title=finding.about.title, claimed=finding.about.claimed, accepted=finding.about.accepted, sees=finding.about.sees
-    )
-    shortened, attempt = finding.outcome, finding.attempt
-    chance = None if shortened.chance is None else _short(shortened.chance)
+    """A finding without examples, curves, paths and the attack's own texts, and with six digits of each figure."""
+    attempt, outcome, about = finding.attempt, finding.outcome, finding.about
     return Finding(
         replace(attempt, refuted_from=_six(attempt.refuted_from), confidence=_six(attempt.confidence)),
         replace(finding.run, name="", kept=finding.run.kept or today()),
         replace(
-            shortened,
-            measured=_short(shortened.measured),
-            chance=chance,
-            beside=tuple(map(_short, shortened.beside)),
-            seconds=round(shortened.seconds, 1),
+            outcome,
+            measured=_short(outcome.measured),
+            chance=None if outcome.chance is None else _short(outcome.chance),
+            beside=tuple(map(_short, outcome.beside)),
+            seconds=round(outcome.seconds, 1),
             examples=(),
             curves=(),
         ),
-        about,
+        About(title=about.title, claimed=about.claimed, accepted=about.accepted, sees=about.sees),
     )
 
 
@@ -104,17 +109,19 @@ def _six(value: Any) -> Any:
 
 def write_evidence(evidence: Evidence, folder: Path) -> None:
     """Writes all that is kept about one profile with one model."""
-    order = sorted(evidence.findings, key=lambda one: (*_who(one), one.attempt.bound.get(TRIAL, "")))
+    order = sorted(
+        evidence.findings,
+        key=lambda one: (
+            *(one.attempt.attack, one.attempt.threat_model, one.attempt.adversary),
+            one.attempt.bound.get(TRIAL, ""),
+        ),
+    )
     head = {"format": FORMAT, "profile": evidence.profile, "model": evidence.model, "plan": evidence.plan}
     _write({**head, "findings": [without_empty(flat(one)) for one in order]}, folder / evidence.name)
 
 
-def _who(finding: Finding) -> tuple[str, str, str]:
-    return finding.attempt.attack, finding.attempt.threat_model, finding.attempt.adversary
-
-
 def write_refusals(kept: KeptRefusals, folder: Path) -> None:
-    """Writes what is kept of one profile's refusals, in the place of what was kept before."""
+    """Writes what is kept of one profile's refusals. It replaces what was kept before."""
     _write(plain(kept), folder / FOLDER / kept.name)
 
 
@@ -136,21 +143,18 @@ def read_evidence(path: Path) -> Evidence:
     table = _table_in(path, path.name)
     found = table.pop("format", 1)
     _require(found == FORMAT, path.name, f"it is of format {str(found)[:9]}, and this version reads format {FORMAT}")
-    results = table.pop("findings", None)
-    _require(isinstance(results, list), path.name, "its findings are no list")
     try:
-        findings = tuple(finding_in(dict(one), f"finding {n}") for n, one in enumerate(results or (), start=1))
-        evidence = decoded({**table, "findings": ()}, Evidence, "the file")
-    except (ValueError, TypeError) as problem:
+        evidence = with_findings(table, Evidence)
+    except ValueError as problem:
         raise DamagedEvidence(path.name, str(problem)[:200]) from problem
     _require(evidence.name == path.name, path.name, f"it holds results of {evidence.profile} with {evidence.model}")
-    for number, finding in enumerate(findings, start=1):
+    for number, finding in enumerate(evidence.findings, start=1):
         _check(finding, evidence, f"finding {number}", path.name)
-    return replace(evidence, findings=findings)
+    return evidence
 
 
 def _check(finding: Finding, evidence: Evidence, where: str, file: str) -> None:
-    """A kept finding is of this profile and model, depends on something, and has a verdict that follows from its figures."""
+    """Refuses a finding of another profile or model, one without hashes, and a verdict that contradicts its figures."""
     own = (finding.run.profile, finding.run.model) == (evidence.profile, evidence.model)
     _require(own, file, f"{where} is of {finding.run.profile} with {finding.run.model}")
     verdict = finding.outcome.verdict
@@ -160,12 +164,12 @@ def _check(finding: Finding, evidence: Evidence, where: str, file: str) -> None:
 
 
 def read_all_refusals(folder: Path) -> tuple[KeptRefusals, ...]:
-    """Everything that is kept of refusals in a folder of evidence, by profile."""
+    """All kept refusals in a folder of evidence, by profile."""
     return tuple(read_refusals(path) for path in sorted((folder / FOLDER).glob("*.json")))
 
 
 def refusals_of(profile: str, folder: Path) -> KeptRefusals | None:
-    """What is kept of the refusals of one profile; None where nothing is."""
+    """The kept refusals of one profile; None if there are none."""
     path = folder / FOLDER / f"{profile}.json"
     return read_refusals(path) if path.is_file() else None
 
@@ -185,7 +189,7 @@ def read_refusals(path: Path) -> KeptRefusals:
 
 
 def _table_in(path: Path, where: str) -> dict[str, Any]:
-    """What a file of kept results holds."""
+    """The table in a file of kept results."""
     try:
         content = msgspec.json.decode(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:

@@ -1,7 +1,7 @@
 """Writes an audit's record to a file and reads it again, so that it can be shown without being repeated. It runs no attack.
 
 Reading checks the kind and range of every field, spells out control characters in texts, and compares every verdict with its
-figures. It finds a changed verdict and a changed figure. It cannot find a record that somebody made up as a whole.
+figures. It detects a changed verdict and a changed figure. It cannot detect a record that was invented as a whole.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import bind, check
 from securetm.federation.folder import is_bound
-from securetm.leakage.audit_record import Audit, Finding, Measured, decoded, finding_in, record
+from securetm.leakage.audit_record import Audit, Finding, Measured, record, with_findings
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson
 from securetm.leakage.verdicts import NOT_REFUTED, NOT_TESTED, REFUTED, VERDICTS, possible_verdicts
@@ -26,17 +24,17 @@ from securetm.reports.report_errors import NotAnAudit
 from securetm.reports.writing import make_private, write_report
 from securetm.toml_settings import require
 
-AUDITS = "audits"  # where the folder of a run keeps what was found of it
+AUDITS = "audits"  # the folder of a run's audits, below that of the run
 _DERIVED = "refuted_claims"
-_DIGITS = 18  # a whole number with more digits is no number of an audit
+_DIGITS = 18  # a whole number with more digits is refused
 _MOST_SAID = 400  # characters of an error message, which may quote the file
-_LARGEST = 1e15  # no figure of an audit is larger
-_SAME = 1e-4  # of kept results six digits are kept
+_LARGEST = 1e15  # a larger figure is refused
+_SAME = 1e-4  # a kept figure has six digits
 _SINGULAR = {"findings": "finding", "refusals": "refusal", "curves": "curve", "examples": "example"}
 
 
 def write_record(audit: Audit, folder: Path, examples: int) -> Path:
-    """Keeps the audit in the folder of the run that it tried, for its owner; a later audit of the same plan takes its place."""
+    """Writes the audit to the folder of its run, for the owner alone. It replaces an earlier audit of the same plan."""
     path = folder / AUDITS / f"{audit.plan}.json"
     make_private(path.parent)
     write_report(path, json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False) + "\n", private=True)
@@ -46,14 +44,16 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
 
 
 def read_record(path: Path) -> Audit:
-    """The audit in that file, or the only one that the folder of a run keeps."""
+    """The audit in that file, or the only one in the folder of a run."""
     path = _only_one(path) if path.is_dir() else path
-    _check_unchanged(path)
+    folder = path.resolve().parent.parent
+    if path.resolve().parent.name == AUDITS and is_bound(folder):  # the run's digests cover its audits
+        check(folder, path.resolve())
     try:
         content = json.loads(path.read_text("utf-8"), parse_int=_whole)
     except OSError as problem:
         raise NotAnAudit(str(path), problem.strerror or type(problem).__name__) from problem
-    except (ValueError, RecursionError) as problem:  # not UTF-8, or not JSON, or without end
+    except (ValueError, RecursionError) as problem:  # not UTF-8, not JSON, or nested too deeply
         raise NotAnAudit(str(path), f"it is no JSON ({problem})") from problem
     try:
         return _audit(_sound_values(content, "the file"))
@@ -61,13 +61,6 @@ def read_record(path: Path) -> Audit:
         raise NotAnAudit(str(path), printable(str(problem))[:_MOST_SAID]) from problem
     except RecursionError as problem:
         raise NotAnAudit(str(path), "its tables are nested without end") from problem
-
-
-def _check_unchanged(path: Path) -> None:
-    """An audit that lies in the folder of a run is bound there, like all that the run keeps."""
-    folder = path.resolve().parent.parent
-    if path.resolve().parent.name == AUDITS and is_bound(folder):
-        check(folder, path.resolve())
 
 
 def _whole(digits: str) -> float:
@@ -85,15 +78,10 @@ def _only_one(folder: Path) -> Path:
 
 def _audit(content: Any) -> Audit:
     """The record in that content, checked."""
-    table = dict(_kind(content, dict, "the file"))
-    require("findings" in table, "the file", "findings", None)
-    results = _kind(table.pop("findings"), list, "findings")
-    findings = tuple(finding_in(_kind(one, dict, f"finding {n}"), f"finding {n}") for n, one in enumerate(results, start=1))
-    said = table.pop(_DERIVED, None)
-    audit = replace(decoded({**table, "findings": ()}, Audit, "the file"), findings=findings)
-    require(
-        bool(findings or audit.refusals), "the file", "findings", (), "must not be empty, because every plan tries something"
-    )
+    said = content.pop(_DERIVED, None) if isinstance(content, dict) else None
+    audit = with_findings(content, Audit)
+    empty = "must not be empty, because every plan tries something"
+    require(bool(audit.findings or audit.refusals), "the file", "findings", (), empty)
     _check_audit(audit)
     counted = len(audit.refuted_claims)
     problem = f"does not follow from the findings, which give {counted}"
@@ -101,14 +89,8 @@ def _audit(content: Any) -> Audit:
     return audit
 
 
-def _kind(content: Any, kind: type, where: str) -> Any:
-    named = "a table" if kind is dict else "a list"
-    require(isinstance(content, kind), where, "content", type(content).__name__, f"must be {named}")
-    return content
-
-
 def _sound_values(content: Any, where: str) -> Any:
-    """The same content with every text made printable; a number that is none, or larger than any figure, is refused."""
+    """The same content with every text made printable. It refuses a number that is not finite or too large."""
     if isinstance(content, dict):
         return {printable(name): _sound_values(value, _inside(where, printable(name))) for name, value in content.items()}
     if isinstance(content, list):
@@ -127,7 +109,7 @@ def _inside(where: str, name: str) -> str:
     return named if where == "the file" else f"{where}, {named}"
 
 
-# ---- what the record of an audit cannot say ------------------------------------------------------------------------
+# ---- what contradicts itself ---------------------------------------------------------------------------------------
 
 
 def _check_audit(audit: Audit) -> None:
@@ -153,7 +135,7 @@ def _check_finding(finding: Finding, where: str) -> None:
 
 
 def _check_measured(found: Measured, confidence: float, where: str) -> None:
-    """The value lies in its interval, and where tries were counted it is their share."""
+    """The value must lie in its interval. If tries were counted, it must be their share."""
     require(found.low <= found.high, where, "low", found.low, f"lies above the other end, {found.high:g}")
     value = found.low if found.value is None else found.value
     require(found.low <= value <= found.high, where, "value", value, "does not lie within its interval")
@@ -173,14 +155,14 @@ def _check_share(found: Measured, hits: int, of: int, where: str) -> None:
 
 
 def _check_width(found: Measured, exact: tuple[float, float], confidence: float, where: str) -> None:
-    """An interval is as wide as the exact one, or wider where its judge had doubts of its own."""
+    """An interval must not be narrower than the exact one. A judge may widen it."""
     wide = found.low <= exact[0] + _SAME and found.high >= exact[1] - _SAME
     problem = f"is narrower than {found.hits} of {found.of} allow at a confidence of {confidence:g}"
     require(wide, where, "interval", f"{found.low:g} to {found.high:g}", problem)
 
 
 def _check_curve(curve: Curve, where: str) -> None:
-    """Rates are shares, and an epsilon is not negative."""
+    """A rate must be a share, and an epsilon must not be negative."""
     same = len(curve.across) == len(curve.up)
     require(same, where, "up", len(curve.up), "must be the number of points of `across`")
     most = 1.0 if curve.kind == "roc" else math.inf
@@ -191,11 +173,11 @@ def _check_curve(curve: Curve, where: str) -> None:
 
 
 def _check_verdict(finding: Finding, broken: bool, where: str) -> None:
-    """The verdict is the one that the figures give: nobody improves it in the file."""
+    """The verdict must follow from the figures, and from whether the baseline was broken."""
     found, verdict = finding.outcome.measured, finding.outcome.verdict
     require(finding.outcome.chance is not None or bool(finding.run.kept), where, "chance", None)
     follows, depends = possible_verdicts(finding), not (broken or finding.attempt.baseline)
-    if depends:  # the failure of an attack that did not break its baseline either says nothing
+    if depends:  # an attack that did not break its baseline shows nothing by failing
         follows = frozenset(NOT_TESTED if one == NOT_REFUTED else one for one in follows)
     problem = f"does not follow from an interval from {found.low:.3g} on, where {finding.attempt.refuted_from:.3g} counts"
     beside = ", and from a baseline that was not broken" if depends else ""
