@@ -127,7 +127,7 @@ def test_questions_are_read_with_their_terms(recorded: Recorded) -> None:
         known = questions_in(view_of(recorded(profile, 25), ALL, ATTACK, 3))
         assert [one.question for one in known.values()] == ["train"] * 3
         assert [one.number for one in known.values()] == [0, 1, 2]
-        assert all((one.step > 0) is grid for one in known.values())
+        assert all((one.terms.grid > 0) is grid for one in known.values())
 
 
 def test_messages_are_what_they_say() -> None:

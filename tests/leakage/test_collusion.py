@@ -103,7 +103,7 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
     left = without(total, [one.heard for one in told if one.whole])
     honest = [one.heard for one in told if not one.whole]
     assert [one.party for one in honest] == list(PARTIES[:2])
-    grid = total.round.step
+    grid = total.round.terms.grid
     both = np.sum([np.rint(one.blocks[GRADIENT] / grid).astype(np.int64) for one in honest], axis=0)
     assert np.array_equal(both.astype(np.int32), np.rint(left.blocks[GRADIENT] / grid))  # in the ring of 32 bits
     for one in honest:  # as wide as the ring, and flat: numbers under a mask
@@ -123,7 +123,7 @@ def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder)
         vector = route.answer(query, insider.documents, context, {}, np.random.default_rng(0)).vector
         (mine,) = [one.heard for one in told if one.heard.party == insider.name]
         for block in (GRADIENT, DOCUMENTS):
-            assert np.array_equal(np.rint(mine.blocks[block] / ask.step), vector[block])
+            assert np.array_equal(np.rint(mine.blocks[block] / ask.terms.grid), vector[block])
 
 
 class _Store(dict[str, bytes]):
