@@ -41,12 +41,10 @@ class PlainSum(Aggregation):
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Nothing is claimed."""
-        del cohort
         return frozenset()
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """Any terms are taken, those that need each party's vector too."""
-        del cohort
         return terms
 
     def error(self, terms: Terms, cohort: Cohort) -> float:
@@ -57,22 +55,18 @@ class PlainSum(Aggregation):
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> PlainPartySession:
         """A party's session; it remembers nothing."""
-        del roster, entropy, store
         return PlainPartySession(me)
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """One: each answer is seen by itself."""
-        del cohort, joined
         return 1
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
         """One vector from a party; nothing comes back."""
-        del parties, rounds
         return (terms.size * terms.bits // 8 if terms is not None else 0), 0
 
     def coordinator(self, roster: Roster, store: Store) -> PlainCoordinatorSession:
         """The coordinator's session; it learns every vector."""
-        del store
         return PlainCoordinatorSession(PinnedRoster(roster))
 
 
@@ -94,7 +88,6 @@ class PlainCoordinatorSession(CoordinatorSession):
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects one vector from each party of the cohort."""
-        del vector
         return self.begun(cohort, PlainCoordinatorRound(self.register, cohort, terms))
 
 
@@ -107,7 +100,6 @@ class PlainCoordinatorRound(CoordinatorExchange):
         self.ask([register.place(member) for member in cohort.members], self._take_vector)
 
     def _take_vector(self, place: int, sender: str, message: bytes) -> Mapping[str, Array]:
-        del place
         return unpack_vector(message, self._terms, sender)
 
     def opened(self) -> Answer:

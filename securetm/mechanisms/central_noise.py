@@ -37,7 +37,7 @@ class CentralNoise(AddedNoise):
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier")
 
-    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:  # noqa: ARG002 - it does not depend on how many add to the sum
+    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
         """A rounded Gaussian."""
         return rounded_gaussian(self.noise_multiplier * terms.l2)
 
@@ -56,7 +56,7 @@ class CentralNoise(AddedNoise):
         others = len(cohort.members) - 1
         return claims_against({"model reader": others, "party": others - 1})
 
-    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One Gaussian answer; nothing where parties added noise themselves."""
         return gaussian_answer(self.noise_multiplier, terms) if self.adds(terms) else None
 

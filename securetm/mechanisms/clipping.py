@@ -28,7 +28,7 @@ class Clip(Mechanism):
     def __post_init__(self) -> None:
         check_positive(self, "radius")
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is clipped alike in any cohort
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms with the bound on one row. Noise mechanisms scale their noise by it."""
         if not self._concerns(terms):
             return terms
@@ -59,7 +59,7 @@ class BoundedCounts(Mechanism):
         for name in ("most", "each"):
             check_setting(self, name, 1 <= getattr(self, name) < 1 << 31, "must be at least 1 and below 2^31")
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a row is bounded alike in any cohort
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms with the bounds on one row: the sum of squares is at most the largest value times the sum."""
         if not self._concerns(terms):
             return terms

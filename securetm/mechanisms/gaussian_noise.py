@@ -28,10 +28,10 @@ class GaussianNoise(PartyNoise):
     def __post_init__(self) -> None:
         check_positive(self, "noise_multiplier")
 
-    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:  # noqa: ARG002
+    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
         """A rounded Gaussian."""
         return rounded_gaussian(self.noise_multiplier * terms.l2)
 
-    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One Gaussian answer; nothing where words were selected before, since no noise is added then."""
         return gaussian_answer(self.noise_multiplier, terms) if self.adds(terms) else None

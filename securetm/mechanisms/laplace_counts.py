@@ -90,7 +90,7 @@ class LaplaceCounts(Mechanism):
         beyond = 1.0 / np.expm1(self.epsilon) if law.whole else 1.0 / self.epsilon  # steps above the first one that passes
         return CountNoise(law.chance * (law.least / law.steps + float(beyond)), 0.0 if law.whole else 1.0 / law.steps)
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a party counts on nobody else's noise
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of an answer made of noised counts alone. They have no bound, since no further noise is needed.
 
         A question that names words or asks about the corpus itself stays as it is, so that a budget refuses it. `deviation` is
@@ -120,7 +120,7 @@ class LaplaceCounts(Mechanism):
             return frozenset()
         return frozenset(replace(claim, unit=Unit.WORD) for claim in claims_alone(cohort))
 
-    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """The worst answer of that pure epsilon, which tells one bit: discrete Laplace noise on a count that moves by one.
 
         The failure probability is 0, as `SlotNoise` explains. A document of n words is n epsilon.

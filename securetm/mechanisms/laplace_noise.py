@@ -41,11 +41,11 @@ class DiscreteLaplaceNoise(PartyNoise):
             raise BadSetting("DiscreteLaplaceNoise", "l1", str(terms.l1), "leaves a document no whole unit to add")
         return done
 
-    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:  # noqa: ARG002
+    def noise(self, terms: Terms, cohort: Cohort) -> Sampler:
         """Discrete Laplace noise."""
         return discrete_laplace(terms.l1 / self.epsilon)
 
-    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One answer about rows of whole numbers.
 
         Sampled, it is a pure epsilon of log(1 + q (e^epsilon - 1)); the worst mechanism of that epsilon tells one bit with

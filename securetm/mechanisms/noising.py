@@ -67,7 +67,7 @@ class PartyNoise(AddedNoise):
 
     noise_by: ClassVar[NoiseBy] = NoiseBy.PARTY
 
-    def relied_on(self, cohort: Cohort) -> int:  # noqa: ARG002 - a party relies on nobody else's noise
+    def relied_on(self, cohort: Cohort) -> int:
         """The number of parties whose noise the terms promise."""
         return 1
 

@@ -19,11 +19,11 @@ TOPICS = "topics"  # the block it is for: one row per topic, weights of the word
 class TopicWise(Mechanism):
     """Divides each topic's weights by their sum. A topic without weight stays zero. Other vectors pass."""
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - a topic is normalised alike in any cohort
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms with real numbers."""
         return replace(terms, domain=Domain.REAL) if _concerns(terms) else terms
 
-    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:  # noqa: ARG002
+    def on_vector(self, vector: Array, terms: Terms, context: RoundContext) -> Array:
         """Run by a party, on one row per topic. The last number of a row is the party's amount of data and stays."""
         if not _concerns(terms):
             return vector

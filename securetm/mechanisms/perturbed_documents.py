@@ -27,18 +27,14 @@ class StoredSlots:
     """Weights that are kept. The words that they were made from are forgotten."""
 
     def __init__(self, ends: Array, words: Array, weights: Array, *, whole: bool) -> None:
-        self._ends, self._words, self._weights, self._whole = ends, words, weights, whole
-
-    @property
-    def whole(self) -> bool:
-        """Whether all weights are whole numbers."""
-        return self._whole
+        self._ends, self._words, self._weights = ends, words, weights
+        self.whole = whole  # whether all weights are whole numbers
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
     def between(self, first: int, last: int) -> tuple[Array, Array, Array]:
-        """Where each slot's weights begin and the last one's end, their words, rising in each slot, and the weights."""
+        """Where each slot's weights begin and the last one's end, their words (rising in each slot), and the weights."""
         ends = self._ends[first : last + 1]
         part = slice(int(ends[0]), int(ends[-1]))
         return ends - ends[0], self._words[part], self._weights[part]
@@ -48,26 +44,21 @@ class StoredSlots:
         lengths = np.diff(self._ends)[slots]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         where = np.arange(ends[-1]) + np.repeat(self._ends[slots] - ends[:-1], lengths)
-        return StoredSlots(ends, self._words[where], self._weights[where], whole=self._whole)
+        return StoredSlots(ends, self._words[where], self._weights[where], whole=self.whole)
 
 
 class RegeneratedSlots:
     """Weights that are drawn again whenever they are asked for, always the same. The words stay in here, for that alone."""
 
     def __init__(self, law: SlotNoise, secret: bytes, words: Array, numbers: Array | None = None) -> None:
-        self._law, self._secret, self._words = law, secret, words
+        self._law, self._secret, self._words, self.whole = law, secret, words, law.whole
         self._numbers = np.arange(len(words)) if numbers is None else numbers  # of the slots in the corpus that was noised
-
-    @property
-    def whole(self) -> bool:
-        """Whether all weights are whole numbers."""
-        return self._law.whole
 
     def __len__(self) -> int:
         return len(self._words)
 
     def between(self, first: int, last: int) -> tuple[Array, Array, Array]:
-        """Where each slot's weights begin and the last one's end, their words, rising in each slot, and the weights."""
+        """Where each slot's weights begin and the last one's end, their words (rising in each slot), and the weights."""
         numbers = self._numbers[first:last]
         begins = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)  # of stretches that also follow one another in the corpus
         if len(begins) <= 1:
@@ -132,7 +123,7 @@ class PerturbedDocuments:
         sentence_ends = None if self.sentence_ends is None else _kept_ends(self.sentence_ends, slots, len(self.perturbed))
         return type(self)(self.perturbed.taken(slots), self.vocabulary, self.keys[wanted], ends, sentence_ends)
 
-    def halves(self, seed: int) -> tuple[Self, Self]:  # noqa: ARG002 - there is no half to seed
+    def halves(self, seed: int) -> tuple[Self, Self]:
         """Refused: a slot's weights are no words that could be shared out."""
         raise WordsUnknown()
 

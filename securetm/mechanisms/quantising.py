@@ -33,7 +33,7 @@ class Clamped(Mechanism):
         for name in ("span", "wide_span"):
             check_positive(self, name)
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - the span is the same for any cohort
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms with a reach."""
         return replace(terms, reach=min(terms.reach, self.bound(terms))) if terms.domain is Domain.REAL else terms
 
@@ -111,7 +111,7 @@ class FixedPoint(Clamped):
         count_up(context.store, CLAMPED, clamped)
         return whole
 
-    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:  # noqa: ARG002
+    def on_answer(self, answer: Answer, terms: Terms, context: RoundContext) -> Answer:
         """Run by the opening role: the sum as real numbers."""
         if terms.grid == 0 or answer.total is None:
             return answer

@@ -30,7 +30,7 @@ class Rotation(Mechanism):
 
     mixes: ClassVar[bool] = True
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - all parties turn alike
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same l2 bound, and the bounds on coordinates that follow from it."""
         if terms.grid > 0:  # what was not turned before the grid must not be turned back behind it
             raise BadSetting("the profile", "rotation", "behind fixed_point", "turns nothing there and belongs before the grid")

@@ -36,7 +36,7 @@ class PoissonSample(Mechanism):
     def __post_init__(self) -> None:
         check_setting(self, "rate", 0 < self.rate <= 1, "must be above 0 and at most 1")
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party draws for itself
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The same terms with the sampling rate and without a batch: the coins choose the documents instead."""
         if terms.batch == 0:
             return terms

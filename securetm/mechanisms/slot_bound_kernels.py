@@ -202,37 +202,18 @@ def _weighed(
 
 
 @njit(cache=True, nogil=True)
-def fill(
-    gaps: Array,
-    steps: Array,
-    rest: Array,
-    stride: int,
-    rooms: tuple[int, int, int],
-    words: Array,
-    size: int,
-    one: int,
-    least: Any,
-    most: Any,
-    limit: int,
-    low_bits: int,
-    grid: float,
-    quick_gaps: Array,
-    quick_high: Array,
-    sure: Array,
-    book: Array,
-    ends: Array,
-    ids: Array,
-    weights: Array,
-    start: int,
-) -> tuple[Any, Any, Any]:
-    """Slots that hold these words, from their stretches of the streams: their non-zero weights, words in rising order.
+def fill(streams: Any, words: Array, law: Any, out: Any) -> tuple[Any, Any, Any]:
+    """Computes the non-zero weights of the slots that hold these words, from each slot's part of the streams.
 
-    A negative word is none. Its own word is weighed first, and every other coordinate draws the same whatever that word is.
-    A gap of `limit` says only that there is nothing so far. Returns how many slots were done, how many weights there are
-    now, and why it came back. A slot that read beyond its own stretch of the rest is undone; the last one needs MOST_OF_A_STEP
-    places there that it may look at. What few bits decide is done in two loops, which is most of it; unsigned places save a
-    look at their sign.
+    The words of a slot's weights rise. A negative word is none. The slot's own word is weighed first, and every other
+    coordinate draws the same whatever that word is. A gap of `limit` says only that there is nothing so far. Returns how many
+    slots were done, how many weights there are now, and why it came back. A slot that read beyond its own part of the rest is
+    undone; the last slot needs MOST_OF_A_STEP readable places there. Two loops do what few bits decide, which is most of it;
+    unsigned places save a test of their sign.
     """
+    gaps, steps, rest, stride, rooms = streams
+    size, one, least, most, limit, low_bits, grid, quick_gaps, quick_high, sure, book = law
+    ends, ids, weights, start = out
     at, again = np.uint64(start), np.empty(rooms[1] + 1, np.int32)
     for slot in range(len(words)):
         if len(ids) - np.int64(at) <= size:  # one place more, where a word is written that may not stay

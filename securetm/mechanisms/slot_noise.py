@@ -73,13 +73,6 @@ class _Scratch(threading.local):
 _SCRATCH = _Scratch()
 
 
-def _room(n: int) -> tuple[memoryview, bytearray]:
-    """As many zeros, and a place for as many bytes of keystream as they give."""
-    if n > _PIECE:
-        return memoryview(bytes(n)), bytearray(n + _BEYOND + _BLOCK)
-    return _ZEROS, _SCRATCH.piece
-
-
 def shuffled(secret: bytes, words: Array, ends: Array) -> Array:
     """Each document's words in an order that the secret gives, all orders being equally likely."""
     order, more = np.array(words, dtype=np.int32), 8 * (len(words) + 64)
@@ -89,7 +82,7 @@ def shuffled(secret: bytes, words: Array, ends: Array) -> Array:
 
 
 def _nearly_all(mean: float) -> float:
-    """Of rare things that are this many on average: so many are seldom exceeded."""
+    """A number that a rare count with this mean seldom exceeds."""
     return mean + 4 * math.sqrt(mean) + 2
 
 
@@ -127,7 +120,7 @@ class SlotNoise:
 
     @property
     def rate(self) -> Fraction:
-        """What a step takes off the logarithm of the likelihood."""
+        """By how much the log-likelihood falls with each step."""
         return Fraction(self.epsilon) * (1 - MARGIN) / self.steps
 
     @property
@@ -137,12 +130,12 @@ class SlotNoise:
 
     @cached_property
     def chance(self) -> float:
-        """That noise alone lifts one count over the threshold."""
+        """The probability that noise alone lifts one count over the threshold."""
         return _above(-self.rate, self.least) / _UNIT
 
     @property
     def expected(self) -> float:
-        """Counts of a slot that noise alone lifts over the threshold, on average."""
+        """The mean number of counts of a slot that noise alone lifts over the threshold."""
         return self.size * self.chance
 
     @property
@@ -153,27 +146,26 @@ class SlotNoise:
 
     @property
     def cut(self) -> float:
-        """How unlikely noise makes the least count above the threshold: the negative logarithm, nearly."""
+        """The negative logarithm, nearly, of the probability that noise reaches the least count above the threshold."""
         return float(self.rate * self.least)
 
     @property
     def most(self) -> int:
-        """Steps at which a count is cut: as far as noise is drawn, be it on a count of 1 or of 0."""
+        """The number of steps at which a count is cut: noise is drawn this far, on a count of 1 as on a count of 0."""
         return min(self.steps, self.least) + (self.bounds(HIGH) << self._low_bits)
 
     def bounds(self, law: int) -> int:
-        """How many bounds one of the ladders has."""
-        first, last = (int(self.ladders.book[place]) for place in (law * PAGE, (law + 1) * PAGE - 1))
-        return last - first
+        """The number of bounds in the table of one of the laws."""
+        return int(self.ladders.book[(law + 1) * PAGE - 1]) - int(self.ladders.book[law * PAGE])
 
     @cached_property
     def ladders(self) -> BoundTables:
-        """All that is drawn, as bounds."""
+        """The laws that are drawn from, as tables of bounds."""
         return _ladders(self.size, self.rate, self._low_bits, self.least)
 
     @cached_property
     def stretch(self) -> tuple[int, int, int]:
-        """Bytes of keystream of one slot, enough for nearly all of them: for gaps, for steps, and for the rest."""
+        """Bytes of keystream of one slot for gaps, for steps, and for the rest. Nearly all slots need no more."""
         places = math.ceil(min(_nearly_all(self.expected) + 1, self.size + 1) / 2) * 2
         unsure = sum(float(np.mean(self.ladders.sure[law] < 0)) for law in (GAPS, HIGH))
         unsure += 1 / (1 << EVEN_BITS) if self._low_bits else 0
@@ -182,12 +174,12 @@ class SlotNoise:
 
     @property
     def stride(self) -> int:
-        """All of them together."""
+        """Bytes of keystream of one slot."""
         return sum(self.stretch)
 
     @cached_property
     def facts(self) -> Any:
-        """All that the inner loop needs to know of the law."""
+        """The law's numbers and tables, as the kernel takes them."""
         gaps = self.bounds(GAPS)  # as many as there are words, unless gaps are drawn in parts
         reaches = (self.least, self.most, gaps if gaps < self.size else -1)
         quick = (_quick(self.ladders.sure[GAPS]), _quick(self.ladders.sure[HIGH]))
@@ -201,13 +193,15 @@ class SlotNoise:
         drawing = _Drawing(self, secret, np.ascontiguousarray(words, dtype=np.int32), first)
         for begin, stream in self._streams(secret, len(words), first):
             drawing.run(begin, stream)
-        return drawing.found()
+        return drawing.ends, drawing.ids[: drawing.at], drawing.weights[: drawing.at]
 
     def _streams(self, secret: bytes, slots: int, first: int) -> Iterator[tuple[int, Array]]:
-        """The keystream of all these slots, piece by piece, each in the place of the one before."""
+        """The keystream of all these slots, piece by piece. Each piece overwrites the one before."""
         stride = self.stride
         at_once = min(max(1, _PIECE // stride), slots)
-        zeros, piece = _room(at_once * stride)
+        zeros, piece = _ZEROS, _SCRATCH.piece
+        if at_once * stride > _PIECE:
+            zeros, piece = memoryview(bytes(stride)), bytearray(stride + _BEYOND + _BLOCK)
         counter = SLOTS + first * (stride // _BLOCK)
         cipher = Cipher(algorithms.AES256(secret), modes.CTR(counter.to_bytes(_BLOCK))).encryptor()
         for begin in range(0, slots, max(at_once, 1)):
@@ -221,14 +215,14 @@ class SlotNoise:
 
 
 class _Drawing:
-    """One call of `draw`: what was found so far, in arrays that grow."""
+    """One call of `draw`: the weights found so far, in arrays that grow."""
 
     def __init__(self, law: SlotNoise, secret: bytes, words: Array, first: int) -> None:
         self._law, self._secret, self._words, self._first = law, secret, words, first
         most = (law.expected + 1) * len(words)
         room = int(most + 6 * math.sqrt(most)) + 2 * law.size
-        self._ends = np.zeros(len(words) + 1, dtype=np.int64)
-        self._ids, self._weights, self._at = np.empty(room, dtype=np.int32), np.empty(room), 0
+        self.ends = np.zeros(len(words) + 1, dtype=np.int64)
+        self.ids, self.weights, self.at = np.empty(room, dtype=np.int32), np.empty(room), 0
 
     def run(self, begin: int, stream: Array) -> None:
         """The slots whose stretches of keystream these are, from number `begin` of the call on."""
@@ -245,24 +239,21 @@ class _Drawing:
                 self._alone(begin, np.split(stream[done * stride :][:stride], [gaps, gaps + steps]))
                 begin += 1
 
-    def found(self) -> tuple[Array, Array, Array]:
-        """All slots' weights."""
-        return self._ends, self._ids[: self._at], self._weights[: self._at]
-
     def _fill(self, begin: int, end: int, parts: Sequence[Array], room: Sequence[int]) -> tuple[int, int]:
         gaps, steps, rest = parts
         rooms = (room[0] // _PART, room[1] // _PAIR, room[2] // _PART)
         streams = (gaps.view("<u2"), steps.view("<u4"), rest.view("<u2"), self._law.stride, rooms)
-        out = (self._ends[begin : end + 1], self._ids, self._weights, self._at)
-        facts: Any = (*streams, self._words[begin:end], *self._law.facts, *out)
-        done, self._at, why = fill(*facts)
+        out = (self.ends[begin : end + 1], self.ids, self.weights, self.at)
+        done, self.at, why = fill(streams, self._words[begin:end], self._law.facts, out)
         return done, why
 
     def _alone(self, slot: int, parts: Sequence[Array]) -> None:
-        """A slot that takes more of the keystream than its stretches goes on in stretches of its own further up."""
+        """Draws a slot that needs more keystream than its own part. The rest of it lies further up in the counter's range."""
         more = 4 * self._law.stride + _BEYOND
         while True:
-            longer = [self._longer(slot, which, part, more) for which, part in enumerate(parts)]
+            counter = FURTHER + ((self._first + slot) << _FURTHER_BITS)
+            further = [keystream(self._secret, counter + (which << _FURTHER_BITS - 2), more) for which in range(len(parts))]
+            longer = [np.concatenate([a, np.frombuffer(b, dtype=np.uint8)]) for a, b in zip(parts, further, strict=True)]
             gaps, steps, rest = (len(part) for part in longer)
             done, why = self._fill(slot, slot + 1, longer, (gaps, steps, rest - _BEYOND))
             if why == DONE and done == 1:
@@ -271,14 +262,10 @@ class _Drawing:
             if why == FULL:
                 self._grow()
 
-    def _longer(self, slot: int, which: int, part: Array, more: int) -> Array:
-        counter = FURTHER + ((self._first + slot) << _FURTHER_BITS) + (which << _FURTHER_BITS - 2)
-        return np.concatenate([part, np.frombuffer(keystream(self._secret, counter, more), dtype=np.uint8)])
-
     def _grow(self) -> None:
-        more = len(self._ids) + self._law.size
-        self._ids = np.concatenate([self._ids, np.empty(more, dtype=np.int32)])
-        self._weights = np.concatenate([self._weights, np.empty(more)])
+        more = len(self.ids) + self._law.size
+        self.ids = np.concatenate([self.ids, np.empty(more, dtype=np.int32)])
+        self.weights = np.concatenate([self.weights, np.empty(more)])
 
 
 # ---- ladders -------------------------------------------------------------------------------------------------------

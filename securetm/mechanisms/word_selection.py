@@ -81,7 +81,7 @@ class WordSelection(Mechanism):
         """The threshold of this selection."""
         return NamingThreshold(self.threshold, self.found_from)
 
-    def admit(self, terms: Terms, cohort: Cohort) -> Terms:  # noqa: ARG002 - each party selects by itself
+    def admit(self, terms: Terms, cohort: Cohort) -> Terms:
         """The terms of selected words, whose naming this mechanism's event pays for; other questions pass."""
         if not terms.names_words:
             return terms
@@ -95,11 +95,11 @@ class WordSelection(Mechanism):
         """Claims for the named words only, whatever other parties collude."""
         return frozenset(replace(claim, what=WORDS_PRIVATE) for claim in claims_alone(cohort))
 
-    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:  # noqa: ARG002
+    def event(self, terms: Terms, cohort: Cohort) -> DpEvent | None:
         """One Gaussian answer for terms whose words were selected here."""
         return gaussian_answer(self.noise_multiplier, terms) if self._selected(terms) else None
 
-    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:  # noqa: ARG002
+    def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """The chance that a word of one document alone is named, and the distance of its noise from the ideal one.
 
         The noise of all other words is the same with and without the document, so what it lacks tells nothing.

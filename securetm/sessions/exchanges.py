@@ -46,7 +46,6 @@ class PartyExchange:
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
         """A party waits for nobody."""
-        del missing
         return ()
 
 
@@ -85,7 +84,6 @@ class CoordinatorExchange:
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
         """Ends the wave: who said nothing by now has dropped out of it. Too few messages are a named error."""
-        del missing
         then, self._then, self._asked = self._then, _nothing_more, frozenset()
         if len(self.got) < self._need:
             raise TooFewParties(len(self.got), len(self._register), self._need)

@@ -22,7 +22,6 @@ class PartySession:
 
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared."""
-        del rounds
         return PartyExchange()
 
     def answer(self, round_id: bytes) -> Answer:
@@ -44,7 +43,6 @@ class CoordinatorSession:
 
     def prepare(self, rounds: int) -> Exchange:
         """Nothing is prepared."""
-        del rounds
         return CoordinatorExchange(self.register)
 
     def begun(self, cohort: Cohort, exchange: CoordinatorExchange) -> Exchange:

@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.bfv import fit_whole
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, Fit, cheapest, largest_reach
 from securetm.aggregation.homomorphic.seal_library import Code, SealContext
 from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
-from securetm.contracts import INF, Array, Cohort, Domain, Needs, Terms
-from securetm.errors import NeedsReach, NeedsSum, SumTooWide, check_setting
+from securetm.contracts import INF, Array, Cohort, Domain, Terms
+from securetm.errors import NeedsReach, SumTooWide, check_setting
 
 FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
 
@@ -75,7 +74,6 @@ class CkksCode:
 
     def read(self, context: SealContext, plaintext: Any, fit: Fit) -> Array:
         """Rounded to whole numbers of steps."""
-        del fit
         slots = context.api.CKKSEncoder(context.native).decode_complex(plaintext)
         return np.rint(polynomial_of(np.array(slots))).astype(np.int64)
 
@@ -92,13 +90,8 @@ class CkksSum(SharedKeySum):
         check_setting(self, "span", self.span > 0, "must be above 0")
         check_setting(self, "precision_bits", 2 <= self.precision_bits <= 52, "must lie between 2 and 52")
 
-    def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
-        """The admitted terms, and the parameters that every role derives from them."""
-        if terms.needs is not Needs.SUM or terms.ragged:
-            raise NeedsSum("ckks")
-        parties = len(cohort.members)
-        if terms.domain is Domain.INTEGER:
-            return fit_whole("ckks", terms, parties)
+    def fit_real(self, terms: Terms, parties: int) -> tuple[Terms, Fit]:
+        """Steps between the values, as fine as the parameters carry."""
         reach = min(self.span, terms.reach)
         if reach == INF:
             raise NeedsReach("ckks")

@@ -89,7 +89,6 @@ class EncryptedPartySession(PartySession):
 
     def prepare(self, rounds: int) -> Exchange:
         """A new key for the session."""
-        del rounds
         return KeyPartySetup(self.identity, self.code.name, self.entropy, self.memory)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None) -> Exchange:
@@ -189,13 +188,11 @@ class EncryptedCoordinatorSession(CoordinatorSession):
 
     def prepare(self, rounds: int) -> Exchange:
         """Carries the messages with which the parties come to a key."""
-        del rounds
         seal()  # a missing library is found now, not when the first vector arrives
         return KeyCoordinatorSetup(self.register, self.code.name, self.memory)
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Adds up one vector of ciphertexts from each party of the cohort."""
-        del vector
         terms, fit = self.fitting(terms, cohort)
         key = self.memory.get(KEY_NAME)
         if key is None:

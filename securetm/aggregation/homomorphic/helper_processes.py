@@ -7,21 +7,21 @@ A helper is a child of this process and talks through pipes only. It is started 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+import msgspec
 import numpy as np
 
 from securetm.aggregation.homomorphic.homomorphic_errors import HelperDied
-from securetm.aggregation.homomorphic.parameters import Fit, Modulus
+from securetm.aggregation.homomorphic.parameters import Fit
 from securetm.contracts import Array
 
 WORTH = 512  # ciphertexts in one piece of work: about a million values, a tenth of a second
@@ -32,35 +32,39 @@ _owner = 0  # the process that started them: a fork must not share their pipes
 _one_at_a_time = threading.Lock()
 
 
-def put_work(pipe: IO[bytes], facts: dict[str, Any], arrays: Sequence[Array]) -> None:
-    """Facts as JSON, then each array as it lies in memory."""
-    shapes = [[array.dtype.str, list(array.shape)] for array in arrays]
-    head = json.dumps({**facts, "arrays": shapes}).encode()
+@dataclass(frozen=True)
+class Work:
+    """What a helper does to the rows that follow."""
+
+    do: str
+    code: str
+    fit: Fit
+
+
+def put_work(pipe: IO[bytes], work: Work | None, arrays: Sequence[Array]) -> None:
+    """The work (none in a reply) and the arrays' shapes, then each array as it lies in memory."""
+    head = msgspec.msgpack.encode((work, [(array.dtype.str, array.shape) for array in arrays]))
     pipe.write(struct.pack("<I", len(head)) + head)
     for array in arrays:
         pipe.write(np.ascontiguousarray(array).data)
     pipe.flush()
 
 
-def take_work(pipe: IO[bytes]) -> tuple[dict[str, Any], list[Array]] | None:
+def take_work(pipe: IO[bytes]) -> tuple[Work | None, list[Array]] | None:
     """What `put_work` wrote, or nothing if the other side is gone."""
     start = pipe.read(4)
     if len(start) < 4:
         return None
-    facts = json.loads(pipe.read(struct.unpack("<I", start)[0]))
+    head = pipe.read(struct.unpack("<I", start)[0])
+    work, shapes = msgspec.msgpack.decode(head, type=tuple[Work | None, list[tuple[str, list[int]]]])
     arrays = []
-    for kind, shape in facts["arrays"]:
+    for kind, shape in shapes:
         array = np.empty(shape, dtype=kind)
         content = pipe.read(array.nbytes)
         if len(content) < array.nbytes:
             return None
         arrays.append(np.frombuffer(content, dtype=kind).reshape(shape))
-    return facts, arrays
-
-
-def fit_from(facts: dict[str, Any]) -> Fit:
-    """A fit that went through JSON."""
-    return Fit(**{**facts, "modulus": Modulus(**facts["modulus"])})
+    return work, arrays
 
 
 class Helper:
@@ -74,11 +78,11 @@ class Helper:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
         )
 
-    def ask(self, facts: dict[str, Any], arrays: Sequence[Array]) -> None:
+    def ask(self, work: Work, arrays: Sequence[Array]) -> None:
         """Hands out a piece of work; the helper reads all of it before it answers."""
         assert self._child.stdin is not None
         try:
-            put_work(self._child.stdin, facts, arrays)
+            put_work(self._child.stdin, work, arrays)
         except OSError as problem:
             raise HelperDied() from problem
 
@@ -124,18 +128,17 @@ def _helpers() -> list[Helper]:
     return _started
 
 
-def spread(work: Any, do: str, code: str, fit: Fit, secret: Array, arrays: Sequence[Array]) -> list[Array]:
-    """Runs `work(*arrays)` row by row over this process and its helpers; small work stays here."""
+def spread(here: Callable[..., Sequence[Array]], work: Work, secret: Array, arrays: Sequence[Array]) -> list[Array]:
+    """Runs `here(*arrays)` row by row over this process and its helpers; small work stays here."""
     if len(arrays[0]) < WORTH:
-        return list(work(*arrays))
+        return list(here(*arrays))
     with _one_at_a_time:
         helpers = _helpers()
         own, *shares = zip(*(np.array_split(array, len(helpers) + 1) for array in arrays), strict=True)
-        facts = {"do": do, "code": code, "fit": asdict(fit)}
         try:
             for helper, share in zip(helpers, shares, strict=True):
-                helper.ask(facts, [secret, *share])
-            parts = [list(work(*own)), *(helper.done() for helper in helpers)]
+                helper.ask(work, [secret, *share])
+            parts = [list(here(*own)), *(helper.done() for helper in helpers)]
         except BaseException:
             end_all()  # a reply that nobody took would be taken for the next one
             raise

@@ -6,12 +6,13 @@ standard allows 54 bits there at 128-bit security with ternary secrets; the smal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from securetm.clipped_sum import blocks_of
 from securetm.contracts import Array, Block, Terms
+from securetm.errors import SumTooWide
 
 DEGREE = 2048  # coefficients of a ciphertext's polynomials, and values that one ciphertext carries
 SEED = 64  # bytes that stand for the random half of a fresh ciphertext
@@ -89,6 +90,17 @@ def cheapest(parties: int, reach: int) -> Fit | None:
     options = (Fit(m, parties, reach, digits, -(-bits // digits) if digits > 1 else 0) for m in MODULI for digits in DIGITS)
     fitting = [fit for fit in options if fit.holds]
     return min(fitting, key=lambda fit: (fit.digits * fit.modulus.width, fit.digits), default=None)
+
+
+def fit_whole(name: str, terms: Terms, parties: int) -> tuple[Terms, Fit]:
+    """The fit of whole numbers: of their promised reach, or, where nobody bounded counts, of as much as the width can sum."""
+    least = int(min(terms.reach, ((1 << (terms.bits - 1)) - 1) // parties))
+    nearest = float(least)  # terms keep a float, and all roles must read the same
+    reach = int(nearest) if nearest <= least else int(np.nextafter(nearest, 0.0))
+    fit = cheapest(parties, reach) if reach >= 1 else None
+    if fit is None:
+        raise SumTooWide(f"ciphertexts of {name}", parties, f"{terms.reach:g}")
+    return replace(terms, reach=float(reach)), fit
 
 
 def largest_reach(modulus: Modulus, parties: int) -> int:

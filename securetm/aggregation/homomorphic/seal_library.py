@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from securetm.aggregation.homomorphic.helper_processes import spread
+from securetm.aggregation.homomorphic.helper_processes import Work, spread
 from securetm.aggregation.homomorphic.homomorphic_errors import NoSealLibrary
 from securetm.aggregation.homomorphic.parameters import DEGREE, MODULI, SEED, Fit
 from securetm.contracts import Array, Entropy
@@ -176,15 +176,18 @@ class SealContext:
             raise NoSealLibrary()
         return np.frombuffer(raw, "<u8", DEGREE, _CIPHER_HEAD), raw[-SEED:]
 
-    def secret_key(self, ternary: Array) -> Any:
-        """The parties' secret polynomial as a SEAL key under these parameters: transformed, as SEAL keeps it."""
-        helper = context_of("BFV", self.modulus, 2)
+    def transformed(self, residues: Array, using: MemoryFile, *, back: bool = False) -> Array:
+        """The number-theoretic transform of a polynomial, or its inverse. SEAL transforms ciphertexts, so one is made of it."""
         one = np.zeros(DEGREE, dtype="<u8")
         one[0] = 1
+        carrier, evaluator = self.ciphertext([residues, one], b"", back, 1.0, using), self.api.Evaluator(self.native)
+        (evaluator.transform_from_ntt_inplace if back else evaluator.transform_to_ntt_inplace)(carrier)
+        return self.polynomials(carrier, using)[0]
+
+    def secret_key(self, ternary: Array) -> Any:
+        """The parties' secret polynomial as a SEAL key under these parameters: transformed, as SEAL keeps it."""
         with memory_file() as using:
-            carrier = helper.ciphertext([ternary.astype(np.int64) % self.modulus, one], b"", False, 1.0, using)
-            self.api.Evaluator(helper.native).transform_to_ntt_inplace(carrier)
-            transformed, _ = helper.polynomials(carrier, using)
+            transformed = context_of("BFV", self.modulus, 2).transformed(ternary.astype(np.int64) % self.modulus, using)
             key = self.api.SecretKey()
             key.load(self.native, using.put(_object(self.hash + _polynomial(transformed))))
         return key
@@ -211,12 +214,7 @@ def draw_ternary(entropy: Entropy) -> Array:
     context = SealContext("BFV", modulus, 2, seed)
     with memory_file() as using:
         key = context.api.KeyGenerator(context.native).secret_key()
-        transformed = context.coefficients(key, using)
-        one = np.zeros(DEGREE, dtype="<u8")
-        one[0] = 1
-        carrier = context.ciphertext([transformed, one], b"", True, 1.0, using)
-        context.api.Evaluator(context.native).transform_from_ntt_inplace(carrier)
-        residues = context.polynomials(carrier, using)[0].astype(np.int64)
+        residues = context.transformed(context.coefficients(key, using), using, back=True).astype(np.int64)
     return np.where(residues > modulus // 2, residues - modulus, residues)
 
 
@@ -227,16 +225,15 @@ def encrypt(code: Code, fit: Fit, ternary: Array, rows: Array, entropy: Entropy)
     """Run by a party: each row of whole numbers as a first polynomial and a seed. Nobody without the key reads them."""
     if not isinstance(entropy, OperatingSystem):
         return encrypt_here(code, fit, ternary, rows, entropy)
-    first, seeds = spread(
-        lambda part: encrypt_here(code, fit, ternary, part, entropy), "encrypt", code.name, fit, ternary, [rows]
-    )
+    work = Work("encrypt", code.name, fit)
+    first, seeds = spread(lambda part: encrypt_here(code, fit, ternary, part, entropy), work, ternary, [rows])
     return first, seeds
 
 
 def decrypt(code: Code, fit: Fit, ternary: Array, first: Array, second: Array) -> Array:
     """Run by a party: the whole numbers behind a sum of ciphertexts."""
-    work = [first, second]
-    (rows,) = spread(lambda *part: [decrypt_here(code, fit, ternary, *part)], "decrypt", code.name, fit, ternary, work)
+    work = Work("decrypt", code.name, fit)
+    (rows,) = spread(lambda *part: [decrypt_here(code, fit, ternary, *part)], work, ternary, [first, second])
     return rows
 
 

@@ -5,16 +5,16 @@ It knows neither BFV nor CKKS; each brings its code and the fit of its parameter
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 from securetm.aggregation.homomorphic.encrypted_sessions import EncryptedCoordinatorSession, EncryptedPartySession
 from securetm.aggregation.homomorphic.key_setup import LEAST
-from securetm.aggregation.homomorphic.parameters import DIGITS, MODULI, Fit
+from securetm.aggregation.homomorphic.parameters import DIGITS, MODULI, Fit, fit_whole
 from securetm.aggregation.homomorphic.seal_library import Code
 from securetm.aggregation.homomorphic.sum_key import BOX, HELLO_SIZE, KEY_ID
-from securetm.contracts import Aggregation, Claim, Cohort, Entropy, Roster, Store, Terms
+from securetm.contracts import Aggregation, Claim, Cohort, Domain, Entropy, Needs, Roster, Store, Terms
+from securetm.errors import NeedsIntegers, NeedsSum
 from securetm.sessions.framing import HASH
 from securetm.sessions.identities import COORDINATOR, PinnedRoster, identity_of
 
@@ -26,13 +26,23 @@ class SharedKeySum(Aggregation):
     opened_by: ClassVar[str] = "parties"
     code: ClassVar[Code]
 
-    @abstractmethod
     def fit(self, terms: Terms, cohort: Cohort) -> tuple[Terms, Fit]:
         """The admitted terms, and the parameters that every role derives from them."""
+        if terms.needs is not Needs.SUM or terms.ragged:
+            raise NeedsSum(self.code.name)
+        parties = len(cohort.members)
+        return self.fit_real(terms, parties) if terms.domain is Domain.REAL else fit_whole(self.code.name, terms, parties)
+
+    def fit_real(self, terms: Terms, parties: int) -> tuple[Terms, Fit]:
+        """The same for real numbers. Refused, unless a sum says how it carries them."""
+        raise NeedsIntegers(self.code.name)
+
+    def error(self, terms: Terms, cohort: Cohort) -> float:
+        """None: whole numbers are added exactly."""
+        return 0.0
 
     def claims(self, cohort: Cohort) -> frozenset[Claim]:
         """Against the coordinator alone: with the help of one party, who holds the key, it reads everything."""
-        del cohort
         return frozenset({Claim("sees only sums", COORDINATOR, colluding=0)})
 
     def admit(self, terms: Terms, cohort: Cohort) -> Terms:
@@ -41,12 +51,10 @@ class SharedKeySum(Aggregation):
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
         """The number of parties in a sum that a party requires before it opens it."""
-        del joined
         return max(LEAST, cohort.threshold)
 
     def longest(self, parties: int, rounds: int, terms: Terms | None) -> tuple[int, int]:
         """Of a set-up the sealed keys and the bundle of hellos; of a round fresh ciphertexts, and both halves of their sum."""
-        del rounds
         named = 4 + HASH + KEY_ID + 2 + 2 * parties  # more than any message begins with
         if terms is None:
             return max(named + parties * BOX, HELLO_SIZE), named + parties * HELLO_SIZE + BOX

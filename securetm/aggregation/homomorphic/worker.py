@@ -7,7 +7,7 @@ import sys
 
 from securetm.aggregation.homomorphic.bfv import BfvCode
 from securetm.aggregation.homomorphic.ckks import CkksCode
-from securetm.aggregation.homomorphic.helper_processes import fit_from, put_work, take_work
+from securetm.aggregation.homomorphic.helper_processes import put_work, take_work
 from securetm.aggregation.homomorphic.seal_library import Code, decrypt_here, encrypt_here
 from securetm.entropy import OperatingSystem
 
@@ -19,12 +19,13 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while (asked := take_work(sys.stdin.buffer)) is not None:
-        facts, (secret, *arrays) = asked
-        code, fit = CODES[facts["code"]], fit_from(facts["fit"])
-        if facts["do"] == "encrypt":
-            put_work(replies, {}, encrypt_here(code, fit, secret, arrays[0], OperatingSystem()))
+        work, (secret, *arrays) = asked
+        assert work is not None
+        code = CODES[work.code]
+        if work.do == "encrypt":
+            put_work(replies, None, encrypt_here(code, work.fit, secret, arrays[0], OperatingSystem()))
         else:
-            put_work(replies, {}, [decrypt_here(code, fit, secret, arrays[0], arrays[1])])
+            put_work(replies, None, [decrypt_here(code, work.fit, secret, arrays[0], arrays[1])])
 
 
 if __name__ == "__main__":

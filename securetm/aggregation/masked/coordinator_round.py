@@ -112,7 +112,6 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         return header.at.index == self._at.index
 
     def _end_of_masking(self, came: Mapping[int, None]) -> Sequence[Parcel]:
-        del came
         waiting, self._hellos = self._hellos, set()
         if waiting:  # they masked nothing yet, so they may still take part
             self.ask(waiting, self._take_masked, self._end_of_masking)

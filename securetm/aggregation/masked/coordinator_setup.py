@@ -126,7 +126,6 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
 
     def _finish(self, came: Mapping[int, None]) -> Sequence[Parcel]:
         """Parties that dealt shares take part even if their receipt is missing: they count as absent until they come."""
-        del came
         drawn, places = self._drawn, tuple(self._agreed)
         keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}

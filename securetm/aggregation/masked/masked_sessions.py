@@ -92,7 +92,6 @@ class MaskedCoordinatorSession(CoordinatorSession):
 
     def round(self, cohort: Cohort, terms: Terms, vector: Mapping[str, Array] | None = None) -> Exchange:
         """Collects masked vectors into one sum. A round begun before keeps its prekey."""
-        del vector
         quorum = _quorum(self.register, cohort, self.memory.relayed.places, self._policy.risk, self.memory.store)
         tag = self.register.round_tag(cohort.round_id)
         return self.begun(cohort, MaskedCoordinatorRound(self.register, self._policy, self.memory, quorum, tag, terms))

@@ -65,7 +65,6 @@ class MaskedSum(Aggregation):
 
     def error(self, terms: Terms, cohort: Cohort) -> float:
         """None: whole numbers are added in a ring that they fit into."""
-        del terms, cohort
         return 0.0
 
     def remaining(self, cohort: Cohort, joined: int) -> int:
