@@ -73,7 +73,7 @@ def is_corpus(path: Path) -> bool:
 def _reader(path: str | Path) -> tuple[Reader, Path]:
     """The reader of that path, and the path without the name of a reader before it."""
     named, colon, rest = str(path).partition(":")
-    if colon and named in READERS and not Path(path).exists():
+    if colon and not Path(path).exists():
         return READERS.load(named), _existing(Path(rest))
     path = Path(path)
     if path.is_dir():

@@ -111,7 +111,7 @@ class Frontier:
             }
             parties = {f"party {n + 1}": part for n, part in enumerate(equal(self.raw, PARTIES, seed=0).values())}
             with begun(parties, self.words, tables) as run:
-                trained, plan, fresh = train(run, Unwatched()), run.plan, run.agreement.model
+                trained, plan, fresh = train(run, Unwatched()), run.agreement.plan, run.agreement.model
                 spent = spent_by(run, run.members[0])["epsilon"]
         held = self.held_back(1 - plan.training.held_out, plan.seed)[1]
         facts = {"model": model, "profile": form, "epsilon": epsilon, "seed": seed, "noise": plan.privacy.noise}

@@ -1,18 +1,18 @@
-"""How a party answers one question: it checks what is asked, pays for it, draws the answer, and records it.
+"""How a party answers one question. The order is fixed: check, pay, compute, keep, send, record.
 
-Nothing of the documents is read before the question is checked. What goes wrong once they are read stays with the party: the
-reply looks like any other, and the documents have no part in it.
+No document is read before the question is checked. A failure after that stays with the party: the reply looks like any other,
+and the documents have no part in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from securetm.aggregation.vectors import pack_vector, unpack_vector
-from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, State, Terms
+from securetm.contracts import Cohort, Mechanism, Noised, Query, RoundContext, State
 from securetm.corpus.corpus import Corpus
 from securetm.errors import CohortTooSmall, NotInCohort
 from securetm.federation import wire
@@ -39,30 +39,27 @@ def answer(session: JoinedSession, ask: wire.Ask) -> tuple[bytes, ...]:
     return question.answer_once() if terms.data_only else question.answer_now()
 
 
+# ---- the checks ----------------------------------------------------------------------------------------------------
+
+
 def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     """Checks the question. The round id must say that the coordinator means the same as this party."""
     own, profile = session.own, session.own.agreement.profile
     _check_cohort(own, ask.members)
     query = own.questions.make(ask.question, _about(own, ask))
-    cohort = _cohort(own, ask, query.terms)
+    named = question_identity(ask.question, ask.number, query.terms)
+    cohort = cohort_of(
+        profile, ask.members, round_id=ask.round_id, number=ask.number, seed=own.agreement.plan.seed, question=named
+    )
     route = compile_route(query.terms, profile, cohort)
-    about = state_digest(ask.state, route.terms)  # of what came with it
-    meant = (ask.question, cohort, ask.serial, route.terms, profile.digest, about, own.questions.words(ask.question))
+    about, words = state_digest(ask.state, route.terms), own.questions.words(ask.question)
+    meant = (ask.question, cohort, ask.serial, route.terms, profile.digest, about, words)
     if ask.round_id != round_identity(session.identity, *meant):
         raise WrongRound()
     if ask.number >= own.questions.numbers(ask.question):
         raise AskedTooOften(ask.question, ask.number)
     check_batch(route.terms, profile, cohort, len(own.members))
     return Answering(session, ask, query, cohort, route)
-
-
-def _about(own: PartyState, ask: wire.Ask) -> State:
-    """Returns the state that the question is about: the one that came with it, or the party's own where the parties train."""
-    if own.learner is None or ask.question not in (TRAIN, HELD_OUT):
-        return ask.state
-    if ask.state:
-        raise BadState("the parties learn by themselves, so no state may come with a question")
-    return own.learner.about(ask.question)
 
 
 def _check_cohort(own: PartyState, members: Sequence[str]) -> None:
@@ -73,9 +70,16 @@ def _check_cohort(own: PartyState, members: Sequence[str]) -> None:
         raise CohortTooSmall(len(members), own.agreement.profile.minimum_parties)
 
 
-def _cohort(own: PartyState, ask: wire.Ask, terms: Terms) -> Cohort:
-    one = {"round_id": ask.round_id, "number": ask.number, "question": question_identity(ask.question, ask.number, terms)}
-    return cohort_of(own.agreement.profile, ask.members, seed=own.agreement.plan.seed, **one)
+def _about(own: PartyState, ask: wire.Ask) -> State:
+    """Returns the state that the question is about: the one that came with it, or the party's own where the parties train."""
+    if own.learner is None or ask.question not in (TRAIN, HELD_OUT):
+        return ask.state
+    if ask.state:
+        raise BadState("the parties learn by themselves, so no state may come with a question")
+    return own.learner.about()
+
+
+# ---- the answer ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -96,72 +100,45 @@ class Answering:
         ask, own, terms = self.ask, self.own, self.route.terms
         asked = digest([ask.question, list(self.cohort.members), list(own.questions.vocabulary), terms.size])
         stored = own.store.rows("SELECT asked, vector FROM answered WHERE question = ?", ask.question)
-        if stored and (stored[0][0] != asked or terms.noised is Noised.SHARE):  # one share of noise twice is no more noise
-            raise AlreadyAnswered()
         if not stored:
-            self._check_first()
+            guard = self.session.guard  # a budget composes questions in a fixed order: these come before the training
+            if guard and any(guard.was_asked(own.run, question) for question in (ask.question, TRAIN)):
+                raise OutOfTurn(ask.serial, own.memory.last)
             return self.answer_now(once=asked)
+        if stored[0][0] != asked or terms.noised is Noised.SHARE:  # the same share of noise twice is no more noise
+            raise AlreadyAnswered()
         if ask.keep:  # what was kept when it was answered first is gone if the session was begun again
             own.memory.keep(ask.serial)
         own.memory.last = max(own.memory.last, ask.serial)
         return self._send(unpack_vector(bytes(stored[0][1]), terms, own.name))
 
     def answer_now(self, *, once: bytes = b"") -> tuple[bytes, ...]:
-        """Draws a new answer. With `once`, it is written to disk before it leaves."""
-        ask, own, terms = self.ask, self.own, self.route.terms
+        """Computes a new answer. With `once`, it is written to disk before it leaves, and never computed again."""
+        ask, own = self.ask, self.own
         if ask.serial <= own.memory.last:
             raise OutOfTurn(ask.serial, own.memory.last)
         documents = own.documents.for_question(ask.question)
         context = RoundContext(self.cohort, own.entropy, own.store, own.drawn, own.computed)
-        self._pay_and_note(documents, context)
+        if once:
+            self._pay(documents, context)
+        else:  # checked before it is paid for, and written after: a question that is not paid for binds the party to nothing
+            asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
+            own.store.check_asked(*asked)
+            self._pay(documents, context)
+            own.store.note_asked(*asked)
         clipped = self.clipped_answer(documents, context)
         own.memory.last = ask.serial
-        if own.memory.arrays:  # a function of the documents and of the questions that it came from
+        if own.memory.arrays:  # they depend on the documents and on every question that they came from
             own.memory.lineage = self._meant()
-        if own.learner is not None and not terms.data_only:  # all parties learn by it: by the same bytes when asked again
-            clipped = self._as_before(clipped)
-        if once:
-            own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(clipped.vector, terms))
-        parcels = self._send(clipped.vector)
+        vector = self._kept(clipped.vector, once)
+        parcels = self._send(vector)
         self.session.awaited = Awaited(ask, self.route, context) if own.learner is not None else None
         with own.failure_log.logged():
             self._record(clipped, sum(map(len, parcels)))
         return parcels
 
-    def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
-        """Returns the answer of the documents. If that fails, the answer of no document, which looks like any other."""
-        memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
-        with self.own.failure_log.logged():
-            clipped = self.route.answer(self.query, documents, context, memory, rng)
-            self.own.memory.arrays = memory
-            return clipped
-        return self.route.empty_answer(context)
-
-    def _send(self, vector: State) -> tuple[bytes, ...]:
-        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector)
-        return self.session.open(self.cohort.round_id, exchange)
-
-    # ---- before documents are read ----
-
-    def _check_first(self) -> None:
-        """Refuses a question about the corpus after the training began: a budget composes questions in a fixed order."""
-        guard, own = self.session.guard, self.own
-        if guard and any(guard.was_asked(own.run, question) for question in (self.ask.question, TRAIN)):
-            raise OutOfTurn(self.ask.serial, own.memory.last)
-
-    def _pay_and_note(self, documents: Corpus, context: RoundContext) -> None:
-        """Checks the question before it is paid for, and records it after: an unpaid question binds the party to nothing."""
-        ask = self.ask
-        if self.route.terms.data_only:
-            self._pay(documents, context)
-            return
-        asked = (ask.question, ask.number, digest(list(self.cohort.members)), self._meant())
-        self.own.store.check_asked(*asked)
-        self._pay(documents, context)
-        self.own.store.note_asked(*asked)
-
     def _pay(self, documents: Corpus, context: RoundContext) -> None:
-        """Charges the ledger before anything is drawn. A crash after this counts as spent.
+        """Charges the ledger before noise is drawn. A crash after this counts as spent.
 
         Noise that is drawn once per corpus is charged once; kept noise is used again without a charge.
         """
@@ -169,7 +146,7 @@ class Answering:
         if guard is None or own.drawn is None:
             return
         kept: tuple[Mechanism, ...] = ()
-        with own.failure_log.logged():  # where it cannot be told what was kept, all is paid for
+        with own.failure_log.logged():  # if the kept noise cannot be read, the answer is paid for in full
             kept = self.route.drawn_before(documents, context)
         spend = spend_of(self.route, kept)
         assert spend is not None or kept  # what was admitted under a budget is noised
@@ -181,8 +158,6 @@ class Answering:
         guard.charge(own.run, spend, {**who, "question": self.ask.question, "serial": self.ask.serial})
         own.drawn.paid = any(mechanism.once and mechanism not in kept for mechanism in agreement.profile.mechanisms)
 
-    # ---- what is remembered ----
-
     def _meant(self) -> bytes:
         """Returns the digest of all that the answer depends on besides documents and noise."""
         ask, own = self.ask, self.own
@@ -190,11 +165,31 @@ class Answering:
         about = [digest_of_arrays(state).hex(), own.questions.words(ask.question).hex(), own.memory.lineage.hex()]
         return digest([ask.question, ask.number, ask.serial, *about])
 
-    def _as_before(self, clipped: ClippedAnswer) -> ClippedAnswer:
-        """Returns the first answer to this number: the parties' models differ if a last digit differs."""
-        packed = pack_vector(clipped.vector, self.route.terms)
-        vector = self.own.store.hold_answer(self.ask.question, self.ask.number, packed)
-        return replace(clipped, vector=unpack_vector(vector, self.route.terms, self.own.name))
+    def clipped_answer(self, documents: Corpus, context: RoundContext) -> ClippedAnswer:
+        """Returns the answer of the documents. If that fails, the answer of no document, which looks like any other."""
+        memory, rng = dict(self.own.memory.arrays), np.random.default_rng([self.own.agreement.plan.seed, self.ask.serial])
+        with self.own.failure_log.logged():
+            clipped = self.route.answer(self.query, documents, context, memory, rng)
+            self.own.memory.arrays = memory
+            return clipped
+        return self.route.empty_answer(context)
+
+    def _kept(self, vector: State, once: bytes) -> State:
+        """Writes the vector to disk where it must not change, and returns what may leave.
+
+        Where the parties train, that is the first answer to this number: their models differ if a last digit differs.
+        """
+        ask, own, terms = self.ask, self.own, self.route.terms
+        if once:
+            own.store.now("INSERT INTO answered VALUES (?, ?, ?)", ask.question, once, pack_vector(vector, terms))
+        elif own.learner is not None:
+            first = own.store.hold_answer(ask.question, ask.number, pack_vector(vector, terms))
+            return unpack_vector(first, terms, own.name)
+        return vector
+
+    def _send(self, vector: State) -> tuple[bytes, ...]:
+        exchange = self.session.aggregation.round(self.cohort, self.route.terms, vector)
+        return self.session.open(self.cohort.round_id, exchange)
 
     def _record(self, clipped: ClippedAnswer, sent: int) -> None:
         """Writes this party's record of the round, and its memory where the coordinator keeps its state too."""

@@ -69,7 +69,9 @@ def compare(
     parties = {name: make(folder, name) for name in folder.members}
     for party in parties.values():
         party.documents.adopt(trained.vocabulary, folder.agreement)
-    sides = {name: _PartySample(p, sample_of(p.documents, len(parties), folder.plan.seed)) for name, p in parties.items()}
+    sides = {
+        name: _PartySample(p, sample_of(p.documents, len(parties), folder.agreement.plan.seed)) for name, p in parties.items()
+    }
     alone = alone and trained.rounds > 0
     begun = time.perf_counter()
     states = _all_alone(folder, sides, trained, stages) if alone else {}
@@ -125,7 +127,7 @@ def _found(
 ) -> PartyFigures:
     """Collects the figures of one party."""
     store, here = side.party.store, folder.party(side.party.name)
-    keep_figures(store, "shared", judge(model, shared, side.documents, folder.plan.seed))
+    keep_figures(store, "shared", judge(model, shared, side.documents, folder.agreement.plan.seed))
     shares = prevalence(model, shared, side.documents)
     write_arrays(here / "prevalence.safetensors", {"prevalence": shares}, {})
     found = PartyFigures(kept_figures(store, "shared"), shares, _read(side.party))

@@ -1,6 +1,6 @@
 """The coordinator: it takes a run through its phases with a set of parties that it cannot see into. It holds no document.
 
-It knows what answers tell it and nothing else; what it keeps is in its own store.
+It knows what the answers tell it and nothing else, and keeps that in its own store.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from securetm.contracts import State
 from securetm.federation import wire
-from securetm.federation.assessment import assess
 from securetm.federation.common_words import agree_on_words, tell_words
+from securetm.federation.questions import COHERENCE, HELD_OUT, TOP_WORDS
 from securetm.federation.rounds import Rounds
-from securetm.federation.stopping import Stopping
-from securetm.federation.training import CHECKPOINT, TrainingPhase, start
+from securetm.federation.training import CHECKPOINT, Stopping, TrainingPhase, start
+from securetm.models.quality import diversity, top_words
+from securetm.models.queries import npmi_from_answer, perplexity_from_answer
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,14 @@ class Coordinator(Rounds):
 
     def run(self) -> Trained:
         """Invites, agrees on words, trains, assesses."""
-        kept = self.store.kept_state(CHECKPOINT)
+        agreement, kept = self.agreement, self.store.kept_state(CHECKPOINT)
         facts: dict[str, Any] = kept[1] if kept else {"serial": 0, "numbers": {}, "rounds": 0, "history": []}
-        self.go_back_to(int(facts["serial"]), facts["numbers"])
-        self.invite()
+        self.serial, self.numbers = int(facts["serial"]), dict(facts["numbers"])
+        self.store.forget_after(self.serial)  # later rounds will be run again
+        self.tell(wire.Invite(agreement.digest, agreement.profile.digest, self.members, self.serial))
         vocabulary = agree_on_words(self)
         tell_words(self, vocabulary)
-        training = TrainingPhase(self, Stopping(self.agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
+        training = TrainingPhase(self, Stopping(agreement.plan.training, list(facts["history"])), int(facts["rounds"]))
         state = kept[0] if kept else start(self, vocabulary)
         if kept is None:
             training.keep(state)
@@ -51,10 +55,16 @@ class Coordinator(Rounds):
             self.ledgers.deliver()
         return Trained(state, vocabulary, training.done, quality, training.ended_by)
 
-    def invite(self) -> None:
-        """To a new session under the agreement, from the last round that was kept."""
-        self.tell(wire.Invite(self.agreement.digest, self.agreement.profile.digest, self.members, self.serial))
-
     def assess(self, state: State) -> dict[str, float]:
-        """The quality of the finished model."""
-        return assess(self, state)
+        """Returns the quality of the finished model, as far as a coordinator may know it."""
+        if self.blind:
+            self.ask(HELD_OUT, state)  # only the parties learn the answer
+            return {}
+        topics = self.agreement.model.topics(state)
+        spread = float(diversity(top_words(topics, 25)))
+        if self.questions.paid:  # the budget has nothing for these questions
+            return {"diversity": spread}
+        top = top_words(topics, TOP_WORDS)
+        coherence = npmi_from_answer(top, self.ask(COHERENCE, {"top": top.astype(np.int64)}))
+        held_out = perplexity_from_answer(self.ask(HELD_OUT, state))
+        return {"npmi": float(np.mean(coherence)), "diversity": spread, "held_out": held_out}

@@ -1,7 +1,7 @@
-"""What a party writes down and tells nobody: its own failures, and how many rows and coordinates counted as nothing.
+"""A party's own failures, and how many rows and coordinates counted as nothing. The party tells nobody.
 
 A failure that showed in a reply would be an answer about the documents it came from. So replies go on as if nothing had
-happened, and whoever runs the party reads here that something did.
+happened, and the party's own user reads the failure here.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from securetm.errors import SecuretmError
-from securetm.federation.store import PartyStore
-
-LONGEST_REASON = 500  # characters: it may quote a message, and must not fill the disk
-MOST_FAILURES = 1000  # that are kept, the latest ones
+from securetm.federation.store import LONGEST_REASON, PartyStore, named
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure as it was written down: its class, its sentence and what to do."""
+    """One failure as it was written down: the name of its class, its sentence and what to do."""
 
     name: str
     reason: str
@@ -44,26 +41,23 @@ class FailureLog:
             self.failed(failure)
 
     def failed(self, failure: Exception) -> None:
-        """One failure; the oldest ones give way."""
+        """Writes down one failure."""
         advice = failure.advice() if isinstance(failure, SecuretmError) else _where(failure)
-        row = (type(failure).__name__, str(failure)[:LONGEST_REASON], advice[:LONGEST_REASON])
-        with self._store.at_once():
-            self._store.later("INSERT INTO failures (name, reason, advice) VALUES (?, ?, ?)", *row)
-            self._store.later("DELETE FROM failures WHERE at <= (SELECT MAX(at) FROM failures) - ?", MOST_FAILURES)
+        self._store.note("failures", {**named(failure), "advice": advice[:LONGEST_REASON]})
 
     def lost(self, serial: int, question: str, numbers: int) -> None:
-        """How many rows and coordinates of an answer counted as nothing, since they were not finite."""
+        """Writes down how many rows and coordinates of an answer counted as nothing, because they were not finite."""
         if numbers:
             self._store.later("INSERT OR REPLACE INTO lost VALUES (?, ?, ?)", serial, question, numbers)
 
 
 def failures_in(folder: Path) -> list[Failure]:
-    """What a party wrote down of its failures; read by its own user, or by a simulation."""
+    """Returns the failures that a party wrote down. Its own user reads them, or a simulation."""
     return [Failure(*row) for row in _read(folder, "SELECT name, reason, advice FROM failures ORDER BY at")]
 
 
 def lost_in(folder: Path) -> int:
-    """How many rows and coordinates of a party's answers counted as nothing in the whole run."""
+    """Returns how many rows and coordinates of a party's answers counted as nothing in the whole run."""
     return int(_read(folder, "SELECT COALESCE(SUM(numbers), 0) FROM lost")[0][0])
 
 
@@ -76,7 +70,7 @@ def _read(folder: Path, question: str) -> list[tuple[Any, ...]]:
 
 
 def _where(failure: Exception) -> str:
-    """The last places that an unexpected failure came through, for whoever corrects it."""
+    """Returns the last places in the code that an unexpected failure came through."""
     return " <- ".join(
         f"{frame.filename}:{frame.lineno}" for frame in reversed(traceback.extract_tb(failure.__traceback__)[-3:])
     )

@@ -12,8 +12,8 @@ from securetm.contracts import Array, State, TopicModel
 from securetm.corpus.corpus import Corpus
 from securetm.corpus.readers import read_corpus
 from securetm.errors import NotFound
-from securetm.federation.file_digests import check
-from securetm.federation.folder import RUN, RunFolder, is_bound, reopen
+from securetm.federation.file_digests import RUN, check, is_bound
+from securetm.federation.folder import RunFolder, reopen
 from securetm.federation.running_errors import ChangedFile, NotARun
 from securetm.models import MODELS
 from securetm.models.estimator import over, warn_of_unknown, words_of
@@ -101,12 +101,10 @@ class FinishedRun(LearnedModel):
         folder = reopen(path)
         if not folder.model.is_file():
             raise NotARun(str(path), "finished model")
-        bound = is_bound(path)
-        if bound:
-            check(path, folder.model, folder.words)
+        check(path, folder.model, folder.words)
         model, state, vocabulary = _read(folder.model)
         _check_together(folder, model, vocabulary)
-        return cls(folder.path.name, model, state, vocabulary, folder.plan, bound)
+        return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path))
 
     @property
     def model_name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from securetm.corpus.corpus import Corpus
 from securetm.corpus.partitions import left_out
 from securetm.entropy import OperatingSystem
 from securetm.errors import CannotWrite
-from securetm.federation.file_digests import KEPT, bind, check
+from securetm.federation.file_digests import KEPT, RUN, bind, check
 from securetm.federation.ledgers_of_documents import LedgersOfDocuments, ledger_in
 from securetm.federation.paying import calibrated
 from securetm.federation.running_errors import DamagedStore, NotARun, NoWordKnown, RunBusy, RunExists
@@ -29,7 +30,7 @@ from securetm.profile_errors import TooFewForProfile
 from securetm.sessions.identities import public_identity
 from securetm.toml_settings import require
 
-RUN, RESULT, MODEL, LEDGERS = "run.json", "result.json", "model.safetensors", "ledgers"
+RESULT, MODEL, LEDGERS = "result.json", "model.safetensors", "ledgers"
 VERSION = 1
 
 
@@ -44,11 +45,6 @@ class RunFolder:
     keys: Mapping[str, bytes] = field(default_factory=dict)  # each member's public identity
     name: str = ""  # what the parties call the run in their ledgers: no other run has it, whatever its folder is called
     ledgers: Path = Path()  # where the parties' ledgers lie: a trial's in the run's folder; those of documents outlive runs
-
-    @property
-    def plan(self) -> Plan:
-        """The plan of the run."""
-        return self.agreement.plan
 
     def ledger(self, name: str) -> Path:
         """A party's ledger."""
@@ -86,15 +82,16 @@ class RunFolder:
 
 
 def check_free(path: Path) -> None:
-    """Refuses a folder that holds a run or cannot be made, before documents are read."""
+    """Refuses a folder that holds a run or cannot be made, before documents are read. It makes no folder."""
     if (path / RUN).exists():
         raise RunExists(str(path))
-    if path.is_file():
-        raise CannotWrite(str(path), "it is a file, and a folder is wanted")
-    try:
+    there = next(one for one in (path, *path.parents) if one.exists())
+    if not there.is_dir():
+        raise CannotWrite(str(path), f"{there} is a file, and a folder is wanted")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise CannotWrite(str(path), f"nothing can be written to {there}")
+    if there == path:
         private_folder(path)
-    except OSError as problem:
-        raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
 
 
 def begin(
@@ -163,8 +160,7 @@ def reopen(path: Path) -> RunFolder:
         raise NotARun(str(path), "run")
     check_private(path)
     facts = read_json(path / RUN)
-    if is_bound(path):
-        check(path, path / RUN)
+    check(path, path / RUN)
     try:
         tables, members, with_content = dict(facts["plan"]), tuple(facts["members"]), bool(facts["with_content"])
         keys = {name: bytes.fromhex(facts["keys"][name]) for name in members}
@@ -178,15 +174,8 @@ def result_of(path: Path) -> dict[str, Any]:
     """Reads the result of a finished run."""
     if not (path / RESULT).is_file():
         raise NotARun(str(path), "finished run")
-    if is_bound(path):
-        check(path, path / RESULT)
+    check(path, path / RESULT)
     return read_json(path / RESULT)
-
-
-def is_bound(path: Path) -> bool:
-    """Whether the run wrote digests of its files; a run of an earlier version did not, and is read all the same."""
-    facts = read_json(path / RUN) if (path / RUN).is_file() else {}
-    return "digests" in facts
 
 
 @contextmanager

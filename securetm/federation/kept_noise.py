@@ -20,13 +20,13 @@ _NAME = "drawn once: "  # in the store, beside what the party signed of other le
 class KeptNoise:
     """A lasting store (contracts.RoundContext) that takes and returns only noise that this ledger paid for."""
 
-    drawer: Store
+    store: Store
     ledger: Ledger
     paid: bool = False  # whether the answer under way was charged for noise that is drawn once
 
     def get(self, key: str) -> bytes | None:
         """Returns what was drawn under that name. Refuses if the ledger was put back to before the payment."""
-        stored = self.drawer.get(_NAME + key)
+        stored = self.store.get(_NAME + key)
         if stored is None:
             return None
         ledger, count, head = _PAID.unpack(stored[: _PAID.size])
@@ -40,4 +40,4 @@ class KeptNoise:
         if not self.paid:
             raise DrawnUnpaid()
         count, head = self.ledger.head
-        self.drawer.put(_NAME + key, _PAID.pack(self.ledger.identity, count, head) + value)
+        self.store.put(_NAME + key, _PAID.pack(self.ledger.identity, count, head) + value)

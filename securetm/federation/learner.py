@@ -36,11 +36,11 @@ class Learner:
             vocabulary, np.random.default_rng(self.agreement.plan.seed)
         )
 
-    def about(self, question: str) -> State:
-        """Returns the state that a question is about."""
+    def about(self) -> State:
+        """Returns the state that questions of the training are about."""
         if not self._state:
             raise BadState("no vocabulary has been agreed on")
-        return self.agreement.model.for_party(self._state, "") if question in (TRAIN, HELD_OUT) else {}
+        return self.agreement.model.for_party(self._state, "")
 
     def learn(self, question: str, answer: Answer) -> None:
         """Takes an opened answer: updates the state, or writes a figure. A state that diverged is not taken over."""

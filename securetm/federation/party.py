@@ -16,10 +16,10 @@ from securetm.errors import Refused, WrongSession
 from securetm.federation import wire
 from securetm.federation.answering import answer
 from securetm.federation.documents import PartyDocuments
-from securetm.federation.failure_log import LONGEST_REASON
 from securetm.federation.party_session import JoinedSession
 from securetm.federation.party_state import PartyState
 from securetm.federation.refusal_errors import Failed, NotInvited, WrongAgreement
+from securetm.federation.store import named
 from securetm.federation.words import adopt_words
 
 
@@ -43,19 +43,17 @@ class Party(PartyState):
             guard = self.session.guard if self.session is not None else None
             outcome: wire.Outcome = wire.Accepted(parcels, guard.announce() if guard is not None else b"")
         except Refused as refusal:
-            outcome = self._refused(refusal)
+            with suppress(Exception):  # a full disk keeps no reason
+                self.store.note("refusals", named(refusal))
+            outcome = wire.Refusal(type(refusal).__name__)
         except Exception as failure:  # noqa: BLE001 - before documents are touched, or of this party's own disk and memory
-            with suppress(Exception):  # a full disk keeps no note either
+            with suppress(Exception):
                 self.failure_log.failed(failure)
             outcome = wire.Refusal(Failed.__name__)
         return wire.pack_reply(identity, outcome)
 
     def _act(self, identity: bytes, body: wire.Body) -> tuple[bytes, ...]:
-        """Which message is accepted when: an invitation always, every other one in the session that the party joined last.
-
-        In a session, questions are checked against the words that were adopted by then, and messages of an exchange against
-        the one under way.
-        """
+        """Accepts an invitation at any time, and every other message only in the session that the party joined last."""
         if isinstance(body, wire.Invite):
             return self._join(identity, body)
         if self.session is None:
@@ -83,17 +81,10 @@ class Party(PartyState):
         for what, same in agreed.items():
             if not same:
                 raise WrongAgreement(what)
-        if self.session is not None:
-            self.session.abandon()
+        if self.session is not None:  # it ends, also if the party cannot go on from where the invitation says
+            self.session.open_exchange = self.session.awaited = None
         self.memory.resume(invite.resume_from)
         self.session = JoinedSession.begin(self, identity)
         self.questions.adopt(())  # the words come again after every invitation, in a resumed run perhaps the candidates
         self.documents = PartyDocuments(self.corpus)
         return ()
-
-    def _refused(self, refusal: Refused) -> wire.Refusal:
-        """Returns the name of the refusal, and records its reason. It may quote the message, so its length is bounded."""
-        row = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
-        with suppress(Exception):  # a full disk keeps no reason
-            self.store.note("refusals", row)
-        return wire.Refusal(type(refusal).__name__)

@@ -1,6 +1,6 @@
-"""One session of a party, from the invitation that began it to the next one: the aggregation's session, and what is open in it.
+"""One session of a party, from an invitation to the next one: the aggregation's session, and the exchange that is open in it.
 
-It carries the messages of an aggregation. Which question is answered, and with what, is decided elsewhere (`answering.py`).
+It carries the messages of an aggregation. How a question is answered is decided in `answering.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from securetm.contracts import Exchange, Parcel, Roster, RoundContext, Session
 from securetm.errors import UnknownRound
 from securetm.federation import wire
 from securetm.federation.party_state import PartyState
-from securetm.federation.refusal_errors import OutOfTurn, WrongRound
+from securetm.federation.refusal_errors import OutOfTurn, TooManySetups, WrongRound
 from securetm.federation.round_identity import preparation_identity
 from securetm.federation.witness import BudgetGuard, quorum
 from securetm.route import Route
@@ -25,7 +25,7 @@ MOST_PREPARED = 1024  # rounds by one set-up
 
 @dataclass
 class Awaited:
-    """An answer that the parties open themselves: it is waited for once this party has sent its own."""
+    """An answer that the parties open themselves. This party waits for it once it has sent its own."""
 
     ask: wire.Ask
     route: Route
@@ -49,52 +49,39 @@ class JoinedSession:
         """Begins a session under the party's own agreement. Nothing is open in it."""
         profile = own.agreement.profile
         roster = Roster(identity, profile.digest, own.members, own.keys)
-        return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), _guard(own, roster))
-
-    def abandon(self) -> None:
-        """Ends what is under way, because another invitation came."""
-        self.open_exchange = self.awaited = None
+        guard = None
+        if own.ledger is not None and own.others is not None and profile.budget is not None:
+            needed = quorum(len(own.members) - 1, profile.colluding)  # so many sign no second history of the ledger
+            guard = BudgetGuard(own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget)
+        return cls(own, identity, profile.aggregation.party(own.name, roster, own.entropy, own.store), guard)
 
     def prepare(self, prepare: wire.Prepare) -> tuple[bytes, ...]:
-        """Takes part in the aggregation's set-up. Its size is bounded, because each round costs keys."""
+        """Takes part in the aggregation's set-up. Its size and the number of set-ups are bounded: each round costs keys."""
         if prepare.exchange != preparation_identity(self.identity, prepare.number, prepare.rounds):
             raise WrongRound()
         if not 1 <= prepare.rounds <= MOST_PREPARED or prepare.number != self.preparations + 1:
             raise OutOfTurn(prepare.number, self.preparations)
+        if prepare.number > (most := self.own.questions.most_answers()):  # a set-up serves one answer at least
+            raise TooManySetups(most)
         self.preparations += 1
         self.own.limits.parcel = self.own.agreement.profile.aggregation.longest(len(self.own.members), prepare.rounds, None)[1]
         return self.open(prepare.exchange, self.aggregation.prepare(prepare.rounds))
 
     def open(self, name: bytes, exchange: Exchange) -> tuple[bytes, ...]:
-        """Opens an exchange and returns its first messages."""
+        """Opens an exchange in the place of the one before, and returns its first messages."""
         self.open_exchange = (name, exchange)
         return _to_coordinator(exchange.begin())
 
     def forward(self, forward: wire.Forward) -> tuple[bytes, ...]:
-        """Passes a message on to the exchange under way, and returns what it says."""
+        """Passes a message to the exchange under way, and returns its answer."""
         if self.open_exchange is None or self.open_exchange[0] != forward.round_id:
             raise UnknownRound(forward.round_id.hex()[:16])
         parcels = _to_coordinator(self.open_exchange[1].receive(COORDINATOR, forward.parcel))
         if self.awaited is not None and self.awaited.ask.round_id == forward.round_id:
-            with (
-                self.own.failure_log.logged(),
-                np.errstate(all="ignore"),
-            ):  # it learns of a total that the coordinator may not see
+            # The parties learn from a total that the coordinator may not see, so no failure shows in the reply.
+            with self.own.failure_log.logged(), np.errstate(all="ignore"):
                 self._learn(self.awaited)
         return parcels
-
-    def countersign(self, witness: wire.Witness) -> tuple[bytes, ...]:
-        """Signs heads of the others' ledgers."""
-        return self._guarded().countersign(witness.heads, witness.links)
-
-    def lead(self, links: wire.Links) -> tuple[bytes, ...]:
-        """Returns a head of this party's ledger, and the links that lead there from the heads that others saw."""
-        return self._guarded().lead(links.statements)
-
-    def _guarded(self) -> BudgetGuard:
-        if self.guard is None:
-            raise OutOfTurn(0, self.own.memory.last)
-        return self.guard
 
     def _learn(self, awaited: Awaited) -> None:
         """Updates the party's own copy of the model, where the parties open the sum. It sends nothing."""
@@ -107,14 +94,18 @@ class JoinedSession:
         if ask.keep:
             self.own.memory.keep(ask.serial, learner.remember(self.own.memory.arrays))
 
+    def countersign(self, witness: wire.Witness) -> tuple[bytes, ...]:
+        """Signs heads of the other parties' ledgers."""
+        return self._guarded().countersign(witness.heads, witness.links)
 
-def _guard(own: PartyState, roster: Roster) -> BudgetGuard | None:
-    """Makes the budget guard. So many others must sign the ledger's head that no second history can be signed as well."""
-    profile = own.agreement.profile
-    if own.ledger is None or own.others is None or profile.budget is None:
-        return None
-    needed = quorum(len(own.members) - 1, profile.colluding)
-    return BudgetGuard(own.ledger, identity_of(own.name, roster, own.store), own.others, needed, profile.budget)
+    def lead(self, links: wire.Links) -> tuple[bytes, ...]:
+        """Returns a head of this party's ledger, and the links that lead there from the heads that others saw."""
+        return self._guarded().lead(links.statements)
+
+    def _guarded(self) -> BudgetGuard:
+        if self.guard is None:
+            raise OutOfTurn(0, self.own.memory.last)
+        return self.guard
 
 
 def _to_coordinator(parcels: Sequence[Parcel]) -> tuple[bytes, ...]:

@@ -1,6 +1,6 @@
-"""What a party has in every phase: its documents, its store, its agreement, and what it remembers of the training.
+"""What a party holds in every phase: its documents, its store, its agreement, and its memory of the training.
 
-It is checked when the party starts, by the party's own files alone. It answers nobody.
+It is checked when the party starts, against the party's own files alone. It answers nobody.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from securetm.accounting.ledger import Ledger
 from securetm.agreement import Agreement
-from securetm.contracts import Array, Entropy, Memory, State
+from securetm.contracts import Entropy, Memory, State
 from securetm.corpus.corpus import Corpus
 from securetm.federation.document_minimum import check_delta, check_kind, check_share
 from securetm.federation.documents import PartyDocuments
@@ -27,7 +27,7 @@ from securetm.federation.store import PartyStore, SqliteStore
 
 @dataclass
 class TrainingMemory:
-    """How far a party's training went, and what its model remembers: kept on disk where the coordinator keeps its state."""
+    """How far a party's training went, and what its model remembers: on disk for the rounds that the coordinator keeps."""
 
     store: PartyStore
     last: int = 0  # the last serial number that was answered
@@ -35,16 +35,15 @@ class TrainingMemory:
     lineage: bytes = b""  # names the questions that the arrays came from
 
     def resume(self, serial: int) -> None:
-        """Goes back to what was kept after that round. Later rounds will be asked again."""
-        kept: Mapping[str, Array] | None = {} if serial == 0 else self.store.kept_memory(serial)
-        if kept is None:
+        """Goes back to the memory that was kept after that round. Later rounds will be asked again."""
+        if serial and serial not in self.store.kept_serials():
             raise OutOfTurn(serial, max(self.store.kept_serials(), default=0))
+        kept, lineage = self.store.kept_memory(serial) if serial else ({}, b"")
         self.store.forget_after(serial)
-        self.arrays, self.last = dict(kept), serial
-        self.lineage = self.store.kept_lineage(serial) if serial else b""
+        self.arrays, self.last, self.lineage = dict(kept), serial, lineage
 
     def keep(self, serial: int, arrays: State | None = None) -> None:
-        """Writes the arrays after that round, or others in their place."""
+        """Writes the arrays after that round, or other arrays in their place."""
         self.store.keep_memory(serial, self.arrays if arrays is None else arrays, self.lineage)
 
 

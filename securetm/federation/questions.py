@@ -74,6 +74,10 @@ class Questions:
         judged = training.rounds // training.every if training.stop == HELD_OUT else 0
         return {TRAIN: training.rounds, HELD_OUT: judged + 1, COHERENCE: 1}.get(name, INF)
 
+    def most_answers(self) -> int:
+        """Returns how many answers a session needs at most: those about the corpus are given once."""
+        return len(_ABOUT_NOTHING) + int(sum(map(self.numbers, (TRAIN, HELD_OUT, COHERENCE))))
+
     @property
     def paid(self) -> bool:
         """Whether every answer spends a privacy budget; then only what the budget was made for may be asked."""

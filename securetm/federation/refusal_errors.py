@@ -93,6 +93,14 @@ class AskedTooOften(Refused):
 
 
 @dataclass(eq=False)
+class TooManySetups(Refused):
+    """the plan has {most:answer|answers}, and as many set-ups were made in this session"""
+
+    most: int
+    hint = "a set-up costs every party keys, and serves at least one answer: go on with the last one, or invite again"
+
+
+@dataclass(eq=False)
 class BelowMinimum(Refused):
     """{batch} documents from each of the {left} parties that may remain in a round are below the profile's minimum of {need}"""
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger.ledger import SeenHead
-from securetm.federation.folder import RESULT, RUN, reopen
+from securetm.federation.file_digests import RUN
+from securetm.federation.folder import RESULT, reopen
 from securetm.federation.paying_errors import NoLedgerThere
 from securetm.federation.store import COMMON, SqliteStore, read_json
 from securetm.federation.witness import remembered
@@ -47,9 +48,9 @@ def _of(memory: Path, owner: str) -> SeenHead | None:
         for end in ("", "-wal"):
             if (there := memory.with_name(memory.name + end)).is_file():
                 copy_private(there, copy.with_name(copy.name + end))
-        drawer = SqliteStore(copy, COMMON)
-        head = remembered(drawer, owner)
-        drawer.close()
+        others = SqliteStore(copy, COMMON)
+        head = remembered(others, owner)
+        others.close()
     return SeenHead(memory.stem, head.count, head.last, head.ledger) if head else None
 
 

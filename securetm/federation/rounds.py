@@ -1,13 +1,14 @@
 """How the coordinator asks: one question of all parties at a time, through one session of the aggregation.
 
-It trusts no reply. What a question is for, and what becomes of its answer, is decided by the phases of a run
-(`common_words.py`, `training.py`, `assessment.py`).
+It trusts no reply. The phases of a run decide what is asked and what the answer is used for (`common_words.py`, `training.py`,
+`coordinator.py`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -21,12 +22,11 @@ from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import Questions
 from securetm.federation.round_identity import preparation_identity, question_identity, round_identity, state_digest
 from securetm.federation.running_errors import PartyRefused
-from securetm.federation.store import CoordinatorStore
+from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import Parties
 from securetm.profiles import cohort_of
-from securetm.route import compile_route
+from securetm.route import Route, compile_route
 
-LONGEST_REASON = 500  # characters: it may quote the message
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 
 
@@ -68,27 +68,20 @@ class Rounds:
         self.session = self.entropy.bytes(32)  # a new one at every start: whatever was under way before is abandoned
         roster = Roster(self.session, self.agreement.profile.digest, self.members, self.keys)
         self.aggregation = self.agreement.profile.aggregation.coordinator(roster, self.store)
-        self.ledgers = Countersigning(self.members, self._carried)
-        self._most = largest_reply(self.agreement.profile, len(self.members), 0, None)
+        self.ledgers = Countersigning(self.members, self._told)
+        self._expect(0, None)
 
     @property
     def blind(self) -> bool:
         """Whether the parties open the sums, so that this role never sees an answer to a question about documents."""
         return self.agreement.profile.aggregation.opened_by == "parties"
 
-    def go_back_to(self, serial: int, numbers: Mapping[str, int]) -> None:
-        """Goes back to a kept round. Later rounds will be run again."""
-        self.serial, self.numbers = serial, dict(numbers)
-        self.store.forget_after(serial)
-
     def tell(self, body: wire.Body) -> None:
-        """Sends a message that asks nothing of the documents. Enough parties must accept it."""
+        """Sends all parties a message that asks nothing of the documents. Enough of them must accept it."""
+        accepted = self._sent(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
         minimum = self.agreement.profile.minimum_parties
-        replies = self.parties.ask(dict.fromkeys(self.members, wire.pack_request(self.session, body)))
-        for member, reply in replies.items():
-            self._accepted(member, reply)
-        if len(replies) < minimum:
-            raise TooFewParties(len(replies), len(self.members), minimum)
+        if len(accepted) < minimum:
+            raise TooFewParties(len(accepted), len(self.members), minimum)
 
     def ask(self, question: str, state: State, *, keep: bool = False) -> Answer:
         """Asks all parties one question, and returns the answer that the aggregation opens."""
@@ -96,66 +89,53 @@ class Rounds:
             self.prepare()
         begun, self.serial = time.perf_counter(), self.serial + 1
         self.watch.round_begins(self.serial)
-        profile, first = self.agreement.profile, self.members[0]
-        shown = {member: self.questions.shown(question, state, member) for member in self.members}
-        query = self.questions.make(question, shown[first])
-        if self.blind:  # the shapes of the start are public; what became of them is not the coordinator's
-            shown = {member: {} for member in self.members}
-        unnamed = self._cohort(question, query.terms)
-        route = compile_route(query.terms, profile, unnamed)
-        meant = (profile.digest, state_digest(shown[first], route.terms), self.questions.words(question))
-        identity = round_identity(self.session, question, unnamed, self.serial, route.terms, *meant)
-        cohort = replace(unnamed, round_id=identity)
-        ask = wire.Ask(question, cohort.number, self.serial, self.members, identity, shown[first], keep)
-        requests = self._requests(ask, shown, route.terms, self.ledgers.gather() if self.questions.paid else {})
+        shown, route, cohort = self._compiled(question, state)
+        ask = wire.Ask(question, cohort.number, self.serial, self.members, cohort.round_id, shown[self.members[0]], keep)
+        requests = self._requests(ask, shown, route.terms)
         opened, traffic = self.exchange(cohort, route.terms, requests)
         seen, answer = route.seen_and_opened(opened, RoundContext(cohort, self.entropy, self.store))
-        self._record(ask, answer, traffic, time.perf_counter() - begun)
+        row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, time.perf_counter() - begun)
+        self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
         self.watch.opened(self.serial, seen)
         return answer
 
+    def _compiled(self, question: str, state: State) -> tuple[Mapping[str, State], Route, Cohort]:
+        """Returns what each party is shown of the state, the question's route, and the cohort of a round that has its name."""
+        profile, number, first = self.agreement.profile, self.numbers.get(question, 0), self.members[0]
+        self.numbers[question] = number + 1
+        shown = {member: self.questions.shown(question, state, member) for member in self.members}
+        query = self.questions.make(question, shown[first])
+        if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
+            shown = {member: {} for member in self.members}
+        named = question_identity(question, number, query.terms)
+        cohort = cohort_of(profile, self.members, number=number, seed=self.agreement.plan.seed, question=named)
+        route = compile_route(query.terms, profile, cohort)
+        meant = (profile.digest, state_digest(shown[first], route.terms), self.questions.words(question))
+        identity = round_identity(self.session, question, cohort, self.serial, route.terms, *meant)
+        return shown, route, replace(cohort, round_id=identity)
+
+    def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
+        """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""
+        witnesses = self.ledgers.gather() if self.questions.paid else {}
+        if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
+            return dict.fromkeys(self.members, wire.pack_request(self.session, ask))
+        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in self.members}
+        return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
+
     def exchange(self, cohort: Cohort, terms: Terms, requests: Mapping[str, bytes]) -> tuple[Answer, tuple[int, int]]:
         """Runs one round of the aggregation. Returns the opened answer, and the bytes from and to the parties."""
-        self._most = largest_reply(self.agreement.profile, len(self.members), 0, terms)
+        self._expect(0, terms)
         traffic = self._carry(self.aggregation.round(cohort, terms, None), cohort.round_id, requests)
-        return self._opened(cohort), traffic
+        with self._first_refusal():
+            return self.aggregation.answer(cohort.round_id), traffic
 
     def prepare(self) -> None:
         """Runs the aggregation's set-up for the next rounds: keys and shares, nothing that depends on documents."""
         self._preparations += 1
         name = preparation_identity(self.session, self._preparations, ROUNDS_PREPARED)
         request = wire.pack_request(self.session, wire.Prepare(name, self._preparations, ROUNDS_PREPARED))
-        self._most = largest_reply(self.agreement.profile, len(self.members), ROUNDS_PREPARED, None)
+        self._expect(ROUNDS_PREPARED, None)
         self._carry(self.aggregation.prepare(ROUNDS_PREPARED), name, dict.fromkeys(self.members, request))
-
-    def _cohort(self, question: str, terms: Terms) -> Cohort:
-        number = self.numbers.get(question, 0)
-        self.numbers[question] = number + 1
-        named = question_identity(question, number, terms)
-        seed = self.agreement.plan.seed
-        return cohort_of(self.agreement.profile, self.members, number=number, seed=seed, question=named)
-
-    def _requests(
-        self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms, witnesses: Mapping[str, tuple[bytes, ...]]
-    ) -> dict[str, bytes]:
-        if terms.needs is Needs.SUM and not witnesses:  # every party sees the same, so it is packed once
-            return dict.fromkeys(self.members, wire.pack_request(self.session, ask))
-        whole = {m: replace(ask, state=shown[m], witnesses=witnesses.get(m, ())) for m in self.members}
-        return {member: wire.pack_request(self.session, one) for member, one in whole.items()}
-
-    def _carried(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
-        """Sends each party its message, and returns the replies of the parties that answered."""
-        requests = {member: wire.pack_request(self.session, body) for member, body in bodies.items()}
-        return {member: self._accepted(member, reply) for member, reply in self.parties.ask(requests).items()}
-
-    def _opened(self, cohort: Cohort) -> Answer:
-        """Returns what the aggregation opens. If too few are left because messages were refused, raises the first refusal."""
-        try:
-            return self.aggregation.answer(cohort.round_id)
-        except TooFewParties as few:
-            if self._refused:
-                raise self._refused[0] from few
-            raise
 
     def _carry(self, exchange: Exchange, name: bytes, requests: Mapping[str, bytes]) -> tuple[int, int]:
         """Carries messages until the exchange ends. A party that does not answer in time has dropped out."""
@@ -165,7 +145,8 @@ class Rounds:
             replies = self.parties.ask(requests)
             up, down = up + sum(map(len, replies.values())), down + sum(map(len, requests.values()))
             taken = [m for m, reply in replies.items() if self._took(exchange, m, self._accepted(m, reply))]
-            further = exchange.expire([m for m in requests if m not in taken])
+            with self._first_refusal():
+                further = exchange.expire([m for m in requests if m not in taken])
             requests = {m: wire.pack_request(self.session, wire.Forward(name, p)) for m, p in further}
         return up, down
 
@@ -176,12 +157,29 @@ class Rounds:
                 exchange.receive(member, parcel)
         except Refused as refusal:
             self._refused.append(refusal)
-            why = {"name": type(refusal).__name__, "reason": str(refusal)[:LONGEST_REASON]}
-            self.store.note("refusals", {"serial": self.serial, "party": member, **why})
+            self.store.note("refusals", {"serial": self.serial, "party": member, **named(refusal)})
             return False
         return True
 
+    @contextmanager
+    def _first_refusal(self) -> Iterator[None]:
+        """If too few parties are left because messages were refused, raises the first refusal."""
+        try:
+            yield
+        except TooFewParties as few:
+            if self._refused:
+                raise self._refused[0] from few
+            raise
+
+    def _told(self, bodies: Mapping[str, wire.Body]) -> dict[str, wire.Accepted]:
+        return self._sent({member: wire.pack_request(self.session, body) for member, body in bodies.items()})
+
+    def _sent(self, requests: Mapping[str, bytes]) -> dict[str, wire.Accepted]:
+        """Sends each party its message, and returns what the parties that answered accepted."""
+        return {member: self._accepted(member, reply) for member, reply in self.parties.ask(requests).items()}
+
     def _accepted(self, member: str, reply: bytes) -> wire.Accepted:
+        """Returns a reply that accepts, and keeps the head of the party's ledger. Raises what the party refused."""
         session, outcome = wire.unpack_reply(reply, member, self._most)
         if isinstance(outcome, wire.Refusal) and outcome.name == OutOfBudget.__name__:
             raise NoBudgetLeft(member)
@@ -193,6 +191,6 @@ class Rounds:
             self.ledgers.heads[member] = outcome.head
         return outcome
 
-    def _record(self, ask: wire.Ask, answer: Answer, traffic: tuple[int, int], seconds: float) -> None:
-        row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, seconds)
-        self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    def _expect(self, rounds: int, terms: Terms | None) -> None:
+        """Bounds the replies by what a set-up of so many rounds, or a round with these terms, can need."""
+        self._most = largest_reply(self.agreement.profile, len(self.members), rounds, terms)

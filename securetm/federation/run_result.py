@@ -16,7 +16,8 @@ from securetm.corpus.dropped import NOT_AGREED
 from securetm.federation.comparison import Comparison, PartyFigures
 from securetm.federation.coordinator import Trained
 from securetm.federation.failure_log import lost_in
-from securetm.federation.folder import RUN, RunFolder
+from securetm.federation.file_digests import RUN
+from securetm.federation.folder import RunFolder
 from securetm.federation.local_training import kept_figures
 from securetm.federation.store import (
     PartyStore,
@@ -33,8 +34,8 @@ def summary(folder: RunFolder, trained: Trained, compared: Comparison, timer: Wo
     return {
         "run": folder.path.resolve().name,
         "directory": str(folder.path),
-        "model": folder.plan.model.name,
-        "profile": folder.plan.profile,
+        "model": folder.agreement.plan.model.name,
+        "profile": folder.agreement.plan.profile,
         "parties": list(folder.members),
         "rounds": trained.rounds,
         "topics": named_topics(model.topics(trained.state), trained.vocabulary) if trained.rounds else [],

@@ -21,7 +21,7 @@ from securetm.federation.comparison import compare
 from securetm.federation.coordinator import Coordinator, Trained
 from securetm.federation.failure_log import failures_in
 from securetm.federation.file_digests import bind_all, check
-from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, begin, is_bound, result_of
+from securetm.federation.folder import MODEL, RESULT, RunFolder, alone_in, begin, result_of
 from securetm.federation.learner import learned_in
 from securetm.federation.ledgers_of_documents import own_budget
 from securetm.federation.parties import InProcess, Workers
@@ -80,8 +80,7 @@ def execute(folder: RunFolder, stages: Stages, *, workers: int = 0, comparison: 
     _one_thread()
     if (folder.path / RESULT).is_file():
         ended = result_of(folder.path)
-        if is_bound(folder.path):
-            check(folder.path, *([folder.model] if ended["rounds"] else []), folder.words)
+        check(folder.path, *([folder.model] if ended["rounds"] else []), folder.words)
         return ended
     with alone_in(folder.path):
         with WorkTimer(Transcript(folder.path / "transcript"), stages) as timer:
@@ -122,8 +121,7 @@ def make_party(folder: RunFolder, name: str) -> Party:
 
 def documents_of(folder: RunFolder, name: str) -> Corpus:
     """Reads a party's documents from its own folder."""
-    if is_bound(folder.path):
-        check(folder.path, folder.documents(name))
+    check(folder.path, folder.documents(name))
     check_private(folder.documents(name))
     return Corpus.load(folder.documents(name))
 
@@ -179,7 +177,9 @@ def train(
     store = CoordinatorStore(folder.coordinator)
     kept = store.kept_state(CHECKPOINT)
     transcript.forget_after(int(kept[1]["serial"]) if kept else 0)
-    stages.stage(f"training {folder.plan.model.name} with {len(folder.members)} parties", folder.plan.training.rounds)
+    stages.stage(
+        f"training {folder.agreement.plan.model.name} with {len(folder.members)} parties", folder.agreement.plan.training.rounds
+    )
     eyes = _RecordingWatch(recorded, stages)
     coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), eyes, folder.keys)
     with _told_by_name(folder):
@@ -217,7 +217,7 @@ def _tell(folder: RunFolder, before: Mapping[str, int], problem: Exception | Non
 def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:
     """Reads the model from the first party's store: the coordinator never saw it."""
     store = PartyStore(folder.party(folder.members[0]))
-    memory = store.kept_memory(max(store.kept_serials())) or {}
+    memory, _ = store.kept_memory(max(store.kept_serials()))
     held_out = store.rows("SELECT value FROM figures WHERE name = 'everybody held_out'")
     store.close()
     state = learned_in(memory)

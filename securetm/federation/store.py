@@ -1,4 +1,4 @@
-"""The stores of the roles: one folder and one SQLite file per role. No role's store holds facts of another role.
+"""The stores of the roles: each role has one folder with one SQLite file, and no facts of another role in it.
 
 A file is written under another name and moved into place, so a killed process leaves the old file or the new one.
 """
@@ -57,6 +57,7 @@ CREATE TABLE IF NOT EXISTS lost (serial INTEGER PRIMARY KEY, question TEXT NOT N
 
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 FIRST_KEPT = LAST_KEPT = 1_000  # of what others can make this role write down
+LONGEST_REASON = 500  # characters: a reason may quote a message, and must not fill the disk
 _LARGE = 1 << 16
 _BESIDE = bytes.fromhex("8f1c6be2a7d94e03b5f0c81d2a6e9374")  # in place of a value that lies in a file of its own
 
@@ -82,7 +83,7 @@ class SqliteStore:
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
 
     def get(self, key: str) -> bytes | None:
-        """Returns what was put there."""
+        """Returns the value that was put there."""
         found = self.rows("SELECT value FROM store WHERE key = ?", key)
         if found and found[0][0] == _BESIDE:
             check_private(self._beside(key))
@@ -195,18 +196,16 @@ class CoordinatorStore(SqliteStore):
         return read_arrays(path) if path.is_file() else None
 
     def keep_asked(self, question: str, number: int, state: State) -> None:
-        """What a question is about, before it is asked. It survives a killed process; after a loss of power it is worked out
-        again, which gives the same unless arithmetic differs in a last digit.
-        """
-        write_bytes(self._asked(question, number), packed(state, {"facts": "{}"}), synced=False)
+        """Writes what a question is about, before it is asked: the parties answer that number again about nothing else."""
+        write_arrays(self._asked(question, number), state, {})
 
     def kept_asked(self, question: str, number: int) -> State | None:
-        """Returns what that question was about when it was asked before."""
+        """Returns the state that this question was about when it was asked before."""
         path = self._asked(question, number)
         return read_arrays(path)[0] if path.is_file() else None
 
     def forget_asked(self) -> None:
-        """Deletes kept questions, once a checkpoint holds what came of them."""
+        """Deletes kept questions, once a checkpoint holds the state after them."""
         for path in self.folder.glob("asked-*.safetensors"):
             path.unlink()
 
@@ -215,20 +214,19 @@ class CoordinatorStore(SqliteStore):
 
     def forget_after(self, serial: int) -> None:
         """Deletes the records of rounds that will be run again."""
-        self.now("DELETE FROM rounds WHERE serial > ?", serial)
-        self.now("DELETE FROM losses WHERE serial > ?", serial)
-        self.now("DELETE FROM refusals WHERE serial > ?", serial)
+        for table in ("rounds", "losses", "refusals"):
+            self.now(f"DELETE FROM {table} WHERE serial > ?", serial)  # noqa: S608 - names are our own
 
 
 class PartyStore(SqliteStore):
-    """A party's store: its figures, its memory, what it answered and why it refused."""
+    """A party's store: its figures, its memory, its answers and its refusals."""
 
     def __init__(self, folder: Path, *, synced: bool = True) -> None:
         super().__init__(folder / "own.sqlite", _PARTY, synced=synced)
         self.folder = folder
 
     def keep_memory(self, serial: int, memory: State, lineage: bytes = b"") -> None:
-        """Writes the memory after this round, and keeps the one before. `lineage` names the questions that it came from."""
+        """Writes the memory after this round, and keeps the one before. The lineage names the questions that it came from."""
         self.keep()
         write_arrays(self._memory(serial), memory, {"serial": serial, "lineage": lineage.hex()})
         for old in self.kept_serials()[:-2]:
@@ -271,14 +269,10 @@ class PartyStore(SqliteStore):
         """Returns the rounds after which a memory is kept."""
         return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("memory-*.safetensors"))
 
-    def kept_memory(self, serial: int) -> State | None:
-        """Returns the memory after that round."""
-        path = self._memory(serial)
-        return read_arrays(path)[0] if path.is_file() else None
-
-    def kept_lineage(self, serial: int) -> bytes:
-        """Returns the name of the questions that the memory after that round came from."""
-        return bytes.fromhex(read_arrays(self._memory(serial))[1]["lineage"])
+    def kept_memory(self, serial: int) -> tuple[State, bytes]:
+        """Returns the memory after that round, and its lineage."""
+        arrays, facts = read_arrays(self._memory(serial))
+        return arrays, bytes.fromhex(facts["lineage"])
 
     def forget_after(self, serial: int) -> None:
         """Deletes the records of rounds that will be run again."""
@@ -289,6 +283,11 @@ class PartyStore(SqliteStore):
 
     def _memory(self, serial: int) -> Path:
         return self.folder / f"memory-{serial}.safetensors"
+
+
+def named(problem: Exception) -> dict[str, str]:
+    """Returns the name of a problem and its reason, for a row of a table."""
+    return {"name": type(problem).__name__, "reason": str(problem)[:LONGEST_REASON]}
 
 
 def write_arrays(path: Path, state: State, facts: Mapping[str, Any]) -> None:

@@ -1,23 +1,52 @@
-"""The coordinator's training: one question, one answer, one update, until the plan says that it is enough."""
+"""The coordinator's training: one question, one answer, one update, until the plan says that it is enough.
+
+It decides when to stop from public facts and answers, never from a party's own figures.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from securetm.contracts import Answer, State
+from securetm.contracts import State
 from securetm.federation.paying_errors import NoBudgetLeft
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.rounds import Rounds
 from securetm.federation.running_errors import Diverged
-from securetm.federation.stopping import Stopping, relative_change
 from securetm.models.queries import perplexity_from_answer
+from securetm.plans import TrainingChoice
 
 SECONDS_BETWEEN_KEEPS = 2.0
 CHECKPOINT, BEST = "checkpoint", "best"
+
+
+@dataclass
+class Stopping:
+    """The history of one measure that should fall, and whether it still does."""
+
+    choice: TrainingChoice
+    history: list[float] = field(default_factory=list)
+
+    def due(self, done: int) -> bool:
+        """Whether the measure is to be taken after this many rounds."""
+        return self.choice.stop != "rounds" and done % self.choice.every == 0
+
+    def note(self, value: float) -> bool:
+        """Adds a value; true if it is the best so far."""
+        self.history.append(value)
+        return value <= _least(self.history)  # never true of what is not a number
+
+    def settled(self) -> bool:
+        """Whether the last `patience` values improved on the best before them by no more than the tolerance."""
+        patience = self.choice.patience
+        if len(self.history) <= patience:
+            return False
+        best, recent = _least(self.history[:-patience]), _least(self.history[-patience:])
+        return recent >= best * (1 - self.choice.tolerance)
 
 
 @dataclass
@@ -30,9 +59,8 @@ class TrainingPhase:
     exhausted: bool = False  # whether a party's budget ended it
     _kept_at: float = 0.0
 
-    @property
-    def _by_loss(self) -> bool:
-        return self.stopping.choice.stop == HELD_OUT
+    def __post_init__(self) -> None:
+        self._by_loss = self.stopping.choice.stop == HELD_OUT
 
     @property
     def ended_by(self) -> str:
@@ -50,9 +78,10 @@ class TrainingPhase:
             judged = self.stopping.due(self.done + 1)
             keep = self.keep_is_due() or self.done + 1 == total or judged
             state = self._asked_before(TRAIN, state)
-            # Parties hold two kept rounds, so a step keeps once: after its last question.
-            answer = self._afforded(state, keep=keep and not (judged and self._by_loss))
-            if answer is None:  # every round before was kept when it was answered, and parties kept nothing of this one
+            try:  # Parties hold two kept rounds, so a step keeps once: after its last question.
+                answer = self.rounds.ask(TRAIN, state, keep=keep and not (judged and self._by_loss))
+            except NoBudgetLeft:  # every round before was kept when it was answered, and parties kept nothing of this one
+                self.exhausted = True
                 break
             state, self.done = model.update(state, answer), self.done + 1
             if not all(np.isfinite(array).all() for array in state.values()):
@@ -64,19 +93,8 @@ class TrainingPhase:
             if keep:
                 self.keep(state)
             self.rounds.watch.trained(self.done, total)
-        return self._best_or(state)
-
-    def keep(self, state: State) -> None:
-        """Writes a checkpoint."""
-        store = self.rounds.store
-        facts = {"serial": self.rounds.serial, "numbers": self.rounds.numbers}
-        store.keep_state(CHECKPOINT, state, {**facts, "rounds": self.done, "history": list(self.stopping.history)})
-        store.forget_asked()
-        self._kept_at = time.monotonic()
-
-    def keep_is_due(self) -> bool:
-        """Whether to write a checkpoint now: every few seconds, and after every round that a budget pays for."""
-        return self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
+        best = self.rounds.store.kept_state(BEST) if self._by_loss else None
+        return best[0] if best else state
 
     def _conduct(self, state: State) -> State:
         """Counts rounds where the parties open the sums and train. The coordinator's state does not change."""
@@ -90,11 +108,23 @@ class TrainingPhase:
             self.rounds.watch.trained(self.done, total)
         return state
 
+    def keep_is_due(self) -> bool:
+        """Whether to write a checkpoint now: every few seconds, and after every round that a budget pays for."""
+        return self.rounds.questions.paid or time.monotonic() - self._kept_at > SECONDS_BETWEEN_KEEPS
+
+    def keep(self, state: State) -> None:
+        """Writes a checkpoint."""
+        store = self.rounds.store
+        facts = {"serial": self.rounds.serial, "numbers": self.rounds.numbers}
+        store.keep_state(CHECKPOINT, state, {**facts, "rounds": self.done, "history": list(self.stopping.history)})
+        store.forget_asked()
+        self._kept_at = time.monotonic()
+
     def _asked_before(self, question: str, state: State) -> State:
-        """Returns the state that the next question is about: the state of before, if it was asked before this start.
+        """Returns the state that the next question is about: the kept one, if the question was asked before this start.
 
         A party answers a number again about the very same bits only, and arithmetic may move a last digit. So they are on
-        disk before anybody is asked, until a checkpoint holds what came of it.
+        disk before anybody is asked, until a checkpoint holds the state after the answer.
         """
         store, number, model = self.rounds.store, self.rounds.numbers.get(question, 0), self.rounds.agreement.model
         if (kept := store.kept_asked(question, number)) is not None:
@@ -102,16 +132,8 @@ class TrainingPhase:
         store.keep_asked(question, number, state if model.party_models else model.for_party(state, ""))
         return state
 
-    def _afforded(self, state: State, *, keep: bool) -> Answer | None:
-        """Returns the next answer, or None if a party's budget does not pay for it."""
-        try:
-            return self.rounds.ask(TRAIN, state, keep=keep)
-        except NoBudgetLeft:
-            self.exhausted = True
-            return None
-
     def _judge(self, state: State, mark: State) -> State:
-        """Measures what decides about stopping. Held-out loss is a question like any other."""
+        """Takes the measure that decides about stopping. Held-out loss is a question like any other."""
         public, store = self.rounds.agreement.model.for_party(state, ""), self.rounds.store
         loss = self.rounds.ask(HELD_OUT, state, keep=True) if self._by_loss else None
         value = perplexity_from_answer(loss) if loss else relative_change(mark, public)
@@ -121,11 +143,19 @@ class TrainingPhase:
             store.keep_state(BEST, state, {"serial": self.rounds.serial})
         return public
 
-    def _best_or(self, state: State) -> State:
-        best = self.rounds.store.kept_state(BEST) if self._by_loss else None
-        return best[0] if best else state
-
 
 def start(rounds: Rounds, vocabulary: Sequence[str]) -> State:
     """Returns the state that the training starts from. The plan's public seed decides it."""
     return rounds.agreement.model.start(vocabulary, np.random.default_rng(rounds.agreement.plan.seed))
+
+
+def relative_change(before: State, after: State) -> float:
+    """Returns how far the weights moved, as a share of their length (the stopping measure of gFedNTM)."""
+    weights = [name for name, array in after.items() if array.dtype.kind == "f"]
+    moved = sum(float(np.sum((after[name].astype(float) - before[name]) ** 2)) for name in weights)
+    length = sum(float(np.sum(before[name].astype(float) ** 2)) for name in weights)
+    return float(np.sqrt(moved / max(length, 1e-300)))
+
+
+def _least(values: Sequence[float]) -> float:
+    return min((value for value in values if not math.isnan(value)), default=math.inf)

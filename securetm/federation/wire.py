@@ -6,9 +6,9 @@ Incoming bytes are untrusted: sizes are bounded, types are from a short list, an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -110,66 +110,53 @@ class Refusal:
 
 M = TypeVar("M", pb.Request, pb.Reply)
 Body = Invite | Adopt | Ask | Prepare | Forward | Witness | Links
+BODIES: Mapping[str, type[Body]] = {kind.__name__.lower(): kind for kind in get_args(Body)}  # protobuf has the same fields
 Outcome = Accepted | Refusal
 
 
 def pack_request(session: bytes, body: Body) -> bytes:
-    """One request from the coordinator to one party; filled in place, since every copy of a state is a megabyte."""
+    """Packs one request from the coordinator to one party. It is filled in place: a copy of a state is megabytes."""
     request = pb.Request(version=VERSION, session=session)
-    match body:
-        case Invite(agreement, profile, members, resume_from):
-            request.invite.MergeFrom(pb.Invite(agreement=agreement, profile=profile, members=members, resume_from=resume_from))
-        case Adopt(words, candidates):
-            request.adopt.MergeFrom(pb.Adopt(words=words, candidates=candidates))
-        case Ask():
-            _fill(request.ask, body)
-        case Prepare(exchange, number, rounds):
-            request.prepare.MergeFrom(pb.Prepare(exchange=exchange, number=number, rounds=rounds))
-        case Forward(round_id, parcel):
-            request.forward.round_id, request.forward.parcel = round_id, parcel
-        case Witness(heads, links):
-            request.witness.MergeFrom(pb.Witness(heads=heads, links=links))
-        case Links(statements):
-            request.links.MergeFrom(pb.Links(statements=statements))
+    packed = getattr(request, type(body).__name__.lower())
+    packed.SetInParent()  # a body without content is a body too
+    for name, value in vars(body).items():
+        if name == "state":
+            _pack_state(packed, value)
+        elif isinstance(value, tuple):
+            getattr(packed, name).extend(value)
+        else:
+            setattr(packed, name, value)
     return bytes(request.SerializeToString())
 
 
-def _fill(ask: pb.Ask, body: Ask) -> None:
-    ask.question, ask.number, ask.serial = body.question, body.number, body.serial
-    ask.round_id, ask.keep = body.round_id, body.keep
-    ask.members.extend(body.members)
-    ask.witnesses.extend(body.witnesses)
-    for name, array in body.state.items():
+def _pack_state(ask: pb.Ask, state: State) -> None:
+    for name, array in state.items():
         little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")  # keeps a bare number without dimensions
         kind = str(np.lib.format.dtype_to_descr(little.dtype))
         ask.state.add(name=name, dtype=kind, shape=little.shape, data=little.tobytes())
 
 
 def unpack_request(message: bytes, limits: Mapping[str, int] | None = None) -> tuple[bytes, Body]:
-    """The session and body of a request; run by a party on bytes it does not trust. `limits`: bytes of each kind of body."""
+    """Returns the session and the body of a request. A party runs it on bytes that it does not trust.
+
+    The `limits` are the most bytes of each kind of body.
+    """
     request = _parsed(pb.Request, message, "the coordinator", limits or {})
-    kind = request.WhichOneof("body")
-    if kind == "invite":
-        invite = request.invite
-        return request.session, Invite(invite.agreement, invite.profile, _members(invite.members), invite.resume_from)
-    if kind == "adopt":
-        return request.session, Adopt(request.adopt.words, request.adopt.candidates)
-    if kind == "ask":
-        return request.session, _unpacked_ask(request.ask)
-    if kind == "prepare":
-        prepare = request.prepare
-        return request.session, Prepare(prepare.exchange, prepare.number, prepare.rounds)
-    if kind == "forward":
-        return request.session, Forward(request.forward.round_id, request.forward.parcel)
-    if kind == "witness":
-        return request.session, Witness(_signed(request.witness.heads), _linked(request.witness))
-    if kind == "links":
-        return request.session, Links(_signed(request.links.statements))
-    raise Malformed("the coordinator", "it asks for nothing")
+    name = request.WhichOneof("body")
+    if name is None:
+        raise Malformed("the coordinator", "it asks for nothing")
+    packed = getattr(request, name)
+    values = {field.name: getattr(packed, field.name) for field in fields(BODIES[name])}
+    body = BODIES[name](**{field: _CHECKED[field](value) if field in _CHECKED else value for field, value in values.items()})
+    if isinstance(body, Ask) and max(body.number, body.serial) >= MOST_COUNTED:
+        raise Malformed("the coordinator", "a number is too large")
+    if isinstance(body, Witness) and len(body.links) not in (0, len(body.heads)):
+        raise Malformed("the coordinator", _LINKS)
+    return request.session, body
 
 
 def pack_reply(session: bytes, outcome: Outcome) -> bytes:
-    """One party's reply."""
+    """Packs one party's reply."""
     reply = pb.Reply(version=VERSION, session=session)
     if isinstance(outcome, Refusal):
         reply.refusal.name = outcome.name
@@ -181,7 +168,7 @@ def pack_reply(session: bytes, outcome: Outcome) -> bytes:
 
 
 def unpack_reply(message: bytes, sender: str, most: int = MOST_BYTES) -> tuple[bytes, Outcome]:
-    """The session and outcome of a reply of at most so many bytes; run by the coordinator on bytes it does not trust."""
+    """Returns the session and the outcome of a reply of at most so many bytes. The coordinator does not trust the bytes."""
     reply = _parsed(pb.Reply, message, sender, {"accept": most})
     kind = reply.WhichOneof("body")
     if kind == "accept" and len(reply.accept.head) <= LONGEST_SIGNED:
@@ -191,29 +178,11 @@ def unpack_reply(message: bytes, sender: str, most: int = MOST_BYTES) -> tuple[b
     raise Malformed(sender, "it is neither an answer nor a refusal")
 
 
-def _unpacked_ask(ask: pb.Ask) -> Ask:
-    if max(ask.number, ask.serial) >= MOST_COUNTED:
-        raise Malformed("the coordinator", "a number is too large")
-    names = [array.name for array in ask.state]
-    if len(set(names)) != len(names):
+def _state(arrays: Sequence[pb.Array]) -> State:
+    state = {array.name: _array(array) for array in arrays}
+    if len(state) != len(arrays):
         raise Malformed("the coordinator", "an array stands twice in the state")
-    state = {array.name: _array(array) for array in ask.state}
-    members, witnesses = _members(ask.members), _signed(ask.witnesses)
-    return Ask(ask.question, ask.number, ask.serial, members, ask.round_id, state, ask.keep, witnesses)
-
-
-def _signed(parts: Sequence[bytes]) -> tuple[bytes, ...]:
-    if any(len(part) > LONGEST_SIGNED for part in parts):
-        raise Malformed("the coordinator", "a signed head of a ledger is too long")
-    return tuple(parts)
-
-
-def _linked(witness: pb.Witness) -> tuple[bytes, ...]:
-    links = tuple(witness.links)
-    whole = all(len(one) % LINK == 0 and len(one) <= MOST_LINKS * LINK for one in links)
-    if len(links) not in (0, len(witness.heads)) or not whole or sum(map(len, links)) > MOST_LINKED:
-        raise Malformed("the coordinator", "the links between heads of ledgers are too long, too many or broken off")
-    return links
+    return state
 
 
 def _array(packed: pb.Array) -> Array:
@@ -228,10 +197,34 @@ def _array(packed: pb.Array) -> Array:
     return np.frombuffer(packed.data, dtype=kind).reshape(shape).copy()  # its own memory, which torch may wrap
 
 
+def _signed(parts: Sequence[bytes]) -> tuple[bytes, ...]:
+    if any(len(part) > LONGEST_SIGNED for part in parts):
+        raise Malformed("the coordinator", "a signed head of a ledger is too long")
+    return tuple(parts)
+
+
+def _linked(links: Sequence[bytes]) -> tuple[bytes, ...]:
+    whole = all(len(one) % LINK == 0 and len(one) <= MOST_LINKS * LINK for one in links)
+    if not whole or sum(map(len, links)) > MOST_LINKED:
+        raise Malformed("the coordinator", _LINKS)
+    return tuple(links)
+
+
 def _members(names: Sequence[str]) -> tuple[str, ...]:
     if not 1 <= len(names) <= MOST_MEMBERS or len(set(names)) != len(names):
         raise Malformed("the coordinator", "the list of members is empty, too long or repeats a name")
     return tuple(names)
+
+
+_LINKS = "the links between heads of ledgers are too long, too many or broken off"
+_CHECKED: Mapping[str, Callable[[Any], Any]] = {  # by the field that needs it, in every body
+    "members": _members,
+    "state": _state,
+    "witnesses": _signed,
+    "heads": _signed,
+    "statements": _signed,
+    "links": _linked,
+}
 
 
 def _parsed(kind: type[M], message: bytes, sender: str, limits: Mapping[str, int]) -> M:

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # s
 from securetm.contracts import Adversary, Budget
 from securetm.entropy import OperatingSystem
 from securetm.federation.file_digests import check_all
-from securetm.federation.folder import RESULT, RunFolder, is_bound, reopen
+from securetm.federation.folder import RESULT, RunFolder, reopen
 from securetm.federation.questions import TRAIN
 from securetm.leakage.adversary_view import MODEL, VOCABULARY, AdversaryView
 from securetm.leakage.attack import Attack, Estimate, GroundTruth, Proportion, Score
@@ -76,7 +76,7 @@ def audit(
     trials = tuple(trial for trial in plan.trials if given is None or is_for(trial, given))
     if given is not None:
         if not trials:
-            raise NothingToAttack(plan.name, f"the model {given.plan.model.name} of {given.path}")
+            raise NothingToAttack(plan.name, f"the model {given.agreement.plan.model.name} of {given.path}")
         _check_finished(given)
     if whole is None:
         check_plan(plan, given)
@@ -110,8 +110,7 @@ def _check_finished(given: RunFolder) -> None:
         begun = not given.with_content or (kept.is_file() and serials_of(given, (TRAIN,), 1))
         raise NotFinished(str(given.path), "its training has not ended" if begun else "it holds no round of training")
     check_recorded(given)
-    if is_bound(given.path):
-        check_all(given.path)
+    check_all(given.path)
 
 
 def _claims_of_epsilon(trials: tuple[Trial, ...], given: RunFolder | None) -> int:
@@ -252,7 +251,7 @@ def _run(case: TrialOnRun) -> AttackedRun:
     folder, claimed = case.folder, case.claimed
     return AttackedRun(
         profile=folder.agreement.profile.name,
-        model=folder.plan.model.name,
+        model=folder.agreement.plan.model.name,
         name=folder.path.resolve().name,
         setting=_setting(folder),
         epsilon=None if claimed is None else claimed.epsilon,
@@ -330,7 +329,7 @@ def _view_and_truth(case: TrialOnRun) -> tuple[AdversaryView, GroundTruth]:
 
 def _setting(folder: RunFolder) -> str:
     """The number of parties, of documents in each answer and of rounds, and every unusual setting."""
-    plan = folder.plan
+    plan = folder.agreement.plan
     batch = plan.model.settings.get("batch", 0)
     each = f"{_amount(batch, 'documents')} of each per answer" if batch else "all documents of each in every answer"
     own = "".join(f", {name} = {value}" for name, value in unusual_settings(plan).items() if name not in ("batch", "device"))

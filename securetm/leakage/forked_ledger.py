@@ -50,7 +50,7 @@ class ForkedLedger:
         store, others = PartyStore(self.folder.party(self.owner)), SqliteStore(self._copy.with_suffix(".others"), COMMON)
         with Ledger.open(self._copy, self.owner, budget) as ledger:
             while ledger.head[0] <= seen:
-                ledger.record("elsewhere", _ELSEWHERE, {"profile": self.folder.plan.profile})
+                ledger.record("elsewhere", _ELSEWHERE, {"profile": self.folder.agreement.plan.profile})
             guard = BudgetGuard(ledger, identity_of(self.owner, roster, store), others, 0, budget)
             signed, links = guard.announce(), b"".join(ledger.links(seen))
         store.close()

@@ -37,7 +37,7 @@ def ground_truth_of(folder: RunFolder, rounds: Collection[RoundQuestion]) -> Gro
         vocabulary,
         held={name: documents.counts for name, documents in trained.items()},
         batches={
-            (asked.serial, name): _batch(documents.counts, asked, folder.plan.seed)
+            (asked.serial, name): _batch(documents.counts, asked, folder.agreement.plan.seed)
             for asked in training
             if in_batches or not asked.terms.batch
             for name, documents in trained.items()

@@ -21,12 +21,12 @@ from securetm.toml_settings import digest
 
 def serves_itself(given: RunFolder, profile: str) -> bool:
     """Whether the run has the baseline's profile, so it is its own baseline."""
-    return given.plan.profile == profile
+    return given.agreement.plan.profile == profile
 
 
 def baseline_plan(given: RunFolder, profile: str) -> Plan:
     """The run's plan under this profile, with the profile's first source of words if it does not allow the run's."""
-    chosen, tables = read_profile(profile), given.plan.tables()
+    chosen, tables = read_profile(profile), given.agreement.plan.tables()
     words = tables["vocabulary"]
     source = words["source"] if words["source"] in chosen.vocabularies else ""
     rest: dict[str, Any] = {"profile": profile, "vocabulary": {**words, "source": source}}

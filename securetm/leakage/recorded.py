@@ -66,7 +66,7 @@ def granted_to(attack: Attack, adversary: Adversary) -> tuple[str, ...]:
 
 def public_facts(folder: RunFolder) -> PublicFacts:
     """How the run was set up, without the places of its documents and lists."""
-    plan = folder.plan
+    plan = folder.agreement.plan
     words = replace(plan.vocabulary, file="a public list" if plan.vocabulary.file else "")
     tokeniser = replace(plan.tokeniser, stop_words="none")
     public = replace(plan, corpus=CorpusChoice(), vocabulary=words, tokeniser=tokeniser)

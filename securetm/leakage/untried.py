@@ -14,7 +14,7 @@ from securetm.threats import read_threat_model
 def is_for(trial: Trial, given: RunFolder) -> bool:
     """Whether a trial can use a user's run: one run, without canaries, of honest roles, with an epsilon if it measures one."""
     alone = not any((trial.without, trial.canaries, trial.liars, trial.meddled))
-    return alone and given.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
+    return alone and given.agreement.plan.model.name in attack_called(trial.attack).models and not _lacks_epsilon(trial, given)
 
 
 def _lacks_epsilon(trial: Trial, given: RunFolder) -> bool:
@@ -41,7 +41,7 @@ def left_out(plan: AuditPlan, trials: tuple[Trial, ...], given: RunFolder | None
 
 def _left_out_of(plan: AuditPlan, given: RunFolder) -> tuple[str, ...]:
     """What was not tried on a user's run. What the plan's author left out concerns the plan's own runs only."""
-    profile, model = given.agreement.profile.name, given.plan.model.name
+    profile, model = given.agreement.profile.name, given.agreement.plan.model.name
     beside = ", but for the baselines over the same documents" if any(_apart(trial, given) for trial in plan.trials) else ""
     others = f"profiles other than {profile}{beside}; models other than {model}; settings other than this run's"
     refused = "whether the parties of this run refuse a sum below the least number of documents"
@@ -58,8 +58,8 @@ def _why_not(attack: str, plan: AuditPlan, given: RunFolder | None) -> str:
     """Why an attack of the plan was not tried on a user's run."""
     if given is None or attack not in {trial.attack for trial in plan.trials}:
         return ""
-    if given.plan.model.name not in attack_called(attack).models:
-        return f": not made for the model {given.plan.model.name}"
+    if given.agreement.plan.model.name not in attack_called(attack).models:
+        return f": not made for the model {given.agreement.plan.model.name}"
     if all(_lacks_epsilon(trial, given) for trial in plan.trials if trial.attack == attack):
         return f": measures an epsilon, and the profile {given.agreement.profile.name} of this run claims none"
     return ": needs a second run, made documents or lying parties, which this run has not"

@@ -14,7 +14,6 @@ from typing import Any
 
 from securetm.errors import SecuretmError
 from securetm.federation.file_digests import bind, check
-from securetm.federation.folder import is_bound
 from securetm.leakage.audit_record import Audit, Finding, Measured, record, with_findings
 from securetm.leakage.illustrations import Curve
 from securetm.leakage.intervals import clopper_pearson
@@ -38,8 +37,7 @@ def write_record(audit: Audit, folder: Path, examples: int) -> Path:
     path = folder / AUDITS / f"{audit.plan}.json"
     make_private(path.parent)
     write_report(path, json.dumps(record(audit, examples), ensure_ascii=False, indent=1, allow_nan=False) + "\n", private=True)
-    if is_bound(folder):
-        bind(folder, [path])
+    bind(folder, [path])
     return path
 
 
@@ -47,7 +45,7 @@ def read_record(path: Path) -> Audit:
     """The audit in that file, or the only one in the folder of a run."""
     path = _only_one(path) if path.is_dir() else path
     folder = path.resolve().parent.parent
-    if path.resolve().parent.name == AUDITS and is_bound(folder):  # the run's digests cover its audits
+    if path.resolve().parent.name == AUDITS:  # the run's digests cover its audits
         check(folder, path.resolve())
     try:
         content = json.loads(path.read_text("utf-8"), parse_int=_whole)

@@ -52,6 +52,14 @@ def test_only_people_are_told_to_wait(terminal: bool, for_programs: bool, shown:
     assert ("getting ready" in written.getvalue()) is shown
 
 
+@pytest.mark.parametrize(("corpus", "said"), [("absent.csv", "does not exist"), ("nope:a.csv", "corpus reader called 'nope'")])
+def test_a_run_that_is_refused_while_documents_are_read_leaves_no_folder(corpus: str, said: str, tmp_path: Path) -> None:
+    ended = securetm("run", "--corpus", corpus, "--out", str(tmp_path / "runs" / "r1"))
+    assert ended.code == 2
+    assert said in ended.err
+    assert not (tmp_path / "runs").exists()
+
+
 def write(place: Path, words: str) -> None:
     rows = [{"party": name, "text": f"{text} number{n}"} for name, text in SUBJECTS.items() for n in range(20)]
     (place / "documents.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -129,7 +129,7 @@ def test_paid_answers_are_about_the_same_state_too(five: Mapping[str, Corpus], t
     at_work = Coordinator(run.members, run.agreement, parties, store, OperatingSystem(), Nobody(), run.keys)
     at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))
     tell_words(at_work, new_words(at_work))
-    state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.plan.seed))
+    state = at_work.agreement.model.start(PUBLIC, np.random.default_rng(run.agreement.plan.seed))
     at_work.ask(TRAIN, state)
     for about in (state, {**state, "weights": state["weights"] * 2}):
         at_work.tell(wire.Invite(run.agreement.digest, profile.digest, run.members, 0))

@@ -14,9 +14,9 @@ import pytest
 import securetm
 from securetm.corpus.corpus import Corpus
 from securetm.errors import SecuretmError
-from securetm.federation.file_digests import KEPT, check_all
+from securetm.federation.file_digests import KEPT, RUN, check_all
 from securetm.federation.finished import FinishedRun
-from securetm.federation.folder import RUN, begin, reopen, result_of
+from securetm.federation.folder import begin, reopen, result_of
 from securetm.federation.running_errors import ChangedFile, DamagedStore, Interrupted
 from securetm.federation.simulation import execute
 from securetm.reports.audit_file import read_record, write_record

@@ -61,7 +61,9 @@ def test_where_the_parties_open_the_coordinator_never_sees_the_model(
     _, folder = ran(tmp_path / profile, five, profile=profile, vocabulary__source="file", vocabulary__file=str(words))
     learned = weights(folder)
     kept, _ = read_arrays(folder.coordinator / "checkpoint.safetensors")
-    start = folder.agreement.model.start(tuple(words.read_text("utf-8").split()), np.random.default_rng(folder.plan.seed))
+    start = folder.agreement.model.start(
+        tuple(words.read_text("utf-8").split()), np.random.default_rng(folder.agreement.plan.seed)
+    )
     assert np.array_equal(kept["weights"], start["weights"])  # the public start, and nothing after it
     assert np.abs(learned - start["weights"]).max() > 1e-4
     assert not (folder.coordinator / "model.safetensors").exists()

@@ -46,13 +46,13 @@ class _Site:
 
     def __init__(self, folder: RunFolder) -> None:
         self.parties = {name: make_party(folder, name) for name in folder.members}
-        self.store, self._plan = CoordinatorStore(folder.coordinator), folder.plan
+        self.store, self._plan = CoordinatorStore(folder.coordinator), folder.agreement.plan
         way = InProcess(self.parties)
         self.real = Coordinator(folder.members, folder.agreement, way, self.store, OperatingSystem(), _Nobody(), folder.keys)
-        self.said = Played(folder.plan, folder.members, session=self.real.session, serial=1)
+        self.said = Played(folder.agreement.plan, folder.members, session=self.real.session, serial=1)
         self.said.adopt(PUBLIC)
         self.invite_again()
-        self.state = self.real.agreement.model.start(PUBLIC, np.random.default_rng(folder.plan.seed))
+        self.state = self.real.agreement.model.start(PUBLIC, np.random.default_rng(folder.agreement.plan.seed))
         self.real.ask(TRAIN, self.state)
 
     def close(self) -> None:

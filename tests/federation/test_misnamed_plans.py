@@ -12,7 +12,8 @@ from securetm.agreement import agree
 from securetm.contracts import Budget, Unit
 from securetm.corpus.corpus import Corpus
 from securetm.errors import BadSetting, NeedsSum
-from securetm.federation.folder import RUN, begin
+from securetm.federation.file_digests import RUN
+from securetm.federation.folder import begin
 from securetm.federation.running_errors import NoWordKnown
 from securetm.federation.simulation import execute
 from securetm.federation.soundness import check_answerable

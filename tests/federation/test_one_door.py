@@ -70,7 +70,7 @@ def test_every_message_of_a_party_is_one_answer_of_the_promised_size(
 ) -> None:
     if not folder.with_content:
         pytest.skip("the content is not kept")
-    coordinator = Played(folder.plan, folder.members)
+    coordinator = Played(folder.agreement.plan, folder.members)
     pending: dict[str, wire.Body] = {}
     answered = 0
     for message in messages(folder):

@@ -12,11 +12,12 @@ import pytest
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
 from securetm.federation import wire
+from securetm.federation.round_identity import preparation_identity
 from securetm.federation.running_errors import TooFewToTakePart
 from securetm.sessions.framing import head
 
 from .conftest import small_plan
-from .played import Played, make_party, settled
+from .played import SESSION, Played, make_party, settled
 from .staged import TOP, WORDS, Stage
 
 # ---- joining -------------------------------------------------------------------------------------------------------
@@ -113,6 +114,19 @@ def test_begun_again_after_answers_the_session_can_still_be_resumed(stage: Stage
         stage.answers(stage.played.ask("frequencies", {}, keep=True))
         assert stage.says(stage.played.adopt(WORDS)) == wire.Accepted()
     assert stage.says(stage.played.invite(resume_from=2)) == wire.Accepted()
+
+
+def test_a_session_has_no_more_set_ups_than_the_plan_has_answers(stage: Stage) -> None:
+    def set_up(number: int) -> wire.Prepare:
+        return wire.Prepare(preparation_identity(SESSION, number, 1), number, 1)
+
+    most = stage.party.questions.most_answers()
+    assert most > stage.played.plan.training.rounds
+    for number in range(1, most + 1):
+        assert stage.says(set_up(number)) == wire.Accepted()
+    stage.refuses(set_up(most + 1), "TooManySetups", f"the plan has {most} answers")
+    assert stage.says(stage.played.invite()) == wire.Accepted()
+    assert stage.says(set_up(1)) == wire.Accepted()
 
 
 # ---- cohorts and round ids -----------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_the_form_of_a_run_says_nothing_of_the_documents(profile: str, five: Map
 def test_nothing_but_noised_answers_and_public_facts_leaves_a_party(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """An auditor reads every byte: consent, ledger heads and signatures of promised sizes, and vectors full of noise."""
     folder, _ = ran(tmp_path, "dp-local", five, record=True, training__rounds=6)
-    played = Played(folder.plan, folder.members)
+    played = Played(folder.agreement.plan, folder.members)
     played.adopt(PUBLIC)
     terms = played.terms("train", played.fresh())
     transcript = Transcript(folder.path / "transcript")
@@ -139,7 +139,7 @@ def settle(played: Played, party: Any) -> None:
 def test_a_hostile_model_cannot_make_a_party_say_more_than_noise(five: Mapping[str, Corpus], tmp_path: Path) -> None:
     """Weights at which every gradient overflows: a refusal would depend on the documents, so there is none."""
     folder, _ = ran(tmp_path, "dp-local", five, training__rounds=1)
-    plan = folder.plan
+    plan = folder.agreement.plan
     parties = paying_parties(plan, five, tmp_path / "again")
     played = Played(plan, tuple(five))
     heads = {}

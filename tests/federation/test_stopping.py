@@ -12,7 +12,7 @@ import pytest
 from securetm.corpus.corpus import Corpus
 from securetm.federation.folder import begin
 from securetm.federation.simulation import execute
-from securetm.federation.stopping import Stopping, relative_change
+from securetm.federation.training import Stopping, relative_change
 from securetm.plans import TrainingChoice
 from securetm.stages import Unwatched
 

@@ -55,10 +55,10 @@ def test_the_same_model_is_the_same_bytes_in_whatever_order_its_arrays_stand(tmp
 
 def kept_though_pressed(path: Path, step: int) -> tuple[bool, int]:
     """Whether Ctrl-C was pressed at that step of a `keep`, and how often its row is on disk once the store was closed."""
-    drawer = SqliteStore(path, "CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY, step INTEGER);", synced=False)
-    drawer.later("INSERT INTO messages (step) VALUES (?)", step)
-    pressed = pressed_at(step, drawer.keep, store)
-    drawer.close()
+    database = SqliteStore(path, "CREATE TABLE IF NOT EXISTS messages (at INTEGER PRIMARY KEY, step INTEGER);", synced=False)
+    database.later("INSERT INTO messages (step) VALUES (?)", step)
+    pressed = pressed_at(step, database.keep, store)
+    database.close()
     with contextlib.closing(sqlite3.connect(path)) as opened:
         return pressed, opened.execute("SELECT count(*) FROM messages WHERE step = ?", (step,)).fetchone()[0]
 
@@ -74,18 +74,18 @@ def test_control_c_at_any_step_of_a_write_loses_nothing_and_writes_nothing_twice
 
 
 def test_control_c_is_heard_once_the_write_is_over(tmp_path: Path) -> None:
-    drawer = SqliteStore(tmp_path / "a.sqlite", COMMON)
-    drawer.later("INSERT INTO store VALUES (?, ?)", "key", b"value")
+    database = SqliteStore(tmp_path / "a.sqlite", COMMON)
+    database.later("INSERT INTO store VALUES (?, ?)", "key", b"value")
 
     def keep() -> None:
         with undisturbed():
             signal.raise_signal(signal.SIGINT)
-            drawer.keep()
+            database.keep()
 
     with pytest.raises(KeyboardInterrupt):
         keep()
-    assert drawer.get("key") == b"value"
-    drawer.close()
+    assert database.get("key") == b"value"
+    database.close()
 
 
 def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_database_that_is_open_keeps_its_locks_when_it_is_looked_at(tmp_path: 
 
 def test_a_store_that_was_closed_says_so_by_name(tmp_path: Path) -> None:
     """Python's own complaints have no code of SQLite's."""
-    drawer = SqliteStore(tmp_path / "own.sqlite", COMMON, synced=False)
-    drawer.close()
+    database = SqliteStore(tmp_path / "own.sqlite", COMMON, synced=False)
+    database.close()
     with pytest.raises(DamagedStore, match="closed database"):
-        drawer.get("anything")
+        database.get("anything")

@@ -12,6 +12,7 @@ import pytest
 from securetm.contracts import Answer
 from securetm.corpus.corpus import Corpus
 from securetm.entropy import OperatingSystem
+from securetm.errors import Refused, TooFewParties
 from securetm.federation.common_words import new_words, tell_words, words_of_before
 from securetm.federation.coordinator import Coordinator
 from securetm.federation.folder import RunFolder, begin
@@ -21,7 +22,7 @@ from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import make_party
 from securetm.federation.store import CoordinatorStore
 from securetm.federation.training import start
-from securetm.federation.wire import Invite
+from securetm.federation.wire import Accepted, Invite, pack_reply, unpack_reply
 from securetm.sessions.session_errors import SurvivorsMissing
 
 from .conftest import SHARED, SUBJECTS, small_plan
@@ -37,6 +38,7 @@ class _Reached:
 
     inside: InProcess
     away: set[str] = field(default_factory=set)
+    cut: bool = False  # whether the last byte of every message of theirs is lost
     dies_at: int = -1  # so many times it is heard of everybody; then two parties hear of it, and it is gone
 
     def ask(self, requests: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -44,10 +46,17 @@ class _Reached:
             self.inside.ask(dict(list(requests.items())[:2]))
             raise _Killed()
         self.dies_at -= 1
-        return self.inside.ask({name: message for name, message in requests.items() if name not in self.away})
+        replies = self.inside.ask({name: message for name, message in requests.items() if name not in self.away})
+        return {name: _cut(reply, name) for name, reply in replies.items()} if self.cut else replies
 
     def close(self) -> None:
         self.inside.close()
+
+
+def _cut(reply: bytes, sender: str) -> bytes:
+    session, said = unpack_reply(reply, sender)
+    assert isinstance(said, Accepted)
+    return pack_reply(session, Accepted(tuple(parcel[:-1] for parcel in said.parcels)))
 
 
 class _Nobody:
@@ -101,6 +110,14 @@ def begun(site: _Site) -> tuple[Coordinator, dict[str, np.ndarray]]:
     tell_words(coordinator, words_of_before(coordinator) if known else new_words(coordinator))
     state = start(coordinator, coordinator.questions.vocabulary)
     return coordinator, dict(state)
+
+
+def test_where_too_few_are_left_because_messages_were_refused_the_first_refusal_is_raised(site: _Site) -> None:
+    coordinator = site.coordinator()
+    site.parties.cut = True
+    with pytest.raises(Refused, match="north") as refusal:
+        coordinator.prepare()
+    assert isinstance(refusal.value.__cause__, TooFewParties)
 
 
 def test_a_round_that_was_opened_is_opened_again_over_the_same_parties_only(site: _Site) -> None:
@@ -174,7 +191,7 @@ def test_how_good_a_model_is_is_told_over_one_list_too(site: _Site) -> None:
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_words_in_common_are_found_over_one_list(number: int, site: _Site) -> None:
     """A question about the corpus alone is the same question at every number."""
-    if site.folder.plan.vocabulary.source != JOINT:
+    if site.folder.agreement.plan.vocabulary.source != JOINT:
         pytest.skip("under this profile the words are public")
     coordinator = site.coordinator()
     coordinator.ask(JOINT, {})

@@ -198,9 +198,9 @@ WORDS = Budget(Unit.WORD, 8.0, 1e-9)
 
 
 def test_noise_is_kept_only_if_it_was_paid_for_and_only_for_the_ledger_that_paid(tmp_path: Path) -> None:
-    drawer = SqliteStore(tmp_path / "north.others", COMMON)
+    store = SqliteStore(tmp_path / "north.others", COMMON)
     with Ledger.open(tmp_path / "north.ledger", "north", WORDS) as ledger:
-        drawn = KeptNoise(drawer, ledger)
+        drawn = KeptNoise(store, ledger)
         with pytest.raises(DrawnUnpaid):
             drawn.put("noise", b"secret")
         assert drawn.get("noise") is None
@@ -208,22 +208,22 @@ def test_noise_is_kept_only_if_it_was_paid_for_and_only_for_the_ledger_that_paid
         drawn.put("noise", b"secret")
         assert drawn.get("noise") == b"secret"
     with Ledger.open(tmp_path / "another.ledger", "north", WORDS) as another:
-        assert KeptNoise(drawer, another).get("noise") is None
-    drawer.close()
+        assert KeptNoise(store, another).get("noise") is None
+    store.close()
 
 
 def test_noise_beside_a_ledger_that_was_put_back_is_refused(tmp_path: Path) -> None:
-    drawer = SqliteStore(tmp_path / "north.others", COMMON)
+    store = SqliteStore(tmp_path / "north.others", COMMON)
     path = tmp_path / "north.ledger"
     Ledger.open(path, "north", WORDS).close()
     before = path.read_bytes()
     with Ledger.open(path, "north", WORDS) as ledger:
         ledger.record("a run", Spend(GaussianDpEvent(9.0)), {})
-        KeptNoise(drawer, ledger, paid=True).put("noise", b"secret")
+        KeptNoise(store, ledger, paid=True).put("noise", b"secret")
     path.write_bytes(before)
     with Ledger.open(path, "north", WORDS) as ledger, pytest.raises(LedgerRolledBack):
-        KeptNoise(drawer, ledger).get("noise")
-    drawer.close()
+        KeptNoise(store, ledger).get("noise")
+    store.close()
 
 
 # ---- who is protected ----------------------------------------------------------------------------------------------

@@ -64,11 +64,11 @@ class Session:
 
     def restart(self, name: str) -> None:
         """A session that knows no more than its store."""
-        drawer = self.stores[name]
+        store = self.stores[name]
         if name == COORDINATOR:
-            self.seats[name] = self.aggregation.coordinator(self.roster, drawer)
+            self.seats[name] = self.aggregation.coordinator(self.roster, store)
         else:
-            self.seats[name] = self.aggregation.party(name, self.roster, self.entropy(name), drawer)
+            self.seats[name] = self.aggregation.party(name, self.roster, self.entropy(name), store)
 
     def prepare(self, present: Iterable[str] | None = None) -> None:
         present = tuple(self.members if present is None else present)

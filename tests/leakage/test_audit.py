@@ -115,7 +115,7 @@ def test_the_baseline_of_a_given_run_is_over_its_own_documents(
     """Of documents that are one word, or two, nothing is read where nothing protects: so nothing is learned under masks."""
     plan, given = write_plan(tmp_path / "own.toml", documents_file), tmp_path / "given"
     held = {name: Corpus.from_strings(["river boat", "boat"] * 35, name=name) for name in PARTIES}
-    train(begin(given, recorded("masked", 25).plan, held, with_content=True), Unwatched())
+    train(begin(given, recorded("masked", 25).agreement.plan, held, with_content=True), Unwatched())
     found = audit(plan, given, keep=tmp_path / "kept")
     (baseline,) = (tmp_path / "kept").glob("open-of-given-*")
     assert vocabulary_of(reopen(baseline)) == vocabulary_of(reopen(given)) == ("boat", "river")

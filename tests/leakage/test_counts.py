@@ -76,7 +76,7 @@ def test_normalised_counts_are_given_up_exactly(folder: RunFolder) -> None:
 
 def test_only_noise_stands_between_the_counts_and_the_words(folder: RunFolder) -> None:
     judged, _ = tried(folder)
-    if folder.plan.profile == "open":
+    if folder.agreement.plan.profile == "open":
         assert share(judged, REAL) == share(judged, SHOWN) == 1.0
     else:
         assert 0.5 < share(judged, REAL) < 1.0
@@ -97,7 +97,7 @@ def test_the_judges_table_is_what_the_party_sent(folder: RunFolder) -> None:
         held = truth.tables(table.serial, table.party)
         assert (table.counted == held.counted).all()
         assert held.real.sum() == truth.held[table.party].sum()
-        if folder.plan.profile == "open":
+        if folder.agreement.plan.profile == "open":
             assert (held.real == held.counted).all()
         else:
             assert held.counted.sum() > held.real.sum()
@@ -122,7 +122,7 @@ def test_a_demonstration_writes_the_public_list_that_a_plan_asks_for(tmp_path: P
     source = {"corpus.source": str(documents_file), "corpus.party": "party", "corpus.partition": "column"}
     settings = {**source, "vocabulary.source": "file", "vocabulary.max_words": 50, "training.rounds": 1, "model.sweeps": 1}
     folder = runs.run("open", settings)
-    words = Path(folder.plan.vocabulary.file).read_text("utf-8").split("\n")
+    words = Path(folder.agreement.plan.vocabulary.file).read_text("utf-8").split("\n")
     assert len(words) == 50
     assert runs.run("open", settings) is folder
 
