@@ -1,11 +1,8 @@
-"""How the coordinator comes to the run's one list of words, and tells the parties. The list is kept before anybody hears it."""
+"""How the coordinator makes the run's one list of words and tells the parties. The list is on disk before any party is told."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
 
 from securetm.contracts import Array
 from securetm.federation.paying_errors import TooFewWordsFound
@@ -22,25 +19,6 @@ from securetm.toml_settings import require
 KEPT_AS = "what parties were told about words"  # in the coordinator's store
 
 
-@dataclass(frozen=True)
-class AgreedWords:
-    """What the coordinator told the parties about words, and how far its questions were by then."""
-
-    words: tuple[str, ...]
-    serial: int
-    numbers: Mapping[str, int]
-
-    def pack(self) -> bytes:
-        """As it lies on the coordinator's disk."""
-        return json.dumps({"words": self.words, "serial": self.serial, "numbers": dict(self.numbers)}).encode()
-
-    @classmethod
-    def unpack(cls, stored: bytes) -> Self:
-        """What `pack` made."""
-        facts = json.loads(stored)
-        return cls(tuple(facts["words"]), int(facts["serial"]), facts["numbers"])
-
-
 def agree_on_words(rounds: Rounds) -> tuple[str, ...]:
     """Returns the list that was agreed on before this start, or else a new one."""
     return words_of_before(rounds) or new_words(rounds)
@@ -51,13 +29,14 @@ def new_words(rounds: Rounds) -> tuple[str, ...]:
     words, plan, store = rounds.agreement.words, rounds.agreement.plan, rounds.store
     if words is None:
         candidates, found, held = _candidates(rounds)
-        _check_found(rounds, len(candidates))
+        if len(candidates) < 2 and (needed := needed_by(rounds.agreement)) is not None:
+            raise TooFewWordsFound(len(candidates), needed.found_from)
         words = chosen(plan, candidates, found, held)
         problem = f"leaves, with max_share, a single one of {len(candidates)} words"
         require(len(words) >= 2, "[vocabulary]", "min_documents", plan.vocabulary.min_documents, problem)
     write_bytes(store.folder / "vocabulary.txt", "\n".join(words).encode())
-    # On disk before a party hears of it: it takes no other list, so that after a new start it has to be the same again.
-    store.put(KEPT_AS, AgreedWords(words, rounds.serial, rounds.numbers).pack())
+    # On disk before a party is told: parties take no other list, so it must be the same again after a new start.
+    store.put(KEPT_AS, json.dumps({"words": words, "serial": rounds.serial, "numbers": rounds.numbers}).encode())
     return words
 
 
@@ -66,26 +45,19 @@ def words_of_before(rounds: Rounds) -> tuple[str, ...]:
     stored = rounds.store.get(KEPT_AS)
     if stored is None:
         return ()
-    agreed = AgreedWords.unpack(stored)
-    path, content = rounds.store.folder / "vocabulary.txt", "\n".join(agreed.words).encode()
+    agreed = json.loads(stored)
+    path, content = rounds.store.folder / "vocabulary.txt", "\n".join(agreed["words"]).encode()
     if not path.is_file() or path.read_bytes() != content:
         raise ChangedFile(str(path), "it is not the list that the parties were told")
-    if rounds.serial < agreed.serial:  # killed before it kept its first state: what was opened is not asked again
-        rounds.serial, rounds.numbers = agreed.serial, dict(agreed.numbers)
-    return agreed.words
+    if rounds.serial < agreed["serial"]:  # killed before it kept its first state: what was opened is not asked again
+        rounds.serial, rounds.numbers = agreed["serial"], agreed["numbers"]
+    return tuple(agreed["words"])
 
 
 def tell_words(rounds: Rounds, words: tuple[str, ...], *, candidates: bool = False) -> None:
     """Sets the words that questions are about, here and at the parties."""
     rounds.questions.adopt(words, candidates=candidates)
     rounds.tell(message_of(words, candidates=candidates))
-
-
-def _check_found(rounds: Rounds, words: int) -> None:
-    """Refuses to go on if the noise let fewer than two words be found."""
-    needed = needed_by(rounds.agreement)
-    if needed is not None and words < 2:
-        raise TooFewWordsFound(words, needed.found_from)
 
 
 def _candidates(rounds: Rounds) -> tuple[tuple[str, ...], int, Array]:

@@ -1,22 +1,21 @@
 """Compares each party's own model with the shared one, on the party's documents and on those of all parties.
 
 Only a simulation has the documents of all parties. A party computes its other figures itself and keeps them in its own store.
-Large corpora are sampled.
+Large corpora are sampled, so that the comparison takes no longer than the training.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import State, TopicModel
-from securetm.federation import comparison_sample
-from securetm.federation.comparison_sample import Sampled, judged_each, sample_of
+from securetm.contracts import Array, State
+from securetm.corpus.corpus import Corpus
 from securetm.federation.coordinator import Trained
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
@@ -27,6 +26,9 @@ from securetm.federation.store import read_arrays, write_arrays
 from securetm.federation.usefulness import Predicted, frequencies, judged
 from securetm.models.quality import document_npmi, mean_per_word, top_words
 from securetm.stages import Stages
+
+MOST_TRAINED = 10_000  # documents from which a party learns alone
+MOST_JUDGED = 5_000  # held-out documents of all parties together, on which each model is judged
 
 
 @dataclass(frozen=True)
@@ -51,111 +53,125 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class _PartySample:
-    """One party and the sample of its documents."""
+class _Sampled:
+    """One party, and the sample of its documents. A corpus that is no larger than the sample is taken whole."""
 
     party: Party
-    sample: Sampled
+    documents: PartyDocuments
+    judged: float  # how many held-out documents each that was drawn stands for
+    drawn: bool  # whether anything was left out
 
-    @property
-    def documents(self) -> PartyDocuments:
-        return self.sample.documents
+    def likelihood(self, state: State) -> tuple[Array, Array]:
+        """Returns the log-likelihood of the unseen half of each held-out document, and how many words it has."""
+        agreement = self.party.agreement
+        return held_out_likelihood(agreement.model, state, self.documents, agreement.plan.seed)
 
 
 def compare(
     folder: RunFolder, trained: Trained, make: Callable[[RunFolder, str], Party], stages: Stages, alone: bool = True
 ) -> Comparison:
     """Judges the shared model on all held-out documents; with `alone`, each party's own model too."""
-    parties = {name: make(folder, name) for name in folder.members}
-    for party in parties.values():
+    parties = [make(folder, name) for name in folder.members]
+    for party in parties:
         party.documents.adopt(trained.vocabulary, folder.agreement)
-    sides = {
-        name: _PartySample(p, sample_of(p.documents, len(parties), folder.agreement.plan.seed)) for name, p in parties.items()
-    }
+    sampled = [_sampled(party, _judged_each(parties)) for party in parties]
     alone = alone and trained.rounds > 0
     begun = time.perf_counter()
-    states = _all_alone(folder, sides, trained, stages) if alone else {}
-    seconds = time.perf_counter() - begun
-    model = folder.agreement.model
-    stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sides))
+    states = _all_alone(folder, sampled, trained, stages) if alone else {}
+    stages.stage("judging the shared model" + (", and each party's own" if alone else ""), len(sampled))
     own = {}
-    for place, (name, side) in enumerate(sides.items(), start=1):
-        begun = time.perf_counter()
-        own[name] = _found(folder, side, model, trained.state, _everywhere(model, states[name], sides) if alone else None)
-        seconds += time.perf_counter() - begun
+    for place, one in enumerate(sampled, start=1):
+        figures = _figures(folder, one, trained.state)
+        own[one.party.name] = _with_own_model(figures, one, states[one.party.name], sampled) if alone else figures
         stages.step(place)
-    shared, useful = _shared_everywhere(model, trained, sides)
-    for party in parties.values():
-        party.close()
-    return Comparison(own, shared, useful, _facts(sides, alone, seconds))
-
-
-def _facts(sides: Mapping[str, _PartySample], alone: bool, seconds: float) -> dict[str, Any]:
-    drawn = any(side.sample.drawn for side in sides.values())
-    limits = {
-        "training_documents": comparison_sample.MOST_TRAINED,
-        "judged_documents": judged_each(len(sides)),
-    }  # of each party
-    return {"made": alone, "sampled": drawn, **limits, "seconds": round(seconds, 2)}
-
-
-def _all_alone(folder: RunFolder, sides: Mapping[str, _PartySample], trained: Trained, stages: Stages) -> dict[str, State]:
-    """Lets every party train alone."""
-    drawn = any(side.sample.drawn for side in sides.values())
-    fewer = f", on samples of at most {comparison_sample.MOST_TRAINED:,} documents" if drawn else ""
-    stages.stage(f"each party alone, for comparison{fewer}", len(sides) * trained.rounds)
-    return {
-        name: _alone(folder, side, trained, _after(place * trained.rounds, stages))
-        for place, (name, side) in enumerate(sides.items())
+    facts = {
+        "made": alone,
+        "sampled": any(one.drawn for one in sampled),
+        "training_documents": MOST_TRAINED,
+        "judged_documents": _judged_each(parties),
+        "seconds": round(time.perf_counter() - begun, 2),
     }
+    shared, useful = _shared_everywhere(trained, sampled)
+    for party in parties:
+        party.close()
+    return Comparison(own, shared, useful, facts)
 
 
-def _alone(folder: RunFolder, side: _PartySample, trained: Trained, on_round: Callable[[int, int], None]) -> State:
-    """Trains alone, or reads the model that the party trained before."""
-    party, agreement = side.party, folder.agreement
-    kept = folder.party(party.name) / "alone.safetensors"
-    if not kept.is_file():
-        model, seed = agreement.model, agreement.plan.seed
-        state = train_alone(agreement, party.name, side.documents.train, trained.rounds, party.store, on_round)
-        keep_figures(party.store, "alone", judge(model, state, side.documents, seed))
-        write_arrays(kept, model.for_party(state, party.name), {})
-    return read_arrays(kept)[0]
+def _judged_each(parties: Sequence[Party]) -> int:
+    """Returns how many held-out documents of each party are judged at most."""
+    return max(1, MOST_JUDGED // max(len(parties), 1))
 
 
-def _found(
-    folder: RunFolder, side: _PartySample, model: TopicModel, shared: State, everywhere: Mapping[str, float] | None
-) -> PartyFigures:
-    """Collects the figures of one party."""
-    store, here = side.party.store, folder.party(side.party.name)
-    keep_figures(store, "shared", judge(model, shared, side.documents, folder.agreement.plan.seed))
-    shares = prevalence(model, shared, side.documents)
-    write_arrays(here / "prevalence.safetensors", {"prevalence": shares}, {})
-    found = PartyFigures(kept_figures(store, "shared"), shares, _read(side.party))
-    if everywhere is None:
-        return found
-    own = read_arrays(here / "alone.safetensors")[0]
-    topics = model.topics(own)[np.argsort(-prevalence(model, own, side.documents), kind="stable")]
-    return PartyFigures(found.shared, shares, found.documents, {**kept_figures(store, "alone"), **everywhere}, topics)
+def _sampled(party: Party, most_judged: int) -> _Sampled:
+    """Draws the sample. The plan's public seed decides it, so every call returns the same documents."""
+    documents, seed = party.documents, party.agreement.plan.seed
+    assert documents.train is not None
+    assert documents.held_out is not None
+    assert documents.agreed is not None
+    train, agreed = (_drawn(part, MOST_TRAINED, seed) for part in (documents.train, documents.agreed))
+    held_out = _drawn(documents.held_out, most_judged, seed)
+    drawn = (len(train), len(held_out)) != (len(documents.train), len(documents.held_out))
+    each = len(documents.held_out) / max(len(held_out), 1)
+    return _Sampled(party, replace(documents, train=train, agreed=agreed, held_out=held_out), each, drawn)
 
 
-def _everywhere(model: TopicModel, state: State, sides: Mapping[str, _PartySample]) -> dict[str, float]:
-    """Judges one party's own model on all held-out documents, which no party has."""
-    said = [held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed) for side in sides.values()]
-    weights = [np.full(len(words), side.sample.judged) for (_, words), side in zip(said, sides.values(), strict=True)]
-    found, words = (np.concatenate(part) for part in zip(*said, strict=True))
-    mean, low, high = (float(np.exp(-value)) for value in mean_per_word(found, words, np.concatenate(weights)))
-    return {"held_out_everywhere": mean, "held_out_everywhere_low": high, "held_out_everywhere_high": low}
+def _drawn(corpus: Corpus, most: int, seed: int) -> Corpus:
+    if len(corpus) <= most:
+        return corpus
+    return corpus.select(np.sort(np.random.default_rng([seed, most]).choice(len(corpus), most, replace=False)))
 
 
-def _shared_everywhere(
-    model: TopicModel, trained: Trained, sides: Mapping[str, _PartySample]
-) -> tuple[dict[str, float], dict[str, Any]]:
+def _all_alone(folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained, stages: Stages) -> dict[str, State]:
+    """Lets every party train alone, or reads the model that it trained before."""
+    fewer = f", on samples of at most {MOST_TRAINED:,} documents" if any(one.drawn for one in sampled) else ""
+    stages.stage(f"each party alone, for comparison{fewer}", len(sampled) * trained.rounds)
+    agreement, states = folder.agreement, {}
+    for place, one in enumerate(sampled):
+        party, kept = one.party, folder.party(one.party.name) / "alone.safetensors"
+        if not kept.is_file():
+            state = train_alone(agreement, party.name, one.documents.train, trained.rounds, party.store, _after(place, stages))
+            keep_figures(party.store, "alone", judge(agreement.model, state, one.documents, agreement.plan.seed))
+            write_arrays(kept, agreement.model.for_party(state, party.name), {})
+        states[party.name] = read_arrays(kept)[0]
+    return states
+
+
+def _after(place: int, stages: Stages) -> Callable[[int, int], None]:
+    """Reports steps that are counted from where the stage stood before this party."""
+    return lambda done, total: stages.step(place * total + done)
+
+
+def _figures(folder: RunFolder, one: _Sampled, shared: State) -> PartyFigures:
+    """Collects what the shared model is to one party, and keeps it in the party's store."""
+    model, store = folder.agreement.model, one.party.store
+    figures = judge(model, shared, one.documents, folder.agreement.plan.seed)
+    read = {"all": len(one.party.corpus), "with_agreed_words": len(one.party.documents.for_question(COHERENCE))}
+    keep_figures(store, "shared", figures)
+    keep_figures(store, "documents", read)
+    shares = prevalence(model, shared, one.documents)
+    write_arrays(folder.party(one.party.name) / "prevalence.safetensors", {"prevalence": shares}, {})
+    return PartyFigures(figures, shares, read)
+
+
+def _with_own_model(figures: PartyFigures, one: _Sampled, state: State, everywhere: Sequence[_Sampled]) -> PartyFigures:
+    """Adds the figures of the party's own model, judged also on all held-out documents, which no party has."""
+    model = one.party.agreement.model
+    found, words = zip(*(other.likelihood(state) for other in everywhere), strict=True)
+    weights = [np.full(len(part), other.judged) for part, other in zip(words, everywhere, strict=True)]
+    ends = mean_per_word(*map(np.concatenate, (found, words, weights)))
+    # A high likelihood is a low perplexity.
+    names = ("held_out_everywhere", "held_out_everywhere_high", "held_out_everywhere_low")
+    judged_everywhere = {name: float(np.exp(-value)) for name, value in zip(names, ends, strict=True)}
+    topics = model.topics(state)[np.argsort(-prevalence(model, state, one.documents), kind="stable")]
+    return replace(figures, alone={**kept_figures(one.party.store, "alone"), **judged_everywhere}, topics=topics)
+
+
+def _shared_everywhere(trained: Trained, sampled: Sequence[_Sampled]) -> tuple[dict[str, float], dict[str, Any]]:
     """Judges the shared model on all documents, for figures that the coordinator may not ask for."""
-    top = top_words(model.topics(trained.state), TOP_WORDS)
-    counts = sparse.vstack([side.party.documents.for_question(COHERENCE).counts for side in sides.values()], format="csr")
-    alone = np.log(frequencies([side.party.documents.for_question("train").counts for side in sides.values()]))
-    said = [_predicted(model, trained.state, side, alone) for side in sides.values()]
-    useful = judged(said, len(trained.vocabulary))
+    top = top_words(sampled[0].party.agreement.model.topics(trained.state), TOP_WORDS)
+    counts = sparse.vstack([one.party.documents.for_question(COHERENCE).counts for one in sampled], format="csr")
+    alone = np.log(frequencies([one.party.documents.for_question("train").counts for one in sampled]))
+    useful = judged([_predicted(trained.state, one, alone) for one in sampled], len(trained.vocabulary))
     if not trained.rounds:
         useful = {**useful, "useful": False}
     held_out = (useful["baseline"] or {}).get("model")
@@ -163,20 +179,9 @@ def _shared_everywhere(
     return {"npmi": npmi, "held_out": float("nan") if held_out is None else held_out}, useful
 
 
-def _predicted(model: TopicModel, state: State, side: _PartySample, alone: Any) -> Predicted:
-    found, words = held_out_likelihood(model, state, side.documents, side.party.agreement.plan.seed)
-    assert side.documents.held_out is not None
-    unseen = side.documents.held_out.halves(side.party.agreement.plan.seed)[1]
-    return Predicted(found, np.asarray(unseen.counts @ alone), words, side.sample.judged)
-
-
-def _read(party: Party) -> dict[str, int]:
-    """Counts the party's documents, and those that have an agreed word."""
-    read = {"all": len(party.corpus), "with_agreed_words": len(party.documents.for_question(COHERENCE))}
-    keep_figures(party.store, "documents", read)
-    return read
-
-
-def _after(before: int, stages: Stages) -> Callable[[int, int], None]:
-    """Reports steps that are counted from where the stage stood before this party."""
-    return lambda done, _: stages.step(before + done)
+def _predicted(state: State, one: _Sampled, alone: Any) -> Predicted:
+    """Returns how well the shared model and the word frequencies predict the unseen half of each held-out document."""
+    found, words = one.likelihood(state)
+    assert one.documents.held_out is not None
+    unseen = one.documents.held_out.halves(one.party.agreement.plan.seed)[1]
+    return Predicted(found, np.asarray(unseen.counts @ alone), words, one.judged)

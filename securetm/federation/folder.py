@@ -108,7 +108,8 @@ def begin(
         raise TooFewForProfile(len(corpora), needed, plan.profile)
     check_answerable(agreement, len(corpora))
     _check_parties(agreement, corpora)
-    agreement = calibrated(agreement, len(corpora), _named_unit(corpora))
+    persons = any(corpus.persons is not None for corpus in corpora.values())
+    agreement = calibrated(agreement, len(corpora), Unit.PERSON if persons else None)
     name = f"{path.resolve().name} {OperatingSystem().bytes(4).hex()}"
     folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
@@ -129,11 +130,6 @@ def _check_parties(agreement: Agreement, corpora: Mapping[str, Corpus]) -> None:
     words = agreement.words
     if words is not None and not any(set(words).intersection(corpus.vocabulary) for corpus in corpora.values()):
         raise NoWordKnown(agreement.plan.vocabulary.file)
-
-
-def _named_unit(corpora: Mapping[str, Corpus]) -> Unit | None:
-    """The person, where the documents name persons."""
-    return Unit.PERSON if any(corpus.persons is not None for corpus in corpora.values()) else None
 
 
 def _ledgers(folder: RunFolder, corpora: Mapping[str, Corpus], given: Path | None) -> Path:

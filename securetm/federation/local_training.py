@@ -12,7 +12,7 @@ import numpy as np
 
 from securetm.agreement import Agreement
 from securetm.clipped_sum import ClippedRowSum
-from securetm.contracts import Answer, Array, Cohort, RoundContext, State, Terms, TopicModel
+from securetm.contracts import Answer, Array, Cohort, RoundContext, State, TopicModel
 from securetm.entropy import OperatingSystem
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.questions import TOP_WORDS
@@ -33,7 +33,7 @@ def train_alone(agreement: Agreement, name: str, documents: Any, rounds: int, st
         context = RoundContext(Cohort(b"", number, ("alone",), seed=plan.seed), OperatingSystem(), store)
         clipped_sum = ClippedRowSum(query.terms)
         rng = np.random.default_rng([plan.seed, number])
-        query.answer(_batch(documents, query.terms, context), clipped_sum, memory, rng)
+        query.answer(ShuffledBatches().on_documents(documents, query.terms, context), clipped_sum, memory, rng)
         state = model.update(state, Answer(clipped_sum.blocks()))
         on_round(number + 1, rounds)
     return state
@@ -75,7 +75,3 @@ def kept_figures(store: PartyStore, whose: str) -> dict[str, float]:
     """Reads figures from the party's store."""
     found = store.rows("SELECT name, value FROM figures WHERE name LIKE ?", f"{whose} %")
     return {name.removeprefix(f"{whose} "): float("nan") if value is None else float(value) for name, value in found}
-
-
-def _batch(documents: Any, terms: Terms, context: RoundContext) -> Any:
-    return ShuffledBatches().on_documents(documents, terms, context)

@@ -59,7 +59,7 @@ def federate(
     ledgers: str | Path | None = None,
     comparison: bool = True,
 ) -> dict[str, Any]:
-    """Trains a federation of these parties in a new folder and says how it ended, as `securetm run --json` does.
+    """Trains a federation of these parties in a new folder. Returns the result that `securetm run --json` prints.
 
     `settings` are those of a plan, by dotted name: {"profile": "open", "model.n_topics": 20, "training.rounds": 500}. Totals of
     the result (`rounds`, `seconds`, `bytes_up`, `bytes_down`) are those of the whole run, whatever interrupted it: seconds are
@@ -180,9 +180,10 @@ def train(
     stages.stage(
         f"training {folder.agreement.plan.model.name} with {len(folder.members)} parties", folder.agreement.plan.training.rounds
     )
-    eyes = _RecordingWatch(recorded, stages)
-    coordinator = coordinating(folder.members, agreement, recorded, store, OperatingSystem(), eyes, folder.keys)
-    with _told_by_name(folder):
+    coordinator = coordinating(
+        folder.members, agreement, recorded, store, OperatingSystem(), _RecordingWatch(recorded, stages), folder.keys
+    )
+    with _failures_raised(folder):
         try:
             trained = coordinator.run()
         finally:
@@ -197,21 +198,19 @@ def train(
 
 
 @contextmanager
-def _told_by_name(folder: RunFolder) -> Iterator[None]:
+def _failures_raised(folder: RunFolder) -> Iterator[None]:
     """Raises a failure that a party logged meanwhile: the party tells the coordinator nothing, but its user must know."""
     before = {name: len(failures_in(folder.party(name))) for name in folder.members}
+    problem: Exception | None = None
     try:
         yield
-    except Exception as problem:
-        _tell(folder, before, problem)
-        raise
-    _tell(folder, before, None)
-
-
-def _tell(folder: RunFolder, before: Mapping[str, int], problem: Exception | None) -> None:
+    except Exception as raised:  # noqa: BLE001 - raised again below, unless a party's failure is behind it
+        problem = raised
     for name in folder.members:
         for one in failures_in(folder.party(name))[before[name] :]:
             raise PartyFailed(name, one.name, one.reason, one.advice) from problem
+    if problem is not None:
+        raise problem
 
 
 def _learned_by_parties(folder: RunFolder, trained: Trained) -> Trained:

@@ -65,7 +65,6 @@ def _coupled(agreement: Agreement) -> list[Gap]:
     """
     if agreement.budget is None or agreement.unit is Unit.WORD:
         return []
-
     try:
         check_additive(agreement.model)
     except CouplesDocuments as coupled:
@@ -74,13 +73,12 @@ def _coupled(agreement: Agreement) -> list[Gap]:
 
 
 def check_floor(agreement: Agreement, parties: int) -> None:
-    """Refuses batches that every party would refuse by name only, and says what to do."""
+    """Refuses batches that every party would refuse by name only. The reason says how large they must be."""
     profile = agreement.profile
     if profile.budget is not None or parties < profile.minimum_parties:  # no batch is asked for, or no round takes place
         return
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))
-    questions = _of_some_words(agreement)
-    start = questions.agreement.model.start(questions.vocabulary, np.random.default_rng(0))
+    questions, start = _of_some_words(agreement)
     terms = compile_route(questions.make(TRAIN, questions.shown(TRAIN, start, "")).terms, profile, cohort).terms
     least = -(-profile.minimum_documents // profile.aggregation.remaining(cohort, parties))
     need = f"is below the {least} documents that each of {parties} parties must bring under {profile.name}, so that a sum holds"
@@ -102,8 +100,7 @@ def refused_questions(agreement: Agreement, parties: int) -> list[Gap]:
 
 def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound]]:
     """Returns each question that is refused, with the refusal."""
-    questions = _of_some_words(agreement)
-    start = questions.agreement.model.start(questions.vocabulary, np.random.default_rng(0))
+    questions, start = _of_some_words(agreement)
     about: dict[str, State] = {name: questions.shown(name, start, "") for name in (TRAIN, HELD_OUT)}
     about[COHERENCE] = {"top": np.arange(5).reshape(1, 5)}
     words = {"union": (WORDS, FREQUENCIES), "joint": (JOINT,), "file": ()}[agreement.plan.vocabulary.source]
@@ -117,5 +114,6 @@ def _refusals(agreement: Agreement, parties: int) -> Iterator[tuple[str, Unsound
             yield name, unsound
 
 
-def _of_some_words(agreement: Agreement) -> Questions:
-    return Questions(agreement, _SOME_WORDS)
+def _of_some_words(agreement: Agreement) -> tuple[Questions, State]:
+    """Returns the questions of a run over some words, and the state that its training starts from."""
+    return Questions(agreement, _SOME_WORDS), agreement.model.start(_SOME_WORDS, np.random.default_rng(0))

@@ -15,10 +15,8 @@ import numpy as np
 from securetm.contracts import Array
 from securetm.models.quality import mean_per_word
 
-_ALIKE = 0.005  # nats per word: half a percent of perplexity is nothing that a topic model would be made for
-
-
-_FEW = 10  # documents: no interval of fewer holds what it promises
+_ALIKE = 0.005  # nats per word: no topic model is made for half a percent of perplexity
+_FEW = 10  # documents: an interval of fewer is wrong too often
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ def frequencies(counts: Sequence[Any]) -> Array:
 
 
 def judged(said: Sequence[Predicted], vocabulary: int) -> dict[str, Any]:
-    """Returns the verdict `useful`: true if it surely predicts better than word frequencies, false if surely not, else None."""
+    """Returns the verdict `useful`: whether the model surely predicts better than word frequencies; None if that is open."""
     model, alone, words = (np.concatenate([getattr(part, name) for part in said]) for name in ("model", "frequencies", "words"))
     weights = np.concatenate([np.full(len(part.words), part.each) for part in said])
     if not words.sum():

@@ -1,8 +1,8 @@
-"""A party's guard: its ledger, and what the parties sign of each other's ledgers so that none can be put back unseen.
+"""A party's budget guard: its ledger, and what the parties sign of each other's ledgers so that none is put back unnoticed.
 
-A party signs a head only if it follows from the one that it saw before: digests of the entries between them prove that. A
-ledger that it never saw is taken as it is. It decides no question's price. A head and its links say how many entries there are:
-public facts, no documents.
+A party signs a head only if it follows from the head that it saw before: digests of the entries between them prove that. A
+ledger that it never saw is taken as it is. It decides no question's price. A head and its links tell how many entries there
+are, which is public, and nothing of documents.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import StaleSignature
 
 NONCE = 16
+_LEDGER_OF = "ledger of "  # in the store, before the owner's name
 _KNOWN = struct.Struct(">IQ32s32s")  # 0, how many entries, the first entry's hash, the last one's: as a party remembers it
 _HEAD = struct.Struct(f">IQ32s32s{NONCE}s")  # whose, how many entries, both hashes, and the owner's nonce
 _SEEN = struct.Struct(f">IIQ32s32s{NONCE}s")  # by whom, whose, and the same
@@ -40,8 +41,8 @@ _SEEN_BY = struct.Struct(">I")
 class Head:
     """The state of a ledger: whose it is, which one, how long, and the hash of its last entry.
 
-    The nonce is new each time the owner is invited. Who signs what it has seen repeats it, so that nothing that was signed
-    before counts after another invitation, also under the same session.
+    The nonce is new each time the owner is invited, and whoever signs a head repeats it. So no signature counts after another
+    invitation, also in the same session.
     """
 
     owner: int
@@ -53,7 +54,7 @@ class Head:
 
 @dataclass
 class BudgetGuard:
-    """What one party spends from in one session. `others` remembers the other parties' ledgers across sessions."""
+    """The ledger of one party in one session. `others` keeps the heads of the other parties' ledgers across sessions."""
 
     ledger: Ledger
     identity: Identity
@@ -65,7 +66,7 @@ class BudgetGuard:
     _left: tuple[Spend, int, int] | None = None  # how many more such answers this run may give, at that length of the ledger
 
     def charge(self, run: str, spend: Spend, about: dict[str, str | int]) -> None:
-        """Refused by name if the others did not sign where the ledger stands, or if a budget does not reach; else on disk."""
+        """Writes the spend to disk. Refuses if the others did not sign the present head, or if a budget does not suffice."""
         count, _ = self.ledger.head
         signed = sum(upto == count for upto in self._signed_by.values())
         if signed < self.needed:
@@ -85,7 +86,7 @@ class BudgetGuard:
         return any(said["run"] == run and said["about"].get("question") == question for said in spent)
 
     def _allowed(self, run: str, spend: Spend) -> int:
-        """How many more such answers this run may give. It counts down where it can: composing losses is slow."""
+        """Returns how many such answers the budget allows. It counts them down: composing losses takes longer than a round."""
         count, _ = self.ledger.head
         if self._left is None or (self._left[0], self._left[2]) != (spend, count):
             share = ALONE * self.budget.delta
@@ -94,11 +95,14 @@ class BudgetGuard:
         return self._left[1]
 
     def announce(self) -> bytes:
-        """Where this party's ledger stands, signed."""
+        """Returns the signed head of this party's ledger."""
         return self._signed_head(*self.ledger.head)
 
     def lead(self, statements: Sequence[bytes]) -> tuple[bytes, bytes]:
-        """From the least that others signed of this ledger to its end, or as far as one message goes: a head, and the links."""
+        """Returns the head of this ledger, and the links to it from the shortest ledger that others signed.
+
+        Where one message does not hold all links, it is an earlier head.
+        """
         self.hear(statements)
         present, last = self.ledger.head
         since = min((standing_of(signed).count for signed in statements), default=present)
@@ -107,7 +111,7 @@ class BudgetGuard:
         return self._signed_head(reached, self.ledger.head_at(reached) or last), b"".join(links)
 
     def countersign(self, heads: Sequence[bytes], links: Sequence[bytes] = ()) -> tuple[bytes, ...]:
-        """Signs the furthest that was ever seen of each of those ledgers: the owner finds out if it says less now."""
+        """Signs the longest state that was ever seen of each of those ledgers. An owner whose ledger is shorter finds out."""
         return tuple(self._seen(head, way) for head, way in zip(heads, links or [b""] * len(heads), strict=True))
 
     def _signed_head(self, count: int, last: bytes) -> bytes:
@@ -117,17 +121,18 @@ class BudgetGuard:
     def _seen(self, signed: bytes, links: bytes) -> bytes:
         head = head_of(signed)
         self._verify(head.owner, signed, Label.LEDGER_HEAD)
-        known = self._known(head.owner)
+        name = self.identity.register.name(head.owner)
+        known = remembered(self.others, name, head.owner)
         if known is None or self._follows(head, known, links):
-            self.others.put(self._name(head.owner), _KNOWN.pack(0, head.count, head.ledger, head.last))
+            self.others.put(_LEDGER_OF + name, _KNOWN.pack(0, head.count, head.ledger, head.last))
             known = head
         statement = _SEEN.pack(self.identity.place, head.owner, known.count, known.ledger, known.last, head.nonce)
         return self.identity.sign(Label.LEDGER_SEEN, statement)
 
     def _follows(self, head: Head, known: Head, links: bytes) -> bool:
-        """Whether that head is proven to continue what was seen before; refused by name where the proof fails.
+        """Whether the links prove that this head continues the known one. Refuses where the proof fails.
 
-        Without links this party says only where it stands, and of another ledger it has seen nothing.
+        Without links, or of another ledger than the known one, nothing is proven: then this party signs the known head again.
         """
         if not links or head.ledger != known.ledger or head.count <= known.count:
             return False
@@ -137,7 +142,9 @@ class BudgetGuard:
         return True
 
     def hear(self, statements: Sequence[bytes]) -> None:
-        """What others signed of this ledger; a ledger that is behind any of it was put back, and spends no more."""
+        """Takes what others signed of this ledger. A ledger that is shorter than any of it was put back, and spends no more."""
+        (count, last), name = self.ledger.head, self.identity.register.name
+        signed_now: dict[str, bytes] = {}
         for signed in statements:
             seen = standing_of(signed)
             witness = _SEEN_BY.unpack(signed[: _SEEN_BY.size])[0]
@@ -145,27 +152,15 @@ class BudgetGuard:
             if seen.owner != self.identity.place or witness == seen.owner:
                 raise Malformed("the coordinator", "it was signed of another party's ledger")
             if seen.nonce != self.nonce:
-                raise StaleSignature(self.identity.register.name(witness))
+                raise StaleSignature(name(witness))
             if seen.ledger != self.ledger.identity:
-                raise LedgerReplaced(self.identity.me, self.identity.register.name(witness))
+                raise LedgerReplaced(self.identity.me, name(witness))
             self.ledger.check_against(seen.count, seen.last)
             self._signed_by[witness] = seen.count
-        self._keep(statements)
-
-    def _keep(self, statements: Sequence[bytes]) -> None:
-        """Into the ledger's file: who signed where it stands now."""
-        count, last = self.ledger.head
-        name = self.identity.register.name
-        now = {name(_SEEN.unpack(signed[:-SIGNATURE])[0]): signed for signed in statements}
-        signed_now = {who: signed for who, signed in now.items() if self._signed_by[self.identity.register.place(who)] == count}
+            if seen.count == count:
+                signed_now[name(witness)] = signed
         if signed_now:
             self.ledger.witness(count, last, signed_now)
-
-    def _known(self, owner: int) -> Head | None:
-        return remembered(self.others, self.identity.register.name(owner), owner)
-
-    def _name(self, owner: int) -> str:
-        return f"ledger of {self.identity.register.name(owner)}"
 
     def _verify(self, place: int, signed: bytes, label: Label) -> None:
         register = self.identity.register
@@ -175,16 +170,16 @@ class BudgetGuard:
 
 
 def quorum(others: int, colluding: int) -> int:
-    """How many of the other parties must sign where a ledger stands: any two such sets share one that does not help.
+    """Returns how many of the other parties must sign a ledger's head: any two such sets share a party that does not collude.
 
-    That one signs no history beside the one that it saw. Where all others help, all must sign, and it proves nothing.
+    That party signs no second history. Where all others collude, all must sign, and it proves nothing.
     """
     return min((others + colluding) // 2 + 1, others)
 
 
 def remembered(others: Store, name: str, owner: int = 0) -> Head | None:
-    """The furthest that a party has seen of that party's ledger, as it keeps it."""
-    stored = others.get(f"ledger of {name}")
+    """Returns the last head of that party's ledger that a party has seen and kept."""
+    stored = others.get(_LEDGER_OF + name)
     if stored is None:
         return None
     _, count, ledger, last = _KNOWN.unpack(stored)
@@ -192,13 +187,13 @@ def remembered(others: Store, name: str, owner: int = 0) -> Head | None:
 
 
 def head_of(signed: bytes) -> Head:
-    """What an owner signed of its ledger; who signed is not checked here."""
+    """Returns the head that an owner signed. It does not check who signed."""
     owner, count, ledger, last, nonce = _opened(_HEAD, signed, "a head of a ledger")
     return Head(owner, ledger, count, last, nonce)
 
 
 def standing_of(signed: bytes) -> Head:
-    """What a peer signed of another's ledger; who signed is not checked here."""
+    """Returns the head of another party's ledger that a party signed. It does not check who signed."""
     _, owner, count, ledger, last, nonce = _opened(_SEEN, signed, "what was signed of a ledger")
     return Head(owner, ledger, count, last, nonce)
 

@@ -1,7 +1,7 @@
 """A party's side of the run's list of words: a public file's, or one that the coordinator makes by the plan's rule.
 
-A party holds it to one list a run, no longer than the plan says, the same for all who are in a sum. That it follows from the
-true answer no party can check: the coordinator alone opens it, and its rare words are nobody else's business.
+A party accepts one list in a run, no longer than the plan says, and the same for all parties in a sum. No party can check that
+the list follows from the true answer: only the coordinator opens it, and it must not show rare words to anybody else.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def agreed(adopt: wire.Adopt, agreement: Agreement, store: PartyStore) -> tuple[
 def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
     """Takes the run's list of words, or the candidates for it.
 
-    Whether this party takes part was decided before by the documents it holds: how they meet the words changes nothing.
+    The documents that it holds decided before whether this party takes part. How many have these words changes nothing.
     """
     words = agreed(adopt, own.agreement, own.store)
     if (words, adopt.candidates) == (own.questions.vocabulary, own.questions.candidates):
@@ -66,9 +66,8 @@ def adopt_words(own: PartyState, adopt: wire.Adopt) -> tuple[bytes, ...]:
         note_lengths(documents.for_question(TRAIN), own.agreement.budget, own.store)
     if own.learner is not None and not adopt.candidates:
         own.learner.begin(words, own.memory.arrays)
-    own.questions.adopt(
-        words, candidates=adopt.candidates
-    )  # last, so that a failure before is tried again with the next message
+    # Last, so that after a failure the next message tries again.
+    own.questions.adopt(words, candidates=adopt.candidates)
     own.documents = documents
     return ()
 

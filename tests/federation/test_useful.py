@@ -62,10 +62,10 @@ def test_a_small_run_is_compared_with_all_its_documents(corpora: Mapping[str, Co
 def test_a_large_run_is_compared_by_a_sample(
     corpora: Mapping[str, Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from securetm.federation import comparison, comparison_sample
+    from securetm.federation import comparison
 
-    monkeypatch.setattr(comparison_sample, "MOST_TRAINED", 30)
-    monkeypatch.setattr(comparison_sample, "MOST_JUDGED", 24)
+    monkeypatch.setattr(comparison, "MOST_TRAINED", 30)
+    monkeypatch.setattr(comparison, "MOST_JUDGED", 24)
     trained: list[int] = []
     before = comparison.train_alone
 
