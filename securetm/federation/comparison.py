@@ -125,7 +125,7 @@ def _all_alone(folder: RunFolder, sampled: Sequence[_Sampled], trained: Trained,
     """Lets every party train alone, or reads the model that it trained before."""
     fewer = f", on samples of at most {MOST_TRAINED:,} documents" if any(one.drawn for one in sampled) else ""
     stages.stage(f"each party alone, for comparison{fewer}", len(sampled) * trained.rounds)
-    agreement, states = folder.agreement, {}
+    agreement, states = folder.agreement, dict[str, State]()
     for place, one in enumerate(sampled):
         party, kept = one.party, folder.party(one.party.name) / "alone.safetensors"
         if not kept.is_file():

@@ -1,1 +1,1 @@
-"""What every aggregation stands on: identities, signatures, sealing, waves of messages. Sans-I/O."""
+"""What all aggregations use: identities, signatures, sealed messages and exchanges in waves. Sans-I/O."""

@@ -1,6 +1,6 @@
 """The two halves of every exchange: a party answers the coordinator's messages, and the coordinator collects in waves.
 
-The carrier ends a wave (`expire`), never a message: only then does the coordinator go on.
+Only the carrier ends a wave (`expire`); no message does. Only then does the coordinator go on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from securetm.sessions.identities import COORDINATOR, PinnedRoster
 from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import UnexpectedMessage
 
-Take = Callable[[int, str, bytes], Any]  # checks a message from a place and a name, and gives what of it is kept
-Then = Callable[[Mapping[int, Any]], Sequence[Parcel]]  # what follows a wave, from what came by place
+Take = Callable[[int, str, bytes], Any]  # checks a message from a place and a name, and returns what of it is kept
+Then = Callable[[Mapping[int, Any]], Sequence[Parcel]]  # returns the messages after a wave, from what came in it by place
 
 
 def _nothing_more(came: Mapping[int, Any]) -> Sequence[Parcel]:
@@ -25,7 +25,7 @@ def _nothing_more(came: Mapping[int, Any]) -> Sequence[Parcel]:
 
 
 class PartyExchange:
-    """A party's half: it speaks first, answers each message of the coordinator by its kind, and waits for nobody."""
+    """A party's half: it sends first, answers each message of the coordinator by its kind, and waits for nobody."""
 
     answers: Mapping[int, Callable[[bytes], bytes]] = {}  # by kind, those that are expected now
 
@@ -33,11 +33,11 @@ class PartyExchange:
         self._first = first
 
     def begin(self) -> Sequence[Parcel]:
-        """What the party says first, if anything."""
+        """Returns the first message, if the protocol begins with one."""
         return ((COORDINATOR, self._first),) if self._first is not None else ()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """The answer to a message of the coordinator, if one is expected; else a refusal."""
+        """Returns the answer to a message of the coordinator, or refuses a message that is not expected."""
         kind = Reader(message, sender).kind
         if sender != COORDINATOR or kind not in self.answers:
             raise UnexpectedMessage(sender)
@@ -45,7 +45,7 @@ class PartyExchange:
         return ((COORDINATOR, reply),) if reply else ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """A party waits for nobody."""
+        """Does nothing: a party waits for nobody."""
         return ()
 
 
@@ -61,19 +61,19 @@ class CoordinatorExchange:
         self._answer: Answer | None = None
 
     def opened(self) -> Answer | None:
-        """What this exchange opened, if it is a round and has ended."""
+        """Returns what this exchange opened, if it is a round and has ended."""
         return self._answer
 
     def ask(self, places: Collection[int], take: Take, then: Then = _nothing_more, need: int = 0) -> None:
-        """Begins a wave. `take` checks each message, `then` follows if at least `need` messages came."""
+        """Begins a wave. `take` checks each message; `then` is called if at least `need` messages came."""
         self.got, self._asked, self._take, self._then, self._need = {}, frozenset(places), take, then, need
 
     def begin(self) -> Sequence[Parcel]:
-        """Parties speak first."""
+        """Returns no message: parties send first."""
         return ()
 
     def receive(self, sender: str, message: bytes) -> Sequence[Parcel]:
-        """Collects. A message that is refused changes nothing, so that its sender counts as silent."""
+        """Keeps the message. A message that is refused changes nothing, so its sender counts as missing."""
         place = self._register.place(sender)
         if place in self.got:
             raise Duplicate(sender)
@@ -83,18 +83,18 @@ class CoordinatorExchange:
         return ()
 
     def expire(self, missing: Sequence[str]) -> Sequence[Parcel]:
-        """Ends the wave: who said nothing by now has dropped out of it. Too few messages are a named error."""
+        """Ends the wave: a party that sent nothing by now has dropped out of it. Refuses to go on with too few messages."""
         then, self._then, self._asked = self._then, _nothing_more, frozenset()
         if len(self.got) < self._need:
             raise TooFewParties(len(self.got), len(self._register), self._need)
         return then(dict(sorted(self.got.items())))
 
     def to(self, messages: Mapping[int, bytes]) -> Sequence[Parcel]:
-        """Each message to the party at that place."""
+        """Returns each message with the name of the party at its place."""
         return [(self._register.name(place), message) for place, message in messages.items()]
 
     def signed(self, place: int, sender: str, message: bytes, label: Label, kind: int, most: int) -> Reader:
-        """Reads a message of at most so many bytes behind its place, once its signature is checked."""
+        """Checks the signature of a message of at most so many bytes, and reads it up to its sender's place."""
         if len(message) > most:
             raise Malformed(sender, "it is too long")
         reader = Reader(self._register.opened(place, sender, message, label), sender, kind)

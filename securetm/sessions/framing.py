@@ -1,6 +1,6 @@
-"""How fields become bytes and come back: one framing and one byte order for all that is hashed, signed, sealed or sent.
+"""Packs fields into bytes and reads them back: one framing and one byte order for all that is hashed, signed, sealed or sent.
 
-All numbers are big-endian. It checks form and size before it makes anything, never the meaning.
+All numbers are big-endian. It checks form and size before it makes anything, and never the meaning.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ HASH = 32
 
 
 def framed(label: Label, *fields: bytes) -> bytes:
-    """Protocol, label and fields, each after its length in four bytes: no two lists of fields give the same bytes."""
+    """Returns protocol, label and fields, each after its length in four bytes: no two lists of fields give the same bytes."""
     return b"".join(len(part).to_bytes(4, "big") + part for part in (PROTOCOL, label.value.encode(), *fields))
 
 
 def hashed(label: Label, *fields: bytes) -> bytes:
-    """SHA-256 of the framed fields."""
+    """Returns the SHA-256 of the framed fields."""
     return hashlib.sha256(framed(label, *fields)).digest()
 
 
 def derive(secret: bytes, salt: bytes, label: Label, *fields: bytes) -> bytes:
-    """A 32-byte key for one purpose only (HKDF-SHA256); the framed fields are its `info`."""
+    """Returns a 32-byte key for one purpose only (HKDF-SHA256). The framed fields are its `info`."""
     return HKDF(hashes.SHA256(), HASH, salt, framed(label, *fields)).derive(secret)
 
 
 def place_bytes(*places: int) -> bytes:
-    """Places in the roster, two bytes each."""
+    """Packs places in the roster, two bytes each."""
     return b"".join(place.to_bytes(2, "big") for place in places)
 
 
 def places_bytes(places: Collection[int]) -> bytes:
-    """A list of places with its length."""
+    """Packs a list of places after its length."""
     return place_bytes(len(places), *places)
 
 
 def head(kind: int, place: int | None = None) -> bytes:
-    """How a message begins: the version, its kind, and for a party's message where it stands in the roster."""
+    """Returns the beginning of a message: the version, its kind, and in a party's message the party's place in the roster."""
     return bytes((VERSION, kind)) + (b"" if place is None else place_bytes(place))
 
 
 def listed(messages: Collection[bytes]) -> bytes:
-    """A list of whole messages."""
+    """Packs a list of whole messages."""
     return place_bytes(len(messages)) + b"".join(messages)
 
 
 class Reader:
-    """Takes a message apart from the front and refuses what is too short, too long or out of order."""
+    """Reads a message from its beginning, and refuses one that is too short, too long or out of order."""
 
     def __init__(self, message: bytes, sender: str, *kinds: int) -> None:
         self._bytes, self._at, self._sender = memoryview(message), 0, sender
@@ -65,44 +65,44 @@ class Reader:
             raise self.malformed("another kind of message is expected")
 
     def malformed(self, problem: str) -> Malformed:
-        """A refusal that names the sender."""
+        """Returns a refusal that names the sender."""
         return Malformed(self._sender, problem)
 
     def take(self, n: int) -> bytes:
-        """The next n bytes."""
+        """Reads the next n bytes."""
         if n > len(self._bytes) - self._at:
             raise self.malformed("it is too short")
         self._at += n
         return bytes(self._bytes[self._at - n : self._at])
 
     def number(self, n: int) -> int:
-        """The next n bytes as a number."""
+        """Reads the next n bytes as a number."""
         return int.from_bytes(self.take(n), "big")
 
     def count(self, most: int) -> int:
-        """A length that may not exceed what both sides know."""
+        """Reads a length. It may not exceed what both sides know."""
         if (found := self.number(2)) > most:
             raise self.malformed("a list is too long")
         return found
 
     def places(self, parties: int) -> tuple[int, ...]:
-        """A list of places, each once and in order."""
+        """Reads a list of places, each once and in order."""
         found = tuple(self.number(2) for _ in range(self.count(parties)))
         if any(one >= two for one, two in pairwise(found)) or (found and found[-1] >= parties):
             raise self.malformed("a list of parties is out of order or names a stranger")
         return found
 
     def entries(self, places: Sequence[int], size: int) -> dict[int, bytes]:
-        """So many bytes for each of these places."""
+        """Reads so many bytes for each of these places."""
         return {place: self.take(size) for place in places}
 
     def speaks_for(self, place: int) -> None:
-        """Refuses a message that says another place than its sender's."""
+        """Refuses a message that names another place than its sender's."""
         if self.number(2) != place:
             raise self.malformed("it speaks for somebody else")
 
     def messages(self, parties: int, size: int, kind: int) -> dict[int, bytes]:
-        """A list of whole messages of one size and kind, at most one from each party, in the order of the roster."""
+        """Reads a list of whole messages of one size and kind, at most one from each party, in the order of the roster."""
         found: dict[int, bytes] = {}
         for _ in range(self.count(parties)):
             message = self.take(size)
@@ -113,11 +113,11 @@ class Reader:
         return found
 
     def rest(self) -> memoryview:
-        """All that is left, without copying it."""
+        """Returns all that is left, without copying it."""
         self._at, start = len(self._bytes), self._at
         return self._bytes[start:]
 
     def end(self) -> None:
-        """Refuses what stands behind the end."""
+        """Refuses bytes after the end."""
         if self._at != len(self._bytes):
             raise self.malformed("it is too long")

@@ -1,4 +1,4 @@
-"""Who speaks: Ed25519 identities pinned in the roster, and signatures that hold in one session and for one purpose only.
+"""Ed25519 identities that the roster pins, and signatures that hold in one session and for one purpose only.
 
 It trusts no key that came in a message.
 """
@@ -25,13 +25,13 @@ KEY = 32
 
 @dataclass(frozen=True)
 class PinnedRoster:
-    """A roster as messages see it: places instead of names, and one hash of session, profile, names and keys."""
+    """A roster as messages use it: places instead of names, and one hash of session, profile, names and keys."""
 
     roster: Roster
 
     @cached_property
     def hash(self) -> bytes:
-        """What every signature binds, so that it holds in this session, under this profile, among these people."""
+        """The hash that every signature covers. It binds the signature to this session, profile and list of parties."""
         pinned = ((member.encode(), self.roster.keys.get(member, b"")) for member in self.roster.members)
         return hashed(Label.ROSTER, self.roster.session, self.roster.profile, *(part for pair in pinned for part in pair))
 
@@ -43,32 +43,32 @@ class PinnedRoster:
         return len(self.roster.members)
 
     def place(self, name: str) -> int:
-        """Where that name stands in the roster, or a refusal."""
+        """Returns the place of that name in the roster, or refuses it."""
         if name not in self._places:
             raise NotInCohort(name[:100])
         return self._places[name]
 
     def name(self, place: int) -> str:
-        """Who stands there."""
+        """Returns the name at that place."""
         return self.roster.members[place]
 
     def key(self, place: int) -> bytes:
-        """The pinned public key of who stands there."""
+        """Returns the pinned public key of the party at that place."""
         key = self.roster.keys.get(self.name(place), b"")
         if len(key) != KEY:
             raise UnknownIdentity(self.name(place))
         return key
 
     def round_tag(self, round_id: bytes) -> bytes:
-        """A round of this session by 32 bytes, however long its id is."""
+        """Returns 32 bytes that name a round of this session, however long its id is."""
         return hashed(Label.ROUND, self.hash, round_id)
 
     def signed_bytes(self, label: Label, message: bytes, context: bytes) -> bytes:
-        """What is really signed."""
+        """Returns the bytes that are signed for this message."""
         return framed(label, self.hash, context, message)
 
     def verify(self, place: int, label: Label, message: bytes, signature: bytes, context: bytes = b"") -> None:
-        """Refuses a message that was not signed for this purpose with the pinned key of who stands there."""
+        """Refuses a message that was not signed for this purpose with the pinned key of the party at that place."""
         key = Ed25519PublicKey.from_public_bytes(self.key(place))
         try:
             key.verify(signature, self.signed_bytes(label, message, context))
@@ -76,7 +76,7 @@ class PinnedRoster:
             raise BadSignature(self.name(place), label.value) from None
 
     def opened(self, place: int, sender: str, signed: bytes, label: Label, context: bytes = b"") -> bytes:
-        """What was signed, without the signature at its end, which is checked."""
+        """Checks the signature at the end, and returns what was signed."""
         if len(signed) <= SIGNATURE:
             raise Malformed(sender, "it is too short")
         self.verify(place, label, signed[:-SIGNATURE], signed[-SIGNATURE:], context)
@@ -93,16 +93,16 @@ class Identity:
 
     @property
     def place(self) -> int:
-        """Where this party stands in the roster."""
+        """The place of this party in the roster."""
         return self.register.place(self.me)
 
     def sign(self, label: Label, message: bytes, context: bytes = b"") -> bytes:
-        """The message with a signature behind it."""
+        """Returns the message with a signature after it."""
         return message + self.private.sign(self.register.signed_bytes(label, message, context))
 
 
 def identity_of(me: str, roster: Roster, store: Store) -> Identity:
-    """The identity in the party's store, if its public key is the one that the roster pins."""
+    """Returns the identity in the party's store. Refuses if its public key is not the one that the roster pins."""
     register, raw = PinnedRoster(roster), store.get(IDENTITY)
     if raw is None or len(raw) != KEY:
         raise NoIdentity()
@@ -113,7 +113,7 @@ def identity_of(me: str, roster: Roster, store: Store) -> Identity:
 
 
 def public_identity(store: Store, entropy: Entropy) -> bytes:
-    """Run by a party: its public key, made the first time it is asked for."""
+    """Returns a party's public key. Run by the party, which makes the key the first time."""
     secret = store.get(IDENTITY)
     if secret is None:
         secret = entropy.bytes(KEY)

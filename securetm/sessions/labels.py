@@ -1,6 +1,6 @@
-"""Every label of the protocols: one for each purpose for which something is signed, sealed, hashed or derived.
+"""The labels of the protocols: one for each purpose for which something is signed, sealed, hashed or derived.
 
-A label stands in front of everything that it is for, so that what was made for one purpose is worth nothing for another.
+A label stands before the fields, so that nothing that was made for one purpose is accepted for another.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ VERSION = 3  # the first byte of every message; 2 had another framing in each su
 
 
 class Label(Enum):
-    """What something is made for. The text is what stands in the bytes, and what a refusal calls it."""
+    """The purpose of a signature, a hash or a key. The text is in the bytes, and in the refusal."""
 
     # names of sessions and rounds
     ROSTER = "roster"

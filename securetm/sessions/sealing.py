@@ -1,4 +1,4 @@
-"""What one party sends another through a coordinator that must not read it: X25519, HKDF-SHA256 and ChaCha20-Poly1305."""
+"""Messages from one party to another that the coordinator carries and cannot read: X25519, HKDF-SHA256, ChaCha20-Poly1305."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from securetm.sessions.identities import PinnedRoster
 from securetm.sessions.labels import Label
 from securetm.sessions.session_errors import BadKey, NotSealedForUs
 
-TAG = 16  # bytes that a sealed message is longer than what is in it
+TAG = 16  # bytes that sealing adds to a message
 
 
 def public_key(private: bytes) -> bytes:
-    """The X25519 public key of 32 secret bytes."""
+    """Returns the X25519 public key of 32 secret bytes."""
     return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
 
 
 def shared_secret(private: bytes, public: bytes, owner: str) -> bytes:
-    """What only the two owners of these keys know; a key that gives everybody the same secret is refused."""
+    """Returns the secret that only the owners of these two keys know. Refuses a key that gives everybody the same secret."""
     try:
         return X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
@@ -43,11 +43,11 @@ class Sealing:
     recipient: tuple[int, bytes]
 
     def seal(self, private: bytes, content: bytes) -> bytes:
-        """Run by the sender."""
+        """Encrypts the content. Run by the sender."""
         return self._lock(private, self.recipient).encrypt(bytes(12), content, None)
 
     def unseal(self, private: bytes, sealed: bytes) -> bytes:
-        """Run by the recipient; what does not open is refused."""
+        """Decrypts a message, or refuses it. Run by the recipient."""
         try:
             return self._lock(private, self.sender).decrypt(bytes(12), sealed, None)
         except InvalidTag:

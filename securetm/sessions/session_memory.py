@@ -1,4 +1,4 @@
-"""What a role remembers of one session, or of one set-up in it. What another session left in the same store is not found."""
+"""The memory of one session, or of one set-up in it, in a role's store. It never returns values of another session."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True)
 class SessionMemory:
-    """Values in a store, each behind the hash that names the session and set-up it belongs to."""
+    """Values in a store, each after the hash of the session and set-up that it belongs to."""
 
     store: Store
     owner: bytes
 
     def get(self, key: str) -> bytes | None:
-        """What was kept there, if it is of this session."""
+        """Returns the value, if it is of this session."""
         stored = self.store.get(key)
         return stored[len(self.owner) :] if stored is not None and stored.startswith(self.owner) else None
 
     def put(self, key: str, value: bytes) -> None:
-        """On disk before it returns."""
+        """Writes the value to disk before it returns."""
         self.store.put(key, self.owner + value)
 
     def load(self, key: str, kind: type[Kept]) -> Kept | None:
@@ -39,7 +39,7 @@ class SessionMemory:
         self.put(key, msgspec.msgpack.encode(value))
 
     def of(self, part: bytes) -> SessionMemory:
-        """The memory of one set-up in this session."""
+        """Returns the memory of one set-up in this session."""
         return SessionMemory(self.store, self.owner + part)
 
 

@@ -1,4 +1,4 @@
-"""What the sessions of all aggregations share: a party that opens nothing, and a coordinator with one round under way."""
+"""What the sessions of all aggregations have in common: a party that opens nothing, and a coordinator with one open round."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class PartySession:
 
     @property
     def prepared(self) -> int:
-        """Rounds that can still be run."""
+        """How many more rounds can be run."""
         return WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
-        """Nothing is prepared."""
+        """Returns an exchange that prepares nothing."""
         return PartyExchange()
 
     def answer(self, round_id: bytes) -> Answer:
-        """A party opens nothing."""
+        """Refuses: a party opens nothing."""
         raise UnknownRound(round_id.hex()[:16])
 
 
@@ -38,20 +38,20 @@ class CoordinatorSession:
 
     @property
     def prepared(self) -> int:
-        """Rounds that can still be run."""
+        """How many more rounds can be run."""
         return WITHOUT_END
 
     def prepare(self, rounds: int) -> Exchange:
-        """Nothing is prepared."""
+        """Returns an exchange that prepares nothing."""
         return CoordinatorExchange(self.register)
 
     def begun(self, cohort: Cohort, exchange: CoordinatorExchange) -> Exchange:
-        """Keeps this round in the place of the one before."""
+        """Keeps this round in place of the one before."""
         self._last = cohort.round_id, exchange
         return exchange
 
     def answer(self, round_id: bytes) -> Answer:
-        """What was opened in the last round, or a refusal."""
+        """Returns what was opened in the last round, or refuses."""
         answer = self._last[1].opened() if self._last is not None and self._last[0] == round_id else None
         if answer is None:
             raise UnknownRound(round_id.hex()[:16])

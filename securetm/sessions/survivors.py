@@ -1,8 +1,8 @@
-"""A question is opened over one list of survivors, in whatever session it is asked again. It keeps lists, and no answers.
+"""Holds each question to one list of survivors, in every session in which it is asked. It keeps lists, and no answers.
 
 Two sums of the same vectors over lists that differ in one party show that party's vector. This happens without malice if a
-coordinator restarts and a party is gone by then. So an honest coordinator keeps to the list that it named first, and a party
-opens over no other.
+coordinator restarts and a party is missing by then. So an honest coordinator keeps to the list that it named first, and a
+party opens a sum over no other list.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SurvivorList:
 
     @classmethod
     def of(cls, store: Store, cohort: Cohort) -> SurvivorList:
-        """For the question that this cohort is asked."""
+        """Returns the list of the question that this cohort is asked."""
         return cls(store, cohort.question)
 
     def hold(self, survivors: Collection[str]) -> None:
@@ -38,12 +38,12 @@ class SurvivorList:
             raise SurvivorsChanged()
 
     def counts(self, party: str) -> bool:
-        """Run by the coordinator: whether this party's answer goes into the sum. The first list decides."""
+        """Whether this party's answer goes into the sum: the first list decides. Run by the coordinator."""
         before = self._before()
         return before is None or party in before
 
     def settle(self, survivors: Collection[str]) -> None:
-        """Run by the coordinator, before it names them to anybody: all who were in the sum before are in it again."""
+        """Refuses a list without a party of the first list, and keeps it. Run by the coordinator before it names the list."""
         if gone := (self._before() or frozenset()) - frozenset(survivors):
             raise SurvivorsMissing(", ".join(sorted(gone)))
         self.hold(survivors)
