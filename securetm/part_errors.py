@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, SecuretmError
 
 
-@dataclass(eq=False)
 class ClaimedTwice(Misuse):
     """the {kind} {name!r} is declared by several installed packages"""
 
@@ -17,7 +14,6 @@ class ClaimedTwice(Misuse):
     hint = "they are {packages}: uninstall all but one, or all but securetm itself"
 
 
-@dataclass(eq=False)
 class BrokenPart(SecuretmError):
     """the {kind} {name!r} of the installed package {package} cannot be used: {place} {problem}"""
 

@@ -63,6 +63,15 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
+def sync(path: Path) -> None:
+    """Returns once the file, or the names in the folder, are on disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def copy_private(source: Path, to: Path) -> None:
     """A copy for its owner alone, whoever may read the source."""
     with source.open("rb") as kept, writing(to) as copy:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, Unsound
 
 
-@dataclass(eq=False)
 class VocabularyNotAllowed(Unsound):
     """a vocabulary from {source!r} is not sound under profile {profile!r}"""
 
@@ -47,7 +44,6 @@ class SharesInTheClear(Unsound):
     hint = 'add the shares under masked sums, or let each party add all the noise: kind = "gaussian"'
 
 
-@dataclass(eq=False)
 class NotNoisedByWord(Unsound):
     """the budget protects each word occurrence, and the rows of this question are per {unit}, without noise for single words"""
 
@@ -55,7 +51,6 @@ class NotNoisedByWord(Unsound):
     hint = 'put laplace_counts before everything that reads documents, or give the profile a budget without unit = "word"'
 
 
-@dataclass(eq=False)
 class WordNoiseOnly(Unsound):
     """noise on single word occurrences hides no whole {unit}, so it does not meet a budget for each {unit}"""
 
@@ -63,7 +58,6 @@ class WordNoiseOnly(Unsound):
     hint = 'say unit = "word" in [budget], or bound each {unit}\'s row and add noise for that bound instead'
 
 
-@dataclass(eq=False)
 class TooFewForProfile(Misuse):
     """{found:party is|parties are} fewer than the {need} that profile {profile!r} needs"""
 

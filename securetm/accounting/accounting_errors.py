@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse
 
 
-@dataclass(eq=False)
 class UnknownEvent(Misuse):
     """no accountant here bounds the event {event}"""
 
@@ -16,7 +13,6 @@ class UnknownEvent(Misuse):
     known: tuple[str, ...] = ()
 
 
-@dataclass(eq=False)
 class UnreadableEvent(Misuse):
     """a recorded event cannot be read: {problem}"""
 
@@ -24,7 +20,6 @@ class UnreadableEvent(Misuse):
     hint = "the record was changed, or written by another version: compare it with a copy"
 
 
-@dataclass(eq=False)
 class OutOfReach(Misuse):
     """no {what} between {low} and {high} stays within epsilon {epsilon} at delta {delta}"""
 
@@ -36,7 +31,6 @@ class OutOfReach(Misuse):
     hint = "allow a larger epsilon, more noise, fewer rounds or smaller batches"
 
 
-@dataclass(eq=False)
 class BudgetTooSmall(Misuse):
     """no {what} stays within epsilon = {epsilon} per {unit} here: {reason}"""
 
@@ -48,7 +42,6 @@ class BudgetTooSmall(Misuse):
     hint = "{instead}"
 
 
-@dataclass(eq=False)
 class NoEpsilonHolds(Misuse):
     """no epsilon per {unit} holds at delta = {delta}: an answer exceeds its bound with probability {failure_probability}"""
 

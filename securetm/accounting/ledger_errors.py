@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, SecuretmError
 
 
-@dataclass(eq=False)
 class BudgetExhausted(SecuretmError):
     """{run} stops: of epsilon {epsilon:.4g} per {unit}, {spent:.4g} is spent, and {planned} more would make {would:.4g}"""
 
@@ -21,7 +18,6 @@ class BudgetExhausted(SecuretmError):
     hint = "nothing was sent for it; keep the model as it is, or agree on a larger budget, which is entered in the ledger"
 
 
-@dataclass(eq=False)
 class UnitsDiffer(Misuse):
     """{path} counts the budget of each {ledger}, and this would spend the budget of each {other}"""
 
@@ -31,7 +27,6 @@ class UnitsDiffer(Misuse):
     hint = "give each unit a ledger of its own: budgets of different units stand side by side and are never added"
 
 
-@dataclass(eq=False)
 class LedgerOfAnother(Misuse):
     """{path} is the ledger of {owner}, not of {asked}"""
 
@@ -41,7 +36,6 @@ class LedgerOfAnother(Misuse):
     hint = "give {asked} its own ledger; what {owner} spent is no business of others"
 
 
-@dataclass(eq=False)
 class RunChanged(Misuse):
     """{run} began under {before}, and would go on under {now}"""
 
@@ -51,7 +45,6 @@ class RunChanged(Misuse):
     hint = "a run keeps its profile, because that fixes in advance what it spends; begin another run"
 
 
-@dataclass(eq=False)
 class LedgerEnded(Misuse):
     """{path} takes no more entries: the account of its documents went on in {successor}"""
 
@@ -60,7 +53,6 @@ class LedgerEnded(Misuse):
     hint = "begin a new run over these documents: it goes on from all that was spent of them"
 
 
-@dataclass(eq=False)
 class LedgerTampered(SecuretmError):
     """{path} was changed from outside: {problem}"""
 
@@ -70,7 +62,6 @@ class LedgerTampered(SecuretmError):
     hint = "answer nothing with it: restore the latest copy that was not changed, or take the budget as spent"
 
 
-@dataclass(eq=False)
 class LedgerRolledBack(SecuretmError):
     """{path} holds {have:entry|entries} and not the history that was shown to others when it held {seen}"""
 
@@ -82,7 +73,6 @@ class LedgerRolledBack(SecuretmError):
     )
 
 
-@dataclass(eq=False)
 class LedgerCut(SecuretmError):
     """{path} holds {have:entry|entries}, {fewer} fewer than {who} has seen in it"""
 
@@ -93,7 +83,6 @@ class LedgerCut(SecuretmError):
     hint = "its end was cut off, or it is an older copy: restore the whole one, or take the budget as spent"
 
 
-@dataclass(eq=False)
 class LedgerDamaged(SecuretmError):
     """{path} cannot be read as a ledger: {problem}"""
 
@@ -102,7 +91,6 @@ class LedgerDamaged(SecuretmError):
     hint = "restore it from a copy; without one, take the budget as spent, for nobody knows what was sent"
 
 
-@dataclass(eq=False)
 class LedgerUnreadable(Misuse):
     """{path} cannot be opened as a ledger: {problem}"""
 
@@ -111,7 +99,6 @@ class LedgerUnreadable(Misuse):
     hint = "give the path of the ledger's file, and check that it may be read"
 
 
-@dataclass(eq=False)
 class LedgerUnwritten(SecuretmError):
     """nothing could be entered in {path}: {problem}"""
 
@@ -120,7 +107,6 @@ class LedgerUnwritten(SecuretmError):
     hint = "free space on the disk or allow writing, then go on: what was entered before is safe, and nothing was sent"
 
 
-@dataclass(eq=False)
 class LedgerBusy(SecuretmError):
     """another process has held {path} for {seconds:g} seconds"""
 
@@ -129,7 +115,6 @@ class LedgerBusy(SecuretmError):
     hint = "wait for it, or end it; what it entered stays"
 
 
-@dataclass(eq=False)
 class LedgerReplaced(Misuse):
     """the ledger of {party} is another one than {witness} has signed before"""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, SecuretmError
 
 
-@dataclass(eq=False)
 class NothingSpent(Misuse):
     """{name} spends no privacy budget: {reason}"""
 
@@ -16,7 +13,6 @@ class NothingSpent(Misuse):
     hint = "there is nothing to compute; `securetm explain {name}` says what it protects by other means"
 
 
-@dataclass(eq=False)
 class AuditInterrupted(SecuretmError):
     """the audit was interrupted; {kept}"""
 
@@ -25,7 +21,6 @@ class AuditInterrupted(SecuretmError):
     hint = "{advised}"
 
 
-@dataclass(eq=False)
 class NothingLearned(SecuretmError):
     """no round was trained, so the model in {path} knows nothing: the budget for these documents is spent or too small"""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import BadCorpus
 
 
-@dataclass(eq=False)
 class UnknownFormat(BadCorpus):
     """{path} has no ending that names a format"""
 
@@ -15,7 +12,6 @@ class UnknownFormat(BadCorpus):
     hint = "use .jsonl, .csv or .tsv (each also .gz), .parquet, or a folder of .txt files"
 
 
-@dataclass(eq=False)
 class EmptyFile(BadCorpus):
     """{path} is empty"""
 
@@ -23,7 +19,6 @@ class EmptyFile(BadCorpus):
     hint = "one document per line or row is needed"
 
 
-@dataclass(eq=False)
 class NoTextFiles(BadCorpus):
     """{path} holds no .txt file"""
 
@@ -31,7 +26,6 @@ class NoTextFiles(BadCorpus):
     hint = "put one document in each .txt file, or name a .jsonl, .csv, .tsv or .parquet file"
 
 
-@dataclass(eq=False)
 class NoDocuments(BadCorpus):
     """{path}: none of its documents ({skipped}) holds a word that the tokeniser keeps"""
 
@@ -43,7 +37,6 @@ class NoDocuments(BadCorpus):
     )
 
 
-@dataclass(eq=False)
 class MissingColumn(BadCorpus):
     """{path}, line {line}: there is no column called {column!r}"""
 
@@ -57,7 +50,6 @@ class MissingColumn(BadCorpus):
     )
 
 
-@dataclass(eq=False)
 class FolderWithoutColumns(BadCorpus):
     """{path} is a folder of .txt files, which has no columns, so none can be called {column!r}"""
 
@@ -67,7 +59,6 @@ class FolderWithoutColumns(BadCorpus):
     hint = "leave --{role} away, or put the documents into a .jsonl, .csv, .tsv or .parquet file; subfolders are labels"
 
 
-@dataclass(eq=False)
 class DuplicateColumn(BadCorpus):
     """{path}, line {line}: columns {first} and {second} have the same name"""
 
@@ -78,7 +69,6 @@ class DuplicateColumn(BadCorpus):
     hint = "rename one of them; the first line of a table holds the names of its columns"
 
 
-@dataclass(eq=False)
 class IncompleteColumn(BadCorpus):
     """{path}, line {line}: some documents have a {column} and some have none"""
 
@@ -88,7 +78,6 @@ class IncompleteColumn(BadCorpus):
     hint = "give every document a {column}, or none, or name another column: --{column} COLUMN"
 
 
-@dataclass(eq=False)
 class BadCell(BadCorpus):
     """{path}, line {line}: the {column} {problem}"""
 
@@ -99,7 +88,6 @@ class BadCell(BadCorpus):
     hint = "correct that line, or name another column: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
 
 
-@dataclass(eq=False)
 class RaggedRow(BadCorpus):
     """{path}, line {line}: the row has {found} cells where the first line names {expected}"""
 
@@ -110,7 +98,6 @@ class RaggedRow(BadCorpus):
     hint = "put cells that hold the delimiter or a line break between double quotes"
 
 
-@dataclass(eq=False)
 class BadTable(BadCorpus):
     """{path}, line {line}: the double quotes or line breaks of this row do not fit"""
 
@@ -119,7 +106,6 @@ class BadTable(BadCorpus):
     hint = "close every double quote, double each quote inside a quoted cell, and end rows with LF or CRLF"
 
 
-@dataclass(eq=False)
 class WrongEncoding(BadCorpus):
     """{path}, line {line}: this is not UTF-8"""
 
@@ -128,7 +114,6 @@ class WrongEncoding(BadCorpus):
     hint = "convert the file first: iconv -f latin1 -t utf-8 OLD > NEW"
 
 
-@dataclass(eq=False)
 class NulByte(BadCorpus):
     """{path}, line {line}: there is a NUL byte in the text"""
 
@@ -137,7 +122,6 @@ class NulByte(BadCorpus):
     hint = "is it a text file, and UTF-8 rather than UTF-16? remove NUL bytes with: tr -d '\\000' < OLD > NEW"
 
 
-@dataclass(eq=False)
 class DocumentTooLong(BadCorpus):
     """{path}, line {line}: one document is longer than {megabytes} MB"""
 
@@ -147,7 +131,6 @@ class DocumentTooLong(BadCorpus):
     hint = "split it: one document per line, and a document is at most {megabytes} MB"
 
 
-@dataclass(eq=False)
 class InvalidJson(BadCorpus):
     """{path}, line {line}: this is not a JSON object"""
 
@@ -156,7 +139,6 @@ class InvalidJson(BadCorpus):
     hint = 'JSONL is one object per line, such as {{"text": "..."}}; a file that is one JSON array must be rewritten'
 
 
-@dataclass(eq=False)
 class DamagedFile(BadCorpus):
     """{path} is damaged or was cut short: {problem}"""
 
@@ -165,7 +147,6 @@ class DamagedFile(BadCorpus):
     hint = "copy or download it again; compare its size with the original's"
 
 
-@dataclass(eq=False)
 class OtherVersion(BadCorpus):
     """{path} was written in version {found} of its format; this securetm reads version {known}"""
 
@@ -175,7 +156,6 @@ class OtherVersion(BadCorpus):
     hint = "write it again with this securetm, or read it with the one that wrote it"
 
 
-@dataclass(eq=False)
 class CorpusNotHere(BadCorpus):
     """{folder} holds no {name}, a research corpus that is not part of securetm"""
 
@@ -190,7 +170,6 @@ class CorpusNotHere(BadCorpus):
     )
 
 
-@dataclass(eq=False)
 class UnlikeParts(BadCorpus):
     """a corpus has {found} {what} where {expected} are needed"""
 
@@ -200,7 +179,6 @@ class UnlikeParts(BadCorpus):
     hint = "every column of a corpus has one entry per document, and every word id lies inside the vocabulary"
 
 
-@dataclass(eq=False)
 class RepeatedWord(BadCorpus):
     """a vocabulary of {size} words holds {repeated} words twice"""
 
@@ -209,7 +187,6 @@ class RepeatedWord(BadCorpus):
     hint = "a vocabulary names every word once"
 
 
-@dataclass(eq=False)
 class RepeatedKeys(BadCorpus):
     """{repeated:document has|documents have} the same key as another one"""
 
@@ -217,7 +194,6 @@ class RepeatedKeys(BadCorpus):
     hint = "the same documents came in twice; if they are different documents of sources with one name, use rekeyed(NAME)"
 
 
-@dataclass(eq=False)
 class UnlikeCorpora(BadCorpus):
     """some of these corpora have {what} and some have none, or of another width"""
 
@@ -225,7 +201,6 @@ class UnlikeCorpora(BadCorpus):
     hint = "read them the same way, or drop {what} with dataclasses.replace"
 
 
-@dataclass(eq=False)
 class NoColumn(BadCorpus):
     """the documents have no {column}"""
 
@@ -233,7 +208,6 @@ class NoColumn(BadCorpus):
     hint = "name the column that holds it: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
 
 
-@dataclass(eq=False)
 class TooFewDocuments(BadCorpus):
     """{documents:document|documents} cannot be shared out among {parties:party|parties}"""
 
@@ -242,7 +216,6 @@ class TooFewDocuments(BadCorpus):
     hint = "fewer parties, or more documents"
 
 
-@dataclass(eq=False)
 class TooFewPackages(BadCorpus):
     """only {found} of the packages whose docstrings make the built-in documents are installed here"""
 

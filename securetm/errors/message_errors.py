@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors.tree import Refused, SecuretmError
 
 
-@dataclass(eq=False)
 class Malformed(Refused):
     """a message from {sender} is malformed: {problem}"""
 
@@ -15,19 +12,16 @@ class Malformed(Refused):
     problem: str
 
 
-@dataclass(eq=False)
 class WrongSession(Refused):
     """a message belongs to another session"""
 
 
-@dataclass(eq=False)
 class NotInCohort(Refused):
     """{name} is not in the cohort"""
 
     name: str
 
 
-@dataclass(eq=False)
 class CohortTooSmall(Refused):
     """a cohort of {found:party|parties} is below this party's minimum of {need}"""
 
@@ -35,14 +29,12 @@ class CohortTooSmall(Refused):
     need: int
 
 
-@dataclass(eq=False)
 class UnknownRound(Refused):
     """there is no open round {round_id}"""
 
     round_id: str
 
 
-@dataclass(eq=False)
 class BadVector(Refused):
     """the vector of {sender} {problem}"""
 
@@ -50,14 +42,12 @@ class BadVector(Refused):
     problem: str
 
 
-@dataclass(eq=False)
 class Duplicate(Refused):
     """{sender} answered twice"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class TooFewParties(SecuretmError):
     """too many parties left ({left} of {of} remain, need {need})"""
 

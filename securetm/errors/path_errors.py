@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from securetm.errors.similar_names import did_you_mean
@@ -13,7 +12,6 @@ class BadCorpus(Misuse):
     """these documents cannot be used"""
 
 
-@dataclass(eq=False)
 class NoSuchPath(BadCorpus):
     """{path} does not exist"""
 
@@ -30,7 +28,6 @@ class NoSuchPath(BadCorpus):
         return did_you_mean(path.name, beside) + super().advice()
 
 
-@dataclass(eq=False)
 class Unreadable(BadCorpus):
     """{path} cannot be opened: {problem}"""
 
@@ -39,7 +36,6 @@ class Unreadable(BadCorpus):
     hint = "check the permissions and the disk"
 
 
-@dataclass(eq=False)
 class CannotWrite(Misuse):
     """{path} cannot be written: {problem}"""
 
@@ -48,7 +44,6 @@ class CannotWrite(Misuse):
     hint = "make room on the disk, check the permissions, or choose another --out; `securetm run --resume` goes on with a run"
 
 
-@dataclass(eq=False)
 class OpenToOthers(Misuse):
     """{path} is for its owner alone, and others on this machine may {what} it (mode {mode})"""
 
@@ -58,7 +53,6 @@ class OpenToOthers(Misuse):
     hint = "close it if nobody has looked into it or changed it (chmod -R go= {path}), or take another that is not there yet"
 
 
-@dataclass(eq=False)
 class OwnedByAnother(Misuse):
     """{path} belongs to another account (number {owner}), which can read and change what is in it"""
 
@@ -67,7 +61,6 @@ class OwnedByAnother(Misuse):
     hint = 'run as that account; or, if it is to be yours: chown -R "$(id -u)" {path}'
 
 
-@dataclass(eq=False)
 class SystemRefused(Misuse):
     """{path} {what}: {why}"""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors.similar_names import did_you_mean
 from securetm.errors.tree import Misuse, SecuretmError, Unsound
 
 
-@dataclass(eq=False)
 class NotFound(Misuse):
     """there is no {kind} called {name!r}"""
 
@@ -22,7 +19,6 @@ class NotFound(Misuse):
         return did_you_mean(self.name, self.known) + super().advice()
 
 
-@dataclass(eq=False)
 class BadSetting(Misuse):
     """the setting `{name}` in {where} is {value}; it {problem}"""
 
@@ -55,7 +51,6 @@ def check_setting(part: object, name: str, fine: bool, problem: str) -> None:
         raise BadSetting(type(part).__name__, name, str(getattr(part, name)), problem)
 
 
-@dataclass(eq=False)
 class UnreadableToml(Misuse):
     """{path} is not valid TOML: {problem}"""
 
@@ -64,7 +59,6 @@ class UnreadableToml(Misuse):
     hint = "correct the file at that line"
 
 
-@dataclass(eq=False)
 class BrokenPromise(SecuretmError):
     """a {what} has {found} coordinates where its terms promise {promised}"""
 
@@ -86,7 +80,6 @@ class UnsafeEntropy(Misuse):
     hint = "use OperatingSystem(); for test vectors spell Seeded(key, unsafe=True)"
 
 
-@dataclass(eq=False)
 class CountsNotWhole(Misuse):
     """the documents hold counts of words that are negative or not whole numbers"""
 
@@ -99,7 +92,6 @@ class NoPersons(Misuse):
     hint = "name the column of persons (--person COLUMN), or choose the document as the unit (--set privacy.unit=document)"
 
 
-@dataclass(eq=False)
 class NeedsIntegers(Unsound):
     """{part} adds whole numbers, and the values of this question are not on a grid of them"""
 
@@ -107,7 +99,6 @@ class NeedsIntegers(Unsound):
     hint = "in the profile, put the [[mechanism]] fixed_point before it, which rounds real numbers to steps of a grid"
 
 
-@dataclass(eq=False)
 class NeedsSum(Unsound):
     """{part} works on sums, and this question needs the vector of each party"""
 
@@ -115,7 +106,6 @@ class NeedsSum(Unsound):
     hint = "ask a question whose answer is a sum (for a union of words: the word sketch; for a matched model: the aligned one)"
 
 
-@dataclass(eq=False)
 class NeedsReach(Unsound):
     """{part} has to know how large a value of one party can be, and nothing bounds the values of this question"""
 
@@ -123,7 +113,6 @@ class NeedsReach(Unsound):
     hint = "in the profile, put a [[mechanism]] that clips, clamps or quantises before it"
 
 
-@dataclass(eq=False)
 class SumTooWide(Unsound):
     """a sum over {parties} parties of values up to {reach} does not fit into {part}"""
 

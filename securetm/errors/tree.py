@@ -1,13 +1,14 @@
 """The roots of all errors. The docstring of a class is its sentence, `hint` its advice, and its fields are the facts.
 
+Every class of an error is a dataclass without a decorator: the root sees to it.
 No field holds words of a document, because an error may be shown to somebody who may not read them.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields
 from string import Formatter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 MISUSE = 2
 FAILURE = 3
@@ -34,15 +35,20 @@ def _short(fact: Any) -> Any:
     return f"{fact[: _LONGEST // 2]}…{fact[-_LONGEST // 2 :]} ({len(fact):,} characters)"
 
 
+@dataclass_transform(eq_default=False)
+@dataclass(eq=False)
 class SecuretmError(Exception):
     """something went wrong"""
 
     hint: ClassVar[str] = ""
     exit_code: ClassVar[int] = FAILURE
 
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False)(cls)
+
     def facts(self) -> dict[str, Any]:
         """The public facts of this failure, by field name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def sentence(self) -> str:
         """What went wrong, with the names of the facts in braces."""

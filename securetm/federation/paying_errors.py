@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, Refused, SecuretmError, Unsound
 
 _MORE = (
@@ -12,7 +10,6 @@ _MORE = (
 )
 
 
-@dataclass(eq=False)
 class LedgersWithoutDocuments(Misuse):
     """{folder} holds ledgers, and no list of the documents that they belong to"""
 
@@ -20,7 +17,6 @@ class LedgersWithoutDocuments(Misuse):
     hint = "put documents.sqlite back, or give --ledgers another folder; what was spent of those documents stays spent"
 
 
-@dataclass(eq=False)
 class NoLedgerThere(Misuse):
     """there is no ledger in {path}"""
 
@@ -28,7 +24,6 @@ class NoLedgerThere(Misuse):
     hint = "give a ledger, the folder of a run under a profile with a budget, or a folder that was given to --ledgers"
 
 
-@dataclass(eq=False)
 class LedgerGone(Misuse):
     """{path} is gone, and it holds what was spent of documents of this run"""
 
@@ -36,7 +31,6 @@ class LedgerGone(Misuse):
     hint = "put it back; without it, take the budget of these documents as spent"
 
 
-@dataclass(eq=False)
 class LedgerExhausted(SecuretmError):
     """{path} allows no other answer of {party}: of epsilon {epsilon:.4g}, {runs:run has|runs have} spent {spent:.4g}"""
 
@@ -51,7 +45,6 @@ class LedgerExhausted(SecuretmError):
     )
 
 
-@dataclass(eq=False)
 class OtherUnit(Unsound):
     """the answers to {question!r} are bounded for each {bounded}, and the budget protects each {protected}"""
 
@@ -61,14 +54,12 @@ class OtherUnit(Unsound):
     hint = "one {protected} can turn a {bounded}'s row into any other: ask for a row for each {protected} (local_epochs = 0)"
 
 
-@dataclass(eq=False)
 class NotPaidFor(Refused):
     """the question {name!r} has no share in the privacy budget"""
 
     name: str
 
 
-@dataclass(eq=False)
 class DeltaTooLarge(Misuse):
     """{party}: a delta of {delta} is not below 1 / {units}, and would allow to publish one {unit} of them whole"""
 
@@ -79,7 +70,6 @@ class DeltaTooLarge(Misuse):
     hint = "set [privacy] delta well below 1 / (number of {unit}s); the others are told nothing"
 
 
-@dataclass(eq=False)
 class NoLedger(Misuse):
     """{party} has no ledger, and profile {profile!r} spends a privacy budget"""
 
@@ -88,7 +78,6 @@ class NoLedger(Misuse):
     hint = "give the party its ledger; without one nobody knows what was spent before"
 
 
-@dataclass(eq=False)
 class NotWitnessed(Refused):
     """{signed:other party|other parties} signed where this party's ledger stands, and {needed} must before it spends more"""
 
@@ -96,7 +85,6 @@ class NotWitnessed(Refused):
     needed: int
 
 
-@dataclass(eq=False)
 class LedgerForked(Refused):
     """the ledger of {party} with {shown:entry|entries} does not continue the one that was seen with {seen}"""
 
@@ -105,14 +93,12 @@ class LedgerForked(Refused):
     shown: int
 
 
-@dataclass(eq=False)
 class OutOfBudget(Refused):
     """{why}"""
 
     why: str
 
 
-@dataclass(eq=False)
 class NoBudgetLeft(SecuretmError):
     """the privacy budget of {party} allows no other answer"""
 
@@ -129,7 +115,6 @@ class DrawnUnpaid(SecuretmError):
     hint = "a mechanism that draws once must remember what it drew, for the documents that reach it"
 
 
-@dataclass(eq=False)
 class NoWordCanBeFound(Misuse):
     """no word can be found: no party has more than {most:document|documents}, and behind its noise a word needs {need}"""
 
@@ -138,7 +123,6 @@ class NoWordCanBeFound(Misuse):
     hint = _MORE
 
 
-@dataclass(eq=False)
 class TooFewWordsFound(SecuretmError):
     """the selection of words found {found:word|words}: behind its noise a word needs about {need} documents of one party"""
 

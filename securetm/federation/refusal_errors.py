@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Refused
 
 
@@ -13,31 +11,26 @@ class Failed(Refused):
     hint = "what went wrong is in that party's own log; it tells nobody else"
 
 
-@dataclass(eq=False)
 class WrongAgreement(Refused):
     """the {what} of the invitation is not the one this party accepted"""
 
     what: str
 
 
-@dataclass(eq=False)
 class NotInvited(Refused):
     """a question came before an invitation"""
 
 
-@dataclass(eq=False)
 class UnknownQuestion(Refused):
     """nobody agreed to a question called {name!r}"""
 
     name: str
 
 
-@dataclass(eq=False)
 class WrongRound(Refused):
     """the round id does not follow from the session, the terms and the profile"""
 
 
-@dataclass(eq=False)
 class OutOfTurn(Refused):
     """round {serial} was asked for after round {last}"""
 
@@ -45,21 +38,18 @@ class OutOfTurn(Refused):
     last: int
 
 
-@dataclass(eq=False)
 class BadState(Refused):
     """what a question is about does not fit: {problem}"""
 
     problem: str
 
 
-@dataclass(eq=False)
 class AlreadyAnswered(Refused):
     """a question about the corpus alone was answered before, to another cohort"""
 
     hint = "two exact sums over cohorts one party apart show that party's vector: use another session's answer, or add noise"
 
 
-@dataclass(eq=False)
 class AnotherCohort(Refused):
     """question {question!r} number {number} was answered before, to another cohort"""
 
@@ -68,7 +58,6 @@ class AnotherCohort(Refused):
     hint = "two exact sums of one round over cohorts one party apart show that party's vector: go on with the next number"
 
 
-@dataclass(eq=False)
 class AskedOtherwise(Refused):
     """question {question!r} number {number} was answered before, about something else"""
 
@@ -83,7 +72,6 @@ class AnotherList(Refused):
     hint = "a run has one list of words, because several lists show which documents hold single words; begin a new run"
 
 
-@dataclass(eq=False)
 class AskedTooOften(Refused):
     """the plan has no question {question!r} number {number}"""
 
@@ -92,7 +80,6 @@ class AskedTooOften(Refused):
     hint = "every answer tells more about the documents, so a party gives only as many as the plan needs"
 
 
-@dataclass(eq=False)
 class TooManySetups(Refused):
     """the plan has {most:answer|answers}, and as many set-ups were made in this session"""
 
@@ -100,7 +87,6 @@ class TooManySetups(Refused):
     hint = "a set-up costs every party keys, and serves at least one answer: go on with the last one, or invite again"
 
 
-@dataclass(eq=False)
 class BelowMinimum(Refused):
     """{batch} documents from each of the {left} parties that may remain in a round are below the profile's minimum of {need}"""
 

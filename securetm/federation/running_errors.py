@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, SecuretmError
 
 
-@dataclass(eq=False)
 class Diverged(SecuretmError):
     """the model holds numbers that are not finite after round {rounds}"""
 
@@ -15,7 +12,6 @@ class Diverged(SecuretmError):
     hint = "the steps of the training were too long: choose a smaller learning_rate"
 
 
-@dataclass(eq=False)
 class PartyRefused(SecuretmError):
     """{party} refused: {reason}"""
 
@@ -24,7 +20,6 @@ class PartyRefused(SecuretmError):
     hint = "the reason is in that party's own log; no details leave it"
 
 
-@dataclass(eq=False)
 class PartyFailed(SecuretmError):
     """{party} wrote down a failure of its own: {name}: {reason}"""
 
@@ -35,7 +30,6 @@ class PartyFailed(SecuretmError):
     hint = "{what_to_do}"
 
 
-@dataclass(eq=False)
 class RunExists(Misuse):
     """{path} already holds a run"""
 
@@ -43,7 +37,6 @@ class RunExists(Misuse):
     hint = "choose another --out, or continue it with `securetm run --resume {path}`"
 
 
-@dataclass(eq=False)
 class NotARun(Misuse):
     """{path} holds no {what}"""
 
@@ -52,7 +45,6 @@ class NotARun(Misuse):
     hint = "give the directory that `securetm run` printed; an unfinished run is continued with `securetm run --resume`"
 
 
-@dataclass(eq=False)
 class RunBusy(Misuse):
     """another process is working on {path}"""
 
@@ -60,7 +52,6 @@ class RunBusy(Misuse):
     hint = "wait for it, or end it first"
 
 
-@dataclass(eq=False)
 class DamagedStore(SecuretmError):
     """{path} is damaged: {problem}"""
 
@@ -69,7 +60,6 @@ class DamagedStore(SecuretmError):
     hint = "restore it from a copy; an interrupted run never leaves a damaged file behind, a full disk or another program does"
 
 
-@dataclass(eq=False)
 class ChangedFile(SecuretmError):
     """{path} is not as its run wrote it: {problem}"""
 
@@ -78,7 +68,6 @@ class ChangedFile(SecuretmError):
     hint = "restore it from a copy of the run's folder: a run's words, model and result belong together; else train again"
 
 
-@dataclass(eq=False)
 class Interrupted(SecuretmError):
     """the run was interrupted after round {rounds}; nothing is lost"""
 
@@ -87,7 +76,6 @@ class Interrupted(SecuretmError):
     hint = "continue it with `securetm run --resume {path}`"
 
 
-@dataclass(eq=False)
 class WorkerDied(SecuretmError):
     """the worker process of {parties} ended"""
 
@@ -95,7 +83,6 @@ class WorkerDied(SecuretmError):
     hint = "look for its last message above; continue with `securetm run --resume`"
 
 
-@dataclass(eq=False)
 class NoWordKnown(Misuse):
     """no document has a word of {file}"""
 
@@ -103,7 +90,6 @@ class NoWordKnown(Misuse):
     hint = "take the list of words that belongs to these documents, with its words as the tokeniser leaves them: in lower case"
 
 
-@dataclass(eq=False)
 class TooFewToTakePart(Misuse):
     """{party} has too few documents to take part: with as many from {left} parties, a sum would hold fewer than {need}"""
 

@@ -22,7 +22,7 @@ from securetm.federation.refusal_errors import AnotherCohort, AnotherList, Asked
 from securetm.federation.running_errors import DamagedStore
 from securetm.interrupts import undisturbed
 from securetm.models.tensor_file import packed, unpacked
-from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, writing
+from securetm.private_files import check_database, check_private, make_folder, private_file, private_folder, sync, writing
 
 # A figure may be not a number (a model that diverged, no held-out documents), which SQLite keeps as NULL.
 COMMON = "CREATE TABLE IF NOT EXISTS store (key TEXT PRIMARY KEY, value BLOB NOT NULL);"
@@ -318,7 +318,7 @@ def write_bytes(path: Path, content: bytes, *, synced: bool = True) -> None:
                 os.fsync(stream.fileno())
         beside.replace(path)
         if synced:
-            _sync_folder(path.parent)
+            sync(path.parent)
 
 
 @contextmanager
@@ -327,14 +327,6 @@ def _writable(path: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise CannotWrite(str(path), problem.strerror or type(problem).__name__) from problem
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, SecuretmError
 
 
-@dataclass(eq=False)
 class NotGranted(SecuretmError):
     """the attack asked for the channel {channel!r}, which {adversary} does not see or the attack does not declare"""
 
@@ -16,7 +13,6 @@ class NotGranted(SecuretmError):
     hint = "name the channel among the attack's needs; if the threat model does not grant it, no attack may read it"
 
 
-@dataclass(eq=False)
 class NotRecorded(Misuse):
     """{path} was run without keeping its messages"""
 
@@ -24,7 +20,6 @@ class NotRecorded(Misuse):
     hint = "repeat the run with `securetm run --record`: an audit reads what really passed"
 
 
-@dataclass(eq=False)
 class NothingToAttack(Misuse):
     """no attack of the plan {plan!r} is made for {what}"""
 
@@ -33,7 +28,6 @@ class NothingToAttack(Misuse):
     hint = "choose another plan, or leave --run away: then the audit makes the runs that it needs"
 
 
-@dataclass(eq=False)
 class NotTestable(SecuretmError):
     """the attack cannot be tried here: {why}"""
 
@@ -41,7 +35,6 @@ class NotTestable(SecuretmError):
     hint = "the audit gives the attack the verdict `not tested`, with this reason"
 
 
-@dataclass(eq=False)
 class BrokenAttack(SecuretmError):
     """the attack {attack!r} does not both declare and give {part}"""
 
@@ -50,7 +43,6 @@ class BrokenAttack(SecuretmError):
     hint = "in a plan, name what the attack declares; in an attack's file, declare exactly the measures that its judge gives"
 
 
-@dataclass(eq=False)
 class DamagedEvidence(SecuretmError):
     """the kept results {name} cannot be read: {problem}"""
 
@@ -59,7 +51,6 @@ class DamagedEvidence(SecuretmError):
     hint = "remove the file, and make it again with `securetm audit full --evidence FOLDER`"
 
 
-@dataclass(eq=False)
 class RunNotPossible(Misuse):
     """{where}: the runs that it asks for cannot be made: {problem}"""
 
@@ -69,7 +60,6 @@ class RunNotPossible(Misuse):
     hint = "{advised}"
 
 
-@dataclass(eq=False)
 class SmallerUnit(Misuse):
     """the attack {attack!r} guesses at whole documents, and a claim about a {unit} says nothing of those"""
 
@@ -78,7 +68,6 @@ class SmallerUnit(Misuse):
     hint = "try such a claim with many_run_epsilon, which tries the noise of one unit whatever it is"
 
 
-@dataclass(eq=False)
 class NotFinished(Misuse):
     """{path} is no finished run: {problem}"""
 

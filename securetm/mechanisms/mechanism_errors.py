@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, Unsound
 
 
-@dataclass(eq=False)
 class RawCounts(Unsound):
     """the exact counts of words would be released, as in Equations 7 and 20 of iFTM, and that has no finite epsilon"""
 
     hint = "leave out `raw` of laplace_counts: it is for reproduction only, and no profile may carry it"
 
 
-@dataclass(eq=False)
 class NoiseForPersons(Unsound):
     """laplace_counts hides one word occurrence, and this question's rows are per person"""
 
     hint = 'give [budget] unit = "word"; a person\'s documents are hidden by a clip and noise for its bound instead'
 
 
-@dataclass(eq=False)
 class NoiseOnSamples(Unsound):
     """laplace_counts draws its noise once for a whole corpus, and here each round brings other documents ({rate} of them)"""
 
@@ -29,14 +24,12 @@ class NoiseOnSamples(Unsound):
     hint = "in the profile, put the [[mechanism]] laplace_counts before the one that samples documents"
 
 
-@dataclass(eq=False)
 class WordsUnknown(Misuse):
     """these documents are behind noise, so their words cannot be split into a known half and one to predict"""
 
     hint = "judge the model by documents whose words are known"
 
 
-@dataclass(eq=False)
 class NoiseWithoutClip(Unsound):
     """{mechanism} has no bound to measure its noise by: nothing limits what one {unit} adds to the sum"""
 
@@ -45,7 +38,6 @@ class NoiseWithoutClip(Unsound):
     hint = "in the profile, put a [[mechanism]] that clips real rows or bounds counts before the one that adds noise"
 
 
-@dataclass(eq=False)
 class NoiseOnNoise(Unsound):
     """{mechanism} meets a vector that already carries shares of noise, so nobody could say what both together spend"""
 
@@ -53,7 +45,6 @@ class NoiseOnNoise(Unsound):
     hint = "in the profile, keep one mechanism that adds noise"
 
 
-@dataclass(eq=False)
 class TooFewShares(Unsound):
     """of {threshold} parties that must remain, {colluding} may collude: no honest share of noise is certain"""
 
@@ -62,7 +53,6 @@ class TooFewShares(Unsound):
     hint = "raise `threshold_share` (or `threshold`) of the profile, or lower `colluding`"
 
 
-@dataclass(eq=False)
 class RangeTooSmall(Unsound):
     """{crowd} rows of this question need values up to {needed} steps, and {bits} bits leave each of {parties} parties {most}"""
 
@@ -74,7 +64,6 @@ class RangeTooSmall(Unsound):
     hint = "of fixed_point: lower `steps` (a coarser grid), `crowd` or `headroom`, or set `ring` = 64"
 
 
-@dataclass(eq=False)
 class NoiseBeforeRounding(Unsound):
     """a share of noise must be added after rounding, not before"""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, Refused, SecuretmError, Unsound
 
 
-@dataclass(eq=False)
 class NotTopics(Misuse):
     """the topics of {whose} cannot be matched: {problem}"""
 
@@ -16,7 +13,6 @@ class NotTopics(Misuse):
     hint = "give a table of topics x words of the same vocabulary, whose entries are finite and not negative"
 
 
-@dataclass(eq=False)
 class NotFitted(Misuse):
     """this {model} has not learned anything yet"""
 
@@ -24,7 +20,6 @@ class NotFitted(Misuse):
     hint = "call fit(documents) first, or {model}.load(path)"
 
 
-@dataclass(eq=False)
 class OtherVocabulary(Misuse):
     """the documents have {found} words where the model's vocabulary has {known}, or others, or in another order"""
 
@@ -33,7 +28,6 @@ class OtherVocabulary(Misuse):
     hint = "count the documents over the model's own vocabulary, for example with corpus.project(model.learned.vocabulary)"
 
 
-@dataclass(eq=False)
 class NoMatrix(Misuse):
     """the documents are neither a corpus nor a matrix of counts with a column for each word, but {found}"""
 
@@ -41,7 +35,6 @@ class NoMatrix(Misuse):
     hint = "make a corpus of texts by securetm.Corpus.from_strings(texts), or of a file by securetm.read_corpus(path)"
 
 
-@dataclass(eq=False)
 class DamagedModel(SecuretmError):
     """{path} cannot be read as a model: {problem}"""
 
@@ -50,7 +43,6 @@ class DamagedModel(SecuretmError):
     hint = "save the model again; only files written by save() can be loaded"
 
 
-@dataclass(eq=False)
 class NewerModel(SecuretmError):
     """{path} is a model file of version {found}, this securetm reads version {known}"""
 
@@ -60,7 +52,6 @@ class NewerModel(SecuretmError):
     hint = "load it with the securetm that wrote it, or a newer one"
 
 
-@dataclass(eq=False)
 class OtherModel(Misuse):
     """{path} holds a {found}, not a {wanted}"""
 
@@ -70,7 +61,6 @@ class OtherModel(Misuse):
     hint = "load it with securetm.load(path), which loads every model, or with the class that saved it"
 
 
-@dataclass(eq=False)
 class UnknownModel(SecuretmError):
     """{path} holds a model called {found!r}, which this securetm does not have"""
 
@@ -84,7 +74,6 @@ class NoKnownWords(UserWarning):
     """Some documents have no word of the model's vocabulary: their topic shares say nothing of them."""
 
 
-@dataclass(eq=False)
 class SketchTooSmall(SecuretmError):
     """the parties have more words together than the plan allows for ({left} cells could not be read)"""
 
@@ -92,7 +81,6 @@ class SketchTooSmall(SecuretmError):
     hint = "raise vocabulary.most_candidates in the plan, or let every party leave out its rarest words"
 
 
-@dataclass(eq=False)
 class CouplesDocuments(Unsound):
     """in {where}, one document's part of the answer depends on the documents beside it: {kind}"""
 
@@ -101,7 +89,6 @@ class CouplesDocuments(Unsound):
     hint = "normalise each document by itself (layer normalisation instead of batch normalisation): no clip bounds the others"
 
 
-@dataclass(eq=False)
 class NoProbe(Misuse):
     """nothing says what {module} takes as input, so it cannot be tried whether it couples documents"""
 
@@ -109,7 +96,6 @@ class NoProbe(Misuse):
     hint = "give check_module a few inputs, one row per document"
 
 
-@dataclass(eq=False)
 class RowsDepend(Refused):
     """{model} cannot bound the part of one document in a sum here: {how}"""
 
@@ -118,7 +104,6 @@ class RowsDepend(Refused):
     hint = 'train on a CPU (device = "cpu"), or on another processor; and please report the processor: nothing was spent'
 
 
-@dataclass(eq=False)
 class BadWordList(Refused):
     """the list of words from {party} {problem}"""
 
@@ -127,7 +112,6 @@ class BadWordList(Refused):
     hint = "the party runs another version, or is not honest; leave it out or correct its software"
 
 
-@dataclass(eq=False)
 class EmptyVocabulary(Misuse):
     """none of {words:word|words} is in enough and not too many documents (at least {min_df}, at most {max_df})"""
 
@@ -146,7 +130,6 @@ class NotAnswered(SecuretmError):
     hint = "only the role that opens the sum can read it"
 
 
-@dataclass(eq=False)
 class NoSentences(Misuse):
     """the documents are counts of words: where their sentences end is not known"""
 

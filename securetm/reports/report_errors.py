@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import CannotWrite, Misuse
 
 
-@dataclass(eq=False)
 class NotAnAudit(Misuse):
     """{path} is no result of an audit: {problem}"""
 
@@ -18,7 +15,6 @@ class NotAnAudit(Misuse):
     )
 
 
-@dataclass(eq=False)
 class CannotWriteReport(CannotWrite):
     """{path} cannot be written: {problem}"""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, Refused, SecuretmError
 
 
-@dataclass(eq=False)
 class UnknownIdentity(Refused):
     """no key of {name} is pinned in the roster"""
 
@@ -21,7 +18,6 @@ class NoIdentity(Misuse):
     hint = "put its 32 bytes into the party's store under the name identity"
 
 
-@dataclass(eq=False)
 class BadSignature(Refused):
     """the signature of {sender} on its {what} is wrong"""
 
@@ -29,35 +25,30 @@ class BadSignature(Refused):
     what: str
 
 
-@dataclass(eq=False)
 class StaleSignature(Refused):
     """{sender} signed this head before the last invitation of the ledger's owner"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class NotSealedForUs(Refused):
     """what {sender} sealed for this party cannot be opened"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class BadKey(Refused):
     """{sender} sent a public key that no honest party makes"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class UnexpectedMessage(Refused):
     """a message from {sender} comes where none of its kind is expected"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class SurvivorsMissing(SecuretmError):
     """this round was begun before with {missing}, from which no message came now"""
 

@@ -25,7 +25,7 @@ from securetm.accounting.ledger_errors import (
     LedgerUnwritten,
 )
 from securetm.errors import SecuretmError
-from securetm.private_files import check_database, copy_private, make_folder, private_file
+from securetm.private_files import check_database, copy_private, make_folder, private_file, sync
 
 VERSION = 1
 WAIT = 60.0  # seconds for another process to finish its entry
@@ -207,7 +207,7 @@ def _create(path: Path, first: Content) -> None:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as beside:
             _write_new(Path(beside) / path.name, first)
             os.link(Path(beside) / path.name, path)
-        _sync(path.parent)
+        sync(path.parent)
     except FileExistsError:
         return  # another process made it first; that ledger is opened next
     except OSError as problem:
@@ -229,7 +229,7 @@ def _write_new(path: Path, first: Content) -> None:
         raise _error_for(path, problem) from problem
     finally:
         opened.close()  # which moves the write-ahead log into the file
-    _sync(path)
+    sync(path)
 
 
 def _check_readable(path: Path) -> None:
@@ -279,14 +279,6 @@ def _opened_to_read(path: Path) -> LedgerFile:
     else:
         file = LedgerFile(path, _connect(path, "immutable=1"), writable=False)
     return file
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)

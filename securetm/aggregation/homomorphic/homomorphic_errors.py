@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Misuse, Refused, SecuretmError
 
 
@@ -19,7 +17,6 @@ class HelperDied(SecuretmError):
     hint = "is there enough memory? the round can be tried again; helpers are started anew"
 
 
-@dataclass(eq=False)
 class NoSumKey(SecuretmError):
     """{party} holds no key of this session's encrypted sums"""
 
@@ -27,14 +24,12 @@ class NoSumKey(SecuretmError):
     hint = "it was away when the key was exchanged: prepare the session again"
 
 
-@dataclass(eq=False)
 class UnlikeKeys(Refused):
     """{sender} encrypts under another key than the other parties"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class BadCiphertext(Refused):
     """the ciphertexts from {sender} are refused: {problem}"""
 
@@ -42,12 +37,10 @@ class BadCiphertext(Refused):
     problem: str
 
 
-@dataclass(eq=False)
 class OpenedBefore(Refused):
     """a second sum was sent for a round that is already opened"""
 
 
-@dataclass(eq=False)
 class TooFewInSum(Refused):
     """a sum over {found:party|parties} is below the {need} that this round was promised"""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from securetm.errors import Refused, Unsound
 
 
-@dataclass(eq=False)
 class TwoViewsPossible(Unsound):
     """with a threshold of {threshold} among {holders}, {colluding} of them colluding, two lists of survivors could both open"""
 
@@ -18,7 +15,6 @@ class TwoViewsPossible(Unsound):
     hint = "raise the threshold to {need} or more, or accept fewer colluding parties"
 
 
-@dataclass(eq=False)
 class TooFewHonest(Unsound):
     """a threshold of {threshold} with {colluding} colluding parties leaves fewer than two honest parties in a sum"""
 
@@ -27,7 +23,6 @@ class TooFewHonest(Unsound):
     hint = "the threshold has to be at least two above the number of colluding parties"
 
 
-@dataclass(eq=False)
 class ThresholdTooHigh(Unsound):
     """a threshold of {threshold} cannot be reached by {parties} parties"""
 
@@ -36,7 +31,6 @@ class ThresholdTooHigh(Unsound):
     hint = "lower the threshold, or let more parties take part"
 
 
-@dataclass(eq=False)
 class WeakGraph(Unsound):
     """{degree} neighbours for each of {parties} parties fail more often than once in {once}"""
 
@@ -46,7 +40,6 @@ class WeakGraph(Unsound):
     hint = "leave the degree to be computed (0), raise it, or raise the threshold"
 
 
-@dataclass(eq=False)
 class AnotherVector(Refused):
     """the masked vector of {sender} is not the one that {sender} signed"""
 
@@ -58,28 +51,24 @@ class WrongSetup(Refused):
     """a message belongs to another set-up"""
 
 
-@dataclass(eq=False)
 class BrokenCommitment(Refused):
     """{sender} reveals another number than it committed to"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class ChangedMessage(Refused):
     """the coordinator forwarded another message in this party's name than this party sent ({what})"""
 
     what: str
 
 
-@dataclass(eq=False)
 class UnreadableShares(Refused):
     """the shares that {sender} sealed for this party are no numbers below the prime"""
 
     sender: str
 
 
-@dataclass(eq=False)
 class SharesDisagree(Refused):
     """{dealer} and {holder} report different shares"""
 
@@ -88,7 +77,6 @@ class SharesDisagree(Refused):
     hint = "one of the two is damaged or lies: leave one of them out and prepare again"
 
 
-@dataclass(eq=False)
 class FalseShare(Refused):
     """{sender} gave a false share of a secret of {owner}"""
 
@@ -97,7 +85,6 @@ class FalseShare(Refused):
     hint = "that party's memory is damaged, or it lies: leave it out and prepare again"
 
 
-@dataclass(eq=False)
 class FalseSecret(Refused):
     """the shares of {sender} do not give the secret that it committed to"""
 
@@ -105,28 +92,24 @@ class FalseSecret(Refused):
     hint = "that party's software is at fault, or it lies: leave it out and prepare again"
 
 
-@dataclass(eq=False)
 class SetsOverlap(Refused):
     """{name} is listed both as a survivor and as dropped out: both of its shares are asked for"""
 
     name: str
 
 
-@dataclass(eq=False)
 class SetsIncomplete(Refused):
     """{name} is listed neither as a survivor nor as dropped out"""
 
     name: str
 
 
-@dataclass(eq=False)
 class CalledDropped(Refused):
     """{name} is asked to open a round as a survivor, and is listed there as dropped out"""
 
     name: str
 
 
-@dataclass(eq=False)
 class TooFewSurvivors(Refused):
     """a round with {found} survivors is below this party's minimum of {need}"""
 
@@ -134,7 +117,6 @@ class TooFewSurvivors(Refused):
     need: int
 
 
-@dataclass(eq=False)
 class AlreadyUnmasked(Refused):
     """this party has already answered for other survivors in round {round_id}"""
 
@@ -145,7 +127,6 @@ class OtherSurvivors(Refused):
     """the survivors are not those that this party signed"""
 
 
-@dataclass(eq=False)
 class TooFewSignatures(Refused):
     """{found:party|parties} signed this list of survivors where {need} are needed"""
 
@@ -153,7 +134,6 @@ class TooFewSignatures(Refused):
     need: int
 
 
-@dataclass(eq=False)
 class OutOfStep(Refused):
     """{sender} is at prekey {found} and this role at {expected}"""
 
@@ -163,7 +143,6 @@ class OutOfStep(Refused):
     hint = "one of them was set back to an old copy of its memory; prepare again"
 
 
-@dataclass(eq=False)
 class PrekeyReused(Refused):
     """{sender} used prekey {index} a second time: its memory was set back to an old copy"""
 
@@ -184,7 +163,6 @@ class NotPrepared(Refused):
     hint = "run the set-up exchange (prepare) first"
 
 
-@dataclass(eq=False)
 class RoundAbandoned(Refused):
     """round {round_id} was begun before and its message is gone, so that it is abandoned"""
 
