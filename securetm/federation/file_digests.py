@@ -38,7 +38,7 @@ class FileDigests:
 def is_bound(folder: Path) -> bool:
     """Whether the run writes digests of its files. A run of an earlier version does not, and its files are not checked."""
     facts = read_json(folder / RUN) if (folder / RUN).is_file() else {}
-    return (folder / KEPT).is_file() or (isinstance(facts, dict) and "digests" in facts)
+    return (folder / KEPT).is_file() or "digests" in facts
 
 
 def bind(folder: Path, files: Iterable[Path]) -> None:

@@ -27,7 +27,7 @@ from securetm.profiles import model_class
 def load(path: str | Path) -> LearnedModel:
     """Reads the model of a finished run (its folder, or the file in it), or a model that `save` wrote.
 
-    What is no such model, is damaged, or is of a later version is refused by name.
+    A file that is no such model, is damaged, or is of a later version is refused by name.
     """
     place = Path(path)
     if place.is_dir():
@@ -62,20 +62,20 @@ class LearnedModel:
         return np.asarray(self.model.topics(self.state))
 
     def topics(self, words: int = 10) -> list[list[str]]:
-        """The heaviest words of each topic, heaviest first."""
+        """Returns the heaviest words of each topic, heaviest first."""
         return named_topics(self.components_, self.vocabulary, words)
 
     def transform(self, documents: Any) -> Array:
-        """Each document's topic shares: documents x topics, rows sum to one. Words that the model does not know do not count.
+        """Returns each document's topic shares: documents x topics, rows sum to one. Only words that the model knows count.
 
-        Of a document without a known word the model says what it expects of any; a warning counts such documents.
+        For a document without a known word it returns what it expects of any document; a warning counts such documents.
         """
         known = self._known(documents)
         warn_of_unknown(known)
         return np.asarray(self.model.infer(self.state, known))
 
     def known_words(self, documents: Any) -> Array:
-        """How many words of each document the model knows, repeated ones each time; of one with 0 it says nothing."""
+        """Returns how many words of each document the model knows. Repeated words count each time."""
         return words_of(self._known(documents))
 
     def save(self, path: str | Path) -> None:
@@ -83,7 +83,7 @@ class LearnedModel:
         write_model(Path(path), self.model, self.state, self.vocabulary)
 
     def _known(self, documents: Any) -> Any:
-        """A corpus over any words, or a matrix with a column for each of the model's own."""
+        """Returns the documents over the model's words: of a corpus over any words, or of a matrix over the model's."""
         projected = documents.project(self.vocabulary) if isinstance(documents, Corpus) else documents
         return over(projected, self.vocabulary)
 

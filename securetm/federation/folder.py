@@ -52,7 +52,7 @@ class RunFolder:
 
     @property
     def is_trial(self) -> bool:
-        """Whether its ledgers belong to this run alone, so that other runs do not count."""
+        """Whether its ledgers belong to this run alone, so that they do not hold what other runs spent."""
         return self.ledgers == self.path / LEDGERS
 
     @property
@@ -114,11 +114,18 @@ def begin(
     folder = RunFolder(path, agreement, tuple(corpora), with_content, name=name, ledgers=path / LEDGERS)
     folder = replace(folder, ledgers=_ledgers(folder, corpora, ledgers))
     keys = {name: _settled(folder.party(name), corpus) for name, corpus in corpora.items()}
-    facts = {"version": VERSION, "run": path.resolve().name, "members": folder.members, "with_content": with_content}
-    home = LEDGERS if folder.is_trial else str(folder.ledgers)
-    pinned = {name: key.hex() for name, key in keys.items()}
-    settled_facts = {"keys": pinned, "ledgers": home, "name": name, "plan": agreement.plan.tables(), "digests": KEPT}
-    write_json(path / RUN, {**facts, **settled_facts, **left_out(corpora)})
+    facts = {
+        "version": VERSION,
+        "run": path.resolve().name,
+        "members": folder.members,
+        "with_content": with_content,
+        "keys": {name: key.hex() for name, key in keys.items()},
+        "ledgers": LEDGERS if folder.is_trial else str(folder.ledgers),
+        "name": name,
+        "plan": agreement.plan.tables(),
+        "digests": KEPT,
+    }
+    write_json(path / RUN, {**facts, **left_out(corpora)})
     bind(path, [path / RUN, *(folder.documents(name) for name in corpora)])
     return replace(folder, keys=keys)
 

@@ -1,7 +1,7 @@
-"""A folder of ledgers that belong to documents: which of them holds what was spent of each, wherever it is dealt to.
+"""A folder of ledgers that belong to documents. It finds the ledger with what was spent of a document, whichever party has it.
 
-Documents are known by keyed digests of what they say. Ledgers lie in numbered generations, one for each way in which documents
-lay together. Where they come together in another way, a new generation begins with the most that any of them spent.
+Documents are known by keyed digests of their content. Ledgers are in numbered generations, one for each way of dealing the
+documents to parties. If they are dealt in another way, a new generation begins, with the most that any document had spent.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class LedgersOfDocuments:
     folder: Path
 
     def home(self, corpora: Mapping[str, Corpus], file_of: Mapping[str, str], budget: Budget) -> Path:
-        """Where the ledgers of parties with these documents lie, once they hold all that was ever spent of them.
+        """Returns the folder of ledgers that hold all that was ever spent of these parties' documents.
 
-        They are made now: a run that is begun and has not spent yet is not overlooked by the next one.
+        The ledgers are made now, so that the next run does not overlook a run that has begun and has not spent yet.
         """
         private_folder(self.folder)
         if not (self.folder / INDEX).is_file() and any(self.folder.rglob("*.ledger")):
@@ -69,7 +69,7 @@ class LedgersOfDocuments:
         return self._at(generation)
 
     def _unchanged(self, found: Found, file_of: Mapping[str, str]) -> int | None:
-        """The generation in which every document that has a ledger lies with the party that it lies with now."""
+        """Returns the generation in which every document that has a ledger is at the same party as now, if there is one."""
         generations = {generation for known in found.values() for places in known.values() for generation, _ in places}
         if len(generations) != 1:
             return None
@@ -78,10 +78,10 @@ class LedgersOfDocuments:
         return None if moved or any(map(_ended, self._at(generation).glob("*.ledger"))) else generation
 
     def _begun(self, found: Found, file_of: Mapping[str, str]) -> int:
-        """A generation in which each party's ledger goes on from all that its documents had.
+        """Makes a generation in which each party's ledger continues all ledgers that its documents had.
 
-        If this stops halfway, the list of documents still names the former ledgers, which hold all that they held: the next run
-        goes on from those.
+        If this stops halfway, the list of documents still names the former ledgers, which are complete: the next run continues
+        those.
         """
         generation = 1 + max((int(path.name) for path in self.folder.iterdir() if path.name.isdecimal()), default=0)
         private_folder(self._at(generation))
@@ -92,18 +92,18 @@ class LedgersOfDocuments:
         return generation
 
     def _sources(self, known: Mapping[bytes, frozenset[Place]], kind: str) -> list[Path]:
-        """The ledgers of that kind that one party's documents have."""
+        """Returns the ledgers of that kind that one party's documents have."""
         places = sorted({place for held in known.values() for place in held})
         return [path for at, file in places if (path := self._at(at) / f"{file}{kind}").is_file()]
 
     def _check_sources(self, found: Found, unit: Unit) -> None:
-        """Whatever refuses a ledger of any party does so here, before one of them ends or a new one begins."""
+        """Refuses a ledger of any party that cannot be continued, before one of them ends or a new one begins."""
         for known in found.values():
             for kind in _KINDS:
                 _check_ready(self._sources(known, kind), unit if kind == _kind(unit) else None)
 
     def _check_there(self, found: Found) -> None:
-        """Documents that have spent from a ledger which is gone have not spent nothing."""
+        """Refuses if a ledger is missing that documents of this run spent from."""
         for generation, file in {place for known in found.values() for places in known.values() for place in places}:
             if not any((self._at(generation) / f"{file}{kind}").is_file() for kind in _KINDS):
                 raise LedgerGone(str(self._at(generation) / f"{file}{_KINDS[0]}"))
@@ -113,7 +113,7 @@ class LedgersOfDocuments:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Two runs that begin at once would both find what neither has entered yet."""
+        """Locks the folder: of two runs that begin at once, neither would see what the other enters."""
         private_file(self.folder / LOCK)
         with (self.folder / LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -121,7 +121,7 @@ class LedgersOfDocuments:
 
     @contextmanager
     def _index(self) -> Iterator[sqlite3.Connection]:
-        """Everything that is entered is there afterwards, or nothing."""
+        """Opens the list of documents. All that is entered in the block is written at its end, or nothing."""
         path = self.folder / INDEX
         private_file(path)
         check_database(path)
@@ -138,7 +138,7 @@ class LedgersOfDocuments:
 
 
 def ledger_in(folder: Path, file: str, unit: Unit) -> Path:
-    """A party's ledger; what single words spend has one of its own, since it adds up with no document's."""
+    """Returns a party's ledger. What single words spend is in a ledger of its own: it adds up with no document's spends."""
     return folder / f"{file}{_kind(unit)}"
 
 
@@ -147,7 +147,7 @@ def _kind(unit: Unit) -> str:
 
 
 def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
-    """Each is whole, can be written, and counts what is spent of that unit, or of the first one's; none is changed."""
+    """Refuses a ledger that is damaged, cannot be written, or counts another unit than this one or the first ledger's."""
     for path in paths:
         with Ledger.read(path) as ledger:
             owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
@@ -158,7 +158,7 @@ def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
 
 
 def own_budget(path: Path, of_the_run: Budget) -> Budget:
-    """A new ledger takes the first run's budget for its own; later plans cannot raise it, only the party can."""
+    """Returns the ledger's own budget: the first run's. Later plans cannot raise it, only the party can."""
     if not path.is_file():
         return of_the_run
     with Ledger.read(path) as ledger:
@@ -172,7 +172,7 @@ def _ended(path: Path) -> bool:
 
 
 def _secret(index: sqlite3.Connection) -> bytes:
-    """What keeps digests from being found by trying texts; it is as secret as the documents, and lies where the digests lie."""
+    """Returns the key of the digests. Without it nobody finds a document by trying texts. It is as secret as the documents."""
     kept = index.execute("SELECT value FROM secret").fetchone()
     if kept is None:
         kept = (OperatingSystem().bytes(_KEY),)
@@ -187,7 +187,7 @@ def _keyed(key: bytes, corpus: Corpus) -> list[bytes]:
 
 
 def _places(index: sqlite3.Connection, digests: Sequence[bytes]) -> dict[bytes, frozenset[Place]]:
-    """Where the ledgers of these documents lie. Copies have one digest, and may have several."""
+    """Returns the places of these documents' ledgers. Copies of a document have one digest, and may have several ledgers."""
     _give(index, digests)
     found: dict[bytes, set[Place]] = {}
     for digest, generation, party in index.execute("SELECT digest, generation, party FROM documents NATURAL JOIN given"):
@@ -196,7 +196,7 @@ def _places(index: sqlite3.Connection, digests: Sequence[bytes]) -> dict[bytes, 
 
 
 def _enter(index: sqlite3.Connection, held: Mapping[str, Sequence[bytes]], generation: int) -> None:
-    """These documents have their ledgers in this generation now, and nowhere else: it holds all that the others held."""
+    """Enters that these documents have their ledgers in this generation, and in no other."""
     _give(index, [digest for digests in held.values() for digest in digests])
     index.execute("DELETE FROM documents WHERE generation != ? AND digest IN (SELECT digest FROM given)", (generation,))
     for file, digests in held.items():

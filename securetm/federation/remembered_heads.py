@@ -1,6 +1,6 @@
-"""Which ledgers lie in a folder, of a run or of documents, and what files beside a ledger remember of it. It changes none.
+"""Finds the ledgers in a folder of a run or of documents, and their heads in files beside them. It changes no file.
 
-The parties of a simulation lie on one machine, and so does the memory of each. In a real federation others have it.
+In a simulation the stores of all parties are on one machine. In a real federation the other parties have theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from securetm.private_files import copy_private
 
 
 def ledgers_at(path: Path) -> list[Path]:
-    """The ledger itself; those of a run's parties; or all in a folder of ledgers."""
+    """Returns the ledger itself, the ledgers of a run's parties, or all ledgers in a folder."""
     if not path.is_dir():
         return [path]
     if (path / RUN).is_file():
@@ -34,7 +34,7 @@ def ledgers_at(path: Path) -> list[Path]:
 
 
 def seen_beside(path: Path) -> tuple[SeenHead, ...]:
-    """What the other parties' files in the same folder and the record of the run say of that ledger."""
+    """Returns the heads of that ledger in the other parties' files of the same folder and in the record of the run."""
     with Ledger.read(path) as ledger:
         owner = ledger.owner
     own = path.with_suffix(".others")
@@ -55,7 +55,7 @@ def _of(memory: Path, owner: str) -> SeenHead | None:
 
 
 def _recorded(path: Path, owner: str) -> SeenHead | None:
-    """What the run that a trial's ledger belongs to has written down at its end."""
+    """Returns the head that the result of the run records, if it is a trial's ledger."""
     result = path.parent.parent / RESULT
     if not result.is_file():
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ DOCSTRINGS = "docstrings"
 
 def corpora_of(plan: Plan, stages: Stages) -> Mapping[str, Corpus]:
     """Returns each party's documents, by its name."""
-    if plan.corpus.source == DOCSTRINGS:
-        return _first(plan.corpus.parties, docstrings.docstring_parties(on_progress=_Packages(stages)))
-    choice = plan.corpus
+    choice, shown = plan.corpus, _Shown(stages)
+    if choice.source == DOCSTRINGS:
+        packages = docstrings.docstring_parties(on_progress=lambda name, *now: shown(f"reading the docstrings of {name}", *now))
+        return _first(choice.parties, packages)
     columns: dict[str, Any] = {
         role: getattr(choice, role) or None for role in ("text", "label", "party", "date", "person", "embedding")
     }
-    reading = _Reading(f"reading {Path(choice.source).name}", stages)
+    reading = partial(shown, f"reading {Path(choice.source).name}")
     corpus = read_corpus(choice.source, tokeniser=plan.tokeniser.make(), on_progress=reading, **columns)
     return partition(corpus, choice, plan.seed)
 
@@ -55,27 +57,14 @@ def words_of_a_sentence(corpora: Mapping[str, Corpus]) -> float:
     return float(np.median(whole)) if len(whole) else 0.0
 
 
-class _Packages:
-    """A stage for each package whose docstrings are read for the first time."""
+class _Shown:
+    """Begins a stage whenever the title or the total changes."""
 
     def __init__(self, stages: Stages) -> None:
-        self._stages, self._now = stages, ""
+        self._stages, self._now = stages, ("", -1)
 
-    def __call__(self, package: str, done: int, total: int) -> None:
-        if package != self._now:
-            self._stages.stage(f"reading the docstrings of {package}", total)
-            self._now = package
-        self._stages.step(done)
-
-
-class _Reading:
-    """A stage of its own, in the units that the reader counts in."""
-
-    def __init__(self, title: str, stages: Stages) -> None:
-        self._title, self._stages, self._total = title, stages, -1
-
-    def __call__(self, done: int, total: int) -> None:
-        if total != self._total:
-            self._stages.stage(self._title, total)
-            self._total = total
+    def __call__(self, title: str, done: int, total: int) -> None:
+        if (title, total) != self._now:
+            self._stages.stage(title, total)
+            self._now = title, total
         self._stages.step(done)

@@ -1,7 +1,7 @@
 """The transcript of a run: every message with its channel, recorded at the one place where bytes pass.
 
-By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too. What is asked again after a
-part of the run was interrupted is dropped, but for its size: what was sent was sent.
+By default it keeps who, what and how many bytes; a run that is to be audited keeps the bytes too. If rounds are run again after
+an interruption, their first messages are dropped. Their bytes still count, because they were sent.
 """
 
 from __future__ import annotations
