@@ -9,37 +9,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from securetm.version import __version__
+from securetm.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from securetm.accounting.calculator.budget_call import budget
-    from securetm.corpus.corpus import Corpus
-    from securetm.corpus.docstrings import docstring_parties
-    from securetm.corpus.readers import read_corpus
-    from securetm.corpus.tokeniser import Tokeniser
-    from securetm.federation.finished import load
-    from securetm.federation.simulation import federate
-    from securetm.leakage.auditor import audit
-    from securetm.models.gibbs.lda import LDA
-    from securetm.models.neural.prodlda import ProdLDA
-    from securetm.models.sentence.sentence_lda import SentenceLDA
-    from securetm.models.variational.lda_vi import VariationalLDA
-
-__all__ = [
-    "LDA",
-    "Corpus",
-    "ProdLDA",
-    "SentenceLDA",
-    "Tokeniser",
-    "VariationalLDA",
-    "__version__",
-    "audit",
-    "budget",
-    "docstring_parties",
-    "federate",
-    "load",
-    "read_corpus",
-]
+    from securetm.accounting.calculator.budget_call import budget as budget
+    from securetm.corpus.corpus import Corpus as Corpus
+    from securetm.corpus.docstrings import docstring_parties as docstring_parties
+    from securetm.corpus.readers import read_corpus as read_corpus
+    from securetm.corpus.tokeniser import Tokeniser as Tokeniser
+    from securetm.federation.finished import load as load
+    from securetm.federation.simulation import federate as federate
+    from securetm.leakage.auditor import audit as audit
+    from securetm.models.gibbs.lda import LDA as LDA
+    from securetm.models.neural.prodlda import ProdLDA as ProdLDA
+    from securetm.models.sentence.sentence_lda import SentenceLDA as SentenceLDA
+    from securetm.models.variational.lda_vi import VariationalLDA as VariationalLDA
 
 _WHERE = {
     "Corpus": "securetm.corpus.corpus",
@@ -55,6 +39,7 @@ _WHERE = {
     "load": "securetm.federation.finished",
     "read_corpus": "securetm.corpus.readers",
 }
+__all__ = sorted((*_WHERE, "__version__"))
 
 
 def __dir__() -> list[str]:

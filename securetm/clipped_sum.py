@@ -1,7 +1,7 @@
-"""The counter behind the one door: rows of documents go in, one bounded sum comes out. It draws no noise.
+"""Clips the rows of documents and adds them up. It draws no noise.
 
-Whoever holds documents runs it: a party in a federation, or `fit` on one machine. What a clip makes of a row depends on that
-row alone, to the last bit: lengths are summed in an order that is written here. Clipped rows are summed in 64 bits.
+Whoever holds documents runs it: a party in a federation, or `fit` on one machine. A clipped row depends on no other row, to
+the last bit, because the squares of its length are added in a fixed order. Clipped rows are summed in 64 bits.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scipy import sparse
 from securetm.contracts import INF, Array, Domain, Losses, Rows, Terms, Unit
 from securetm.errors import BrokenPromise, NoPersons, SplitOwner
 
-# Rows are summed in 64 bits, and lengths are found from rounded factors. So the clip aims this much below its radius: more
-# than a length of `Losses` may be short of, and the radius holds for what is really summed.
+# `Losses` computes lengths from rounded factors, and may find one too short by less than this. The clip aims below its radius
+# by as much, so that the radius holds for the rows that are really summed.
 _ROUNDING = 2.0**-36
-_LANES = 64  # squares summed side by side
-_NUMBERS = 1 << 62  # of words that only a party knows
-_LARGEST = 2.0**52  # of a whole number in a row: beyond 2^53 a float64 skips some
+_LANES = 64  # squares are summed in so many lanes
+_NUMBERS = 1 << 62  # the numbers of words that only a party knows are below it
+_LARGEST = 2.0**52  # the largest whole number in a row: beyond 2^53 not every whole number is a float64
 
 
 def _unchanged(rows: Any) -> Any:
@@ -31,7 +31,7 @@ def _unchanged(rows: Any) -> Any:
 class ClippedRowSum:
     """Sums rows by their terms. Each owner's row is clipped to `radius`, an owner being a document, person or party.
 
-    What is not finite counts as nothing: the owner's whole row, or a coordinate of a sum that no number holds any more.
+    An owner's row that is not finite counts as zero, and so does a coordinate of the sum that overflows.
     """
 
     def __init__(
@@ -46,46 +46,51 @@ class ClippedRowSum:
         self.radius = radius
         self._on_named = on_named
         self._persons = persons  # whose each document is, where rows are per person
-        self.loss = 0.0  # this party's own figures, for its own store only: mean loss of the rows added,
-        self.lost = 0  # and how many rows and coordinates were not finite
+        self.loss = 0.0  # the mean loss of the rows added; for the party's own store only
+        self.lost = 0  # how many rows and coordinates were not finite; for the party's own store only
         self._on_rows = on_rows
-        narrow = terms.bits == 32 and radius == INF  # what is clipped is counted on, so its sum is in 64 bits
+        narrow = terms.bits == 32 and radius == INF  # a clipped sum must keep its bound, so it is in 64 bits
         self._whole = np.int64 if terms.domain is Domain.INTEGER else np.float32 if narrow else np.float64
         self._vector: Array = np.zeros(0 if terms.ragged else terms.size, dtype=self._whole)
         self._ragged: list[Array] = []
         self._met: Array = np.zeros(0, dtype=np.int64)
 
     def add(self, rows: Rows, owners: Array) -> None:
-        """Pours in one row per item; rows with the same owner are summed, then bounded together."""
+        """Adds one row per item. Rows of the same owner are summed, then bounded together."""
         if self.terms.ragged:
             self._ragged.append(np.asarray(rows))
             return
-        self._check_rows(rows, owners)
-        if self.terms.names_words:  # what `named` let through is bounded already; all of it may be said
+        if rows.ndim != 2 or rows.shape[1] != self.terms.size:
+            raise BrokenPromise("row", rows.shape[-1], self.terms.size)
+        if rows.shape[0] != len(owners):
+            raise BrokenPromise("list of owners", len(owners), rows.shape[0])
+        if self.terms.names_words:  # `named` has bounded these rows and chosen which words may be named
             self._vector += _sum(rows, self._vector.dtype)
             return
         owners = self._owners(owners)
         self._meet(owners)
-        owned = clipped(self._finite(self._on_rows(joined(rows, owners))), self.radius)
-        if self.terms.domain is Domain.INTEGER:  # each row towards zero, never the sum: one row must not tip many coordinates
+        finite, lost = _finite(self._on_rows(joined(rows, owners)))
+        self.lost += lost
+        owned = clipped(finite, self.radius)
+        if self.terms.domain is Domain.INTEGER:  # each row is rounded, not the sum: one row must not move many coordinates
             owned = _whole(owned)
         self._vector += _sum(owned, self._vector.dtype)
 
     def add_losses(self, losses: Losses, owners: Array, beside: Array) -> None:
-        """Pours in gradients of one loss per document; `beside` holds each row's other coordinates."""
+        """Adds the gradients of one loss per document; `beside` holds each row's other coordinates."""
         if len(owners) == 0:
             return
         owners = self._owners(owners)
         self._meet(owners)
         weights = self._weights(losses, owners, beside)
         gradient = losses.gradient(weights)
-        if self.radius == INF and not np.isfinite(gradient).all():  # lengths take time, so they are asked for only now
+        if self.radius == INF and not np.isfinite(gradient).all():  # lengths take time, so they are computed only now
             weights = np.isfinite(self._lengths(losses, owners, beside)).astype(weights.dtype)
             self.lost += int((weights == 0).sum())
             gradient = losses.gradient(weights)
         if len(gradient) + beside.shape[1] != len(self._vector):
             raise BrokenPromise("gradient", len(gradient) + beside.shape[1], len(self._vector))
-        if len(self._met) == len(owners):  # nothing stands there yet, and what was never written need not be read
+        if len(self._met) == len(owners):  # the vector still holds zeros, so that reading it can be saved
             self._vector[: len(gradient)] = gradient
         else:
             self._vector[: len(gradient)] += gradient
@@ -96,20 +101,20 @@ class ClippedRowSum:
     def named(self, rows: Rows, owners: Array, numbers: Array) -> Array:
         """The sums of bounded rows over words that only this party knows; 0 for a word that must not be named.
 
-        `numbers` are the words' own, below 2^62, whatever words stand beside them. A bound that went by columns would keep
-        other words of every document as soon as one document more brings a new word, which moves all columns after it.
+        `numbers` gives each word a number below 2^62 that depends on that word alone. A bound that went by columns would keep
+        other words of all documents when one more document brings a new word, because a new word moves all columns after it.
         """
         owners = self._owners(owners)
         self._meet(owners)
         known, first = np.unique(numbers, return_index=True)
-        poured = sparse.csr_array(joined(rows, owners))
-        bounded = sparse.csr_array(self._on_rows(_over(poured, numbers[poured.indices], _NUMBERS)))
-        sums = np.zeros(len(numbers), dtype=np.int64)  # of two words with one number only the first may be named
+        owned = sparse.csr_array(joined(rows, owners))
+        bounded = sparse.csr_array(self._on_rows(_over(owned, numbers[owned.indices], _NUMBERS)))
+        sums = np.zeros(len(numbers), dtype=np.int64)  # where two words have the same number, only the first may be named
         sums[first] = _sum(_over(bounded, np.searchsorted(known, bounded.indices), len(known)), np.int64)
         return self._on_named(sums)
 
     def vector(self) -> Array:
-        """The flat sum of all rows added so far, or the ragged rows as they are. It is finite whatever was added."""
+        """The flat sum of all rows added so far, or the ragged rows unchanged. It is always finite."""
         if not self.terms.ragged:
             whole = self._vector
         elif self._ragged:
@@ -125,12 +130,6 @@ class ClippedRowSum:
         """The sum, block by block."""
         return blocks_of(self.vector(), self.terms)
 
-    def _check_rows(self, rows: Rows, owners: Array) -> None:
-        if rows.ndim != 2 or rows.shape[1] != self.terms.size:
-            raise BrokenPromise("row", rows.shape[-1], self.terms.size)
-        if rows.shape[0] != len(owners):
-            raise BrokenPromise("list of owners", len(owners), rows.shape[0])
-
     def _owners(self, owners: Array) -> Array:
         """Whose the rows are: a person's where persons are protected, else as the question says."""
         if self.terms.unit is not Unit.PERSON:
@@ -141,7 +140,7 @@ class ClippedRowSum:
         return people
 
     def _meet(self, owners: Array) -> None:
-        """Each owner comes once: what came earlier was bounded by itself, and two bounded rows exceed the bound."""
+        """Refuses an owner whose rows were added before: each call bounds them alone, and two bounded rows exceed the bound."""
         if len(self._met) and np.isin(owners, self._met).any():
             raise SplitOwner()
         self._met = np.concatenate([self._met, owners])
@@ -149,7 +148,7 @@ class ClippedRowSum:
     def _weights(self, losses: Losses, owners: Array, beside: Array) -> Array:
         """How far each document's row is shrunk, so that its owner's whole row stays within the radius.
 
-        A row whose length is not finite gets no weight at all: what diverged must not be told from what was never there.
+        A row whose length is not finite gets weight 0, so that the sum is the same as without it.
         """
         dtype = self._vector.dtype
         if self.radius == INF:
@@ -162,21 +161,13 @@ class ClippedRowSum:
         return np.where(shrunk < np.finfo(dtype).tiny, 0.0, shrunk).astype(dtype)
 
     def _lengths(self, losses: Losses, owners: Array, beside: Array) -> Array:
-        """For each document how long its owner's whole row is."""
+        """The length of the whole row of each document's owner."""
         _, member = np.unique(owners, return_inverse=True)
         others = np.zeros((int(member.max()) + 1, beside.shape[1]))
         np.add.at(others, member, beside)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths: Array = np.sqrt(losses.norms(owners) ** 2 + _squared_lengths(others))
         return lengths[member]
-
-    def _finite(self, rows: Rows) -> Rows:
-        """The rows with every one that holds a number that is not finite emptied."""
-        if rows.dtype.kind != "f":
-            return rows
-        kept, emptied = _finite(rows)
-        self.lost += emptied
-        return kept
 
 
 def blocks_of(vector: Array, terms: Terms) -> dict[str, Array]:
@@ -202,7 +193,7 @@ def _over(rows: Any, columns: Array, width: int) -> Any:
 
 
 def clipped(rows: Rows, radius: float) -> Rows:
-    """Each row scaled to the radius, in 64 bits; a row that is not finite counts as one that was never there."""
+    """Each row scaled to the radius, in 64 bits; a row that is not finite becomes zeros."""
     if radius == INF:
         return rows
     exact = (
@@ -216,7 +207,7 @@ def clipped(rows: Rows, radius: float) -> Rows:
 
 
 def _squared_lengths(rows: Rows) -> Array:
-    """Of each row, summed in an order that depends on its own length alone."""
+    """The squared length of each row, summed in an order that depends on the row alone."""
     if sparse.issparse(rows):
         rows.sum_duplicates()
     values, ends = _cells(rows)
@@ -226,7 +217,7 @@ def _squared_lengths(rows: Rows) -> Array:
 
 
 def _cells(rows: Rows) -> tuple[Array, Array]:
-    """The numbers of all rows end to end, without copying, and where each row begins."""
+    """The numbers of all rows in one array, without copying, and where each row begins."""
     if sparse.issparse(rows):
         return rows.data, rows.indptr
     return rows.reshape(-1), np.arange(rows.shape[0] + 1) * rows.shape[1]
@@ -249,19 +240,15 @@ def _add_squares(values: Array, ends: Array, out: Array) -> None:
 
 @njit(cache=True, error_model="numpy")
 def _scale(values: Array, ends: Array, weights: Array) -> None:
-    """A weight of 0 empties its row, whatever it holds: 0 x NaN is NaN."""
+    """Multiplies each row by its weight. A weight of 0 sets the row to zeros, because 0 x NaN would be NaN."""
     for i in range(len(weights)):
         for j in range(ends[i], ends[i + 1]):
             values[j] = weights[i] * values[j] if weights[i] > 0.0 else 0.0
 
 
 def _finite(rows: Rows) -> tuple[Rows, int]:
-    """The rows with every one that holds a number that is not finite emptied: weights cannot do it, 0 x NaN is NaN.
-
-    And how many these were.
-    """
-    whole = _holds_numbers(rows)
-    if whole.all():
+    """The rows, with zeros in each row that holds a number that is not finite, and how many such rows there were."""
+    if rows.dtype.kind != "f" or (whole := _holds_numbers(rows)).all():
         return rows, 0
     kept = sparse.csr_array(rows, copy=True) if sparse.issparse(rows) else np.array(rows, order="C")
     values, ends = _cells(kept)
@@ -270,7 +257,7 @@ def _finite(rows: Rows) -> tuple[Rows, int]:
 
 
 def _holds_numbers(rows: Rows) -> Array:
-    """Of each row whether every number in it is finite; a sum of finite ones may be none, so single entries are looked at."""
+    """Whether every number of each row is finite. Sums would not show it, because finite numbers may have an infinite sum."""
     if not sparse.issparse(rows):
         return np.asarray(np.isfinite(rows).all(axis=1))
     table = sparse.csr_array(rows)
@@ -280,7 +267,7 @@ def _holds_numbers(rows: Rows) -> Array:
 
 
 def _whole(rows: Rows) -> Rows:
-    """Whole numbers, towards zero; as large as ever can be summed, where a row holds more."""
+    """The rows rounded towards zero. A larger number than can be summed becomes the largest one."""
     if rows.dtype.kind != "f":
         return rows.astype(np.int64)
     if sparse.issparse(rows):

@@ -1,6 +1,6 @@
-"""Where privacy-critical randomness comes from: the operating system. It is not the model's rng, which may be seeded.
+"""Privacy-critical randomness from the operating system. It is not the model's rng, which may be seeded.
 
-It gives whole bytes and words; what is drawn from them is the business of each mechanism.
+It gives bytes and whole numbers; each mechanism draws its own noise from them.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from securetm.contracts import Array, Entropy
-from securetm.errors import BadSetting, UnsafeEntropy
+from securetm.errors import BadSetting
 
-MANY = 4096  # bytes from which on a cipher stretches the operating system's
+MANY = 4096  # so many bytes or more are the keystream of a cipher
 _ZEROS = bytes(1 << 17)
 
 
 class OperatingSystem:
     """Randomness that nobody can repeat.
 
-    Many bytes at once are the keystream of AES-256-CTR under 32 fresh bytes of the operating system's, which are used for this
-    call alone and kept nowhere. Operating systems make many bytes of few in the same way, with a cipher of their own: whoever
-    tells this stream from random bytes has broken the one that masks rest on, too.
+    Many bytes at once are the keystream of AES-256-CTR under 32 fresh bytes of the operating system, which are used for this
+    call alone and stored nowhere. Operating systems extend few random bytes in the same way. Whoever can tell this stream from
+    random bytes has broken the cipher that masks rely on, too.
     """
 
     def bytes(self, n: int) -> bytes:
@@ -40,7 +40,9 @@ class Seeded:
 
     def __init__(self, key: bytes, *, unsafe: bool = False) -> None:
         if not unsafe:
-            raise UnsafeEntropy()
+            instead = "use OperatingSystem(); for test vectors write Seeded(key, unsafe=True)"
+            problem = "must be True, because seeded randomness voids every privacy claim"
+            raise BadSetting("Seeded", "unsafe", "False", problem, instead=instead)
         if len(key) != 32:
             raise BadSetting("Seeded", "key", f"{len(key)} bytes", "must have 32 bytes")
         self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()

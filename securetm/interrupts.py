@@ -1,4 +1,4 @@
-"""Ctrl-C that waits until what must be done whole is done. It is no protection against a killed process."""
+"""Holds Ctrl-C back while something must not stop half-way. It does not protect against a killed process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Holds Ctrl-C back until the end of the block, and lets it happen then; for blocks of milliseconds.
+    """Holds Ctrl-C back until the end of the block, which should take milliseconds.
 
-    Only the main thread is ever interrupted, so in another one there is nothing to hold back.
+    Python interrupts only the main thread, so other threads need no such block.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():

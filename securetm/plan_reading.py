@@ -23,7 +23,6 @@ from securetm.plans import (
     TrainingChoice,
     VocabularyChoice,
 )
-from securetm.profile_errors import VocabularyNotAllowed
 from securetm.profiles import ProfileFile, make_model, model_class
 from securetm.toml_settings import from_table, read_toml, require
 
@@ -132,8 +131,8 @@ def _with_source(plan: Plan, profile: Profile) -> VocabularyChoice:
     """The first source of a vocabulary that the profile allows, where the plan names none."""
     source = plan.vocabulary.source or profile.vocabularies[0]
     choice = dataclasses.replace(plan.vocabulary, source=source)
-    if source not in profile.vocabularies:
-        raise VocabularyNotAllowed(source, profile.name, profile.vocabularies)
+    problem = f"is not sound under profile {profile.name!r}, which allows {', '.join(profile.vocabularies)}"
+    require(source in profile.vocabularies, "[vocabulary]", "source", source, problem)
     return choice
 
 

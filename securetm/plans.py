@@ -15,7 +15,7 @@ from securetm.contracts import Profile, Unit
 from securetm.corpus.tokeniser import Tokeniser
 from securetm.errors import BadSetting
 from securetm.profiles import VOCABULARIES, ProfileFile
-from securetm.toml_settings import require
+from securetm.toml_settings import require, require_at_least
 
 STOPS = ("rounds", "weights", "held_out")
 DEFAULT_MODEL = "lda"
@@ -48,7 +48,7 @@ class CorpusChoice:
     def __post_init__(self) -> None:
         """Refuses settings that deal out nothing."""
         require(self.partition in PARTITIONS, "[corpus]", "partition", self.partition, known=tuple(PARTITIONS))
-        require(self.parties >= 1, "[corpus]", "parties", self.parties, "must be at least 1")
+        require_at_least(self, "[corpus]", parties=1)
         require(self.alpha > 0, "[corpus]", "alpha", self.alpha, "must be above 0")
 
 
@@ -103,7 +103,7 @@ class VocabularyChoice:
         require(room, "[vocabulary]", "most_candidates", self.most_candidates, "must be from 2 to 10,000,000")
         require(self.source != "file" or bool(self.file), "[vocabulary]", "file", None, PUBLIC_LIST)
         require(2 <= self.max_words <= 1_000_000, "[vocabulary]", "max_words", self.max_words, "must be from 2 to 1,000,000")
-        require(self.min_documents >= 1, "[vocabulary]", "min_documents", self.min_documents, "must be at least 1")
+        require_at_least(self, "[vocabulary]", min_documents=1)
         require(0 < self.max_share <= 1, "[vocabulary]", "max_share", self.max_share, "must be above 0 and at most 1")
 
     def public_words(self) -> tuple[str, ...] | None:
@@ -134,9 +134,7 @@ class TrainingChoice:
         """Refuses a training that would never begin or never end."""
         require(1 <= self.rounds <= 10_000_000, "[training]", "rounds", self.rounds, "must be from 1 to 10,000,000")
         require(self.stop in STOPS, "[training]", "stop", self.stop, known=tuple(STOPS))
-        require(self.every >= 1, "[training]", "every", self.every, "must be at least 1")
-        require(self.tolerance >= 0, "[training]", "tolerance", self.tolerance, "must not be negative")
-        require(self.patience >= 1, "[training]", "patience", self.patience, "must be at least 1")
+        require_at_least(self, "[training]", every=1, patience=1, tolerance=0)
         require(0 < self.held_out < 1, "[training]", "held_out", self.held_out, "must lie between 0 and 1")
 
 

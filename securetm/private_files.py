@@ -1,7 +1,7 @@
 """Files and folders for their owner alone: made so from the first byte, whatever the umask, and checked when they are opened.
 
-It knows nothing of what is in them. What others may read or change is refused and never mended in silence: only its owner
-knows whether they did.
+It does not know their content. A file that others may read or change is refused and not closed in silence, because only its
+owner can know whether somebody did.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite puts beside a database, wi
 
 
 def make_folder(path: Path) -> None:
-    """Makes the folder, and what is missing above it, for its owner alone; what is there stays as it is."""
+    """Makes the folder, and missing folders above it, for its owner alone; existing folders stay as they are."""
     missing = [one for one in (path, *path.parents) if not one.exists()]
     for one in reversed(missing):
         one.mkdir(FOLDER, exist_ok=True)
     if not path.is_dir():
-        path.mkdir(FOLDER)  # says what stands in its place
+        path.mkdir(FOLDER)  # fails, and the error says what is in its place
 
 
 def private_folder(path: Path) -> None:
-    """The same, and refuses a folder that others may look into; an empty one is closed, since nothing was in it to be seen."""
+    """The same, and refuses a folder that others may open. An empty one is closed to them, because it held nothing to read."""
     make_folder(path)
     if _is_open(path) and not any(path.iterdir()):
         path.chmod(FOLDER)
@@ -39,9 +39,9 @@ def private_folder(path: Path) -> None:
 
 
 def private_file(path: Path) -> None:
-    """Makes an empty file where there is none, for what would make one as the umask says; checks one that is there.
+    """Makes an empty file for its owner alone where there is none, so that no library makes one with the umask's mode.
 
-    One that is there is not even opened: to close it again would drop the locks that SQLite holds on it in this process.
+    An existing file is checked and not opened, because closing it would drop the locks that SQLite holds on it in this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE))
@@ -58,7 +58,7 @@ def check_database(path: Path) -> None:
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A new file for its owner alone, in the place of one that is there."""
-    path.unlink(missing_ok=True)  # a mode that is changed does not close the file to whoever has it open
+    path.unlink(missing_ok=True)  # another mode would not close the old file to processes that have it open
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE), "wb") as stream:
         yield stream
 

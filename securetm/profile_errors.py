@@ -5,15 +5,6 @@ from __future__ import annotations
 from securetm.errors import Misuse, Unsound
 
 
-class VocabularyNotAllowed(Unsound):
-    """a vocabulary from {source!r} is not sound under profile {profile!r}"""
-
-    source: str
-    profile: str
-    allowed: tuple[str, ...]
-    hint = "allowed there: {allowed}"
-
-
 class NotNoised(Unsound):
     """this question would be answered exactly, which no privacy budget covers"""
 

@@ -30,7 +30,7 @@ from securetm.models import MODELS
 from securetm.profile_errors import TooFewForProfile
 from securetm.resources import named_toml, toml_names
 from securetm.threats import Gap, gaps, read_threat_model
-from securetm.toml_settings import digest, from_table, read_toml, require
+from securetm.toml_settings import digest, from_table, read_toml, require, require_at_least
 
 _BUDGETED = ("epsilon", "delta")
 ALIGNED = "aligned"  # the form of a model whose answers add up, which needs no name
@@ -239,11 +239,8 @@ def _check(text: ProfileText, where: str) -> None:
     for source in text.vocabularies:
         require(source in VOCABULARIES, where, "vocabularies", source, known=tuple(VOCABULARIES))
     _check_counted(text, where)
-    require(text.minimum_parties >= 1, where, "minimum_parties", text.minimum_parties, "must be at least 1")
-    require(text.minimum_documents >= 1, where, "minimum_documents", text.minimum_documents, "must be at least 1")
-    require(text.threshold >= 1, where, "threshold", text.threshold, "must be at least 1")
+    require_at_least(text, where, minimum_parties=1, minimum_documents=1, threshold=1, colluding=0)
     require(0 <= text.threshold_share <= 1, where, "threshold_share", text.threshold_share, "must lie between 0 and 1")
-    require(text.colluding >= 0, where, "colluding", text.colluding, "must not be negative")
 
 
 def _check_counted(text: ProfileText, where: str) -> None:

@@ -1,11 +1,11 @@
 """Finds the parts of one kind by name: our own, and those that installed packages declare as entry points.
 
-Listing names imports no part. A part is imported when it is asked for, and checked against its contract then.
+Listing names imports no part. A part is imported and checked against its contract when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -44,8 +44,13 @@ class Registry:
     def listed(self) -> tuple[ListedPart, ...]:
         """Every declared part, sorted by name; a name that several packages declare stands there several times."""
         ours = (ListedPart(name, OURS, place) for name, place in self.own.items())
-        others = (ListedPart(name, package, place) for group, name, place, package in _declared() if group == self.group)
-        return tuple(sorted((*ours, *others)))
+        return tuple(sorted((*ours, *(part for group, part in _declared()[0] if group == self.group))))
+
+    def unusable(self) -> tuple[tuple[ListedPart, str], ...]:
+        """The parts of other packages that cannot be used, each with the reason. All of them are imported to find out."""
+        return tuple(
+            (part, problem) for part in self.listed() if part.package != OURS and (problem := self._refusal(part.name))
+        )
 
     def names(self) -> tuple[str, ...]:
         """Every name that can be asked for, sorted."""
@@ -71,11 +76,18 @@ class Registry:
             raise BrokenPart(self.kind, name, part.package, part.place, problem)
         return found
 
+    def _refusal(self, name: str) -> str:
+        try:
+            self.load(name)
+        except SecuretmError as refused:
+            return str(refused)
+        return ""
+
     def name_of(self, part: object) -> str:
         """The name under which the class of this part is declared."""
         module, listed = type(part).__module__, self.listed()
-        place = f"{module}:{type(part).__qualname__}"
-        likely = [one for one in listed if one.package != OURS and _outermost(one.module) == _outermost(module)]
+        place, package = f"{module}:{type(part).__qualname__}", module.partition(".")[0]
+        likely = [one for one in listed if one.package != OURS and one.module.partition(".")[0] == package]
         by_place = (one.name for one in listed if one.place == place)
         return next(by_place, next((one.name for one in likely if self.load(one.name) is type(part)), type(part).__name__))
 
@@ -106,29 +118,29 @@ class Registry:
         return "" if fits else problem
 
 
-def _outermost(module: str) -> str:
-    return module.partition(".")[0]
+def unreadable_packages() -> tuple[tuple[str, str], ...]:
+    """The installed packages that seem to declare parts and whose list of entry points cannot be read, and why."""
+    return _declared()[1]
 
 
 @cache
-def _declared() -> tuple[tuple[str, str, str, str], ...]:
-    """Group, name, place and package of every entry point of ours, read once in a process."""
-    return tuple(sorted(set(_read())))
+def _declared() -> tuple[tuple[tuple[str, ListedPart], ...], tuple[tuple[str, str], ...]]:
+    """The group and the part of every entry point of ours, and the packages that cannot be read. Read once in a process.
 
-
-def _read() -> Iterator[tuple[str, str, str, str]]:
-    """Of two installed versions of one package, the first on the path counts, as for imports."""
+    Of two installed versions of one package, the first on the path counts, as for imports.
+    """
     from importlib.metadata import distributions  # slow to import, and most commands need no part of another package
 
-    seen = set[str]()
+    found, unreadable, seen = set[tuple[str, ListedPart]](), dict[str, str](), set[str]()
     for package in distributions():
         if f"[{OURS}." not in (package.read_text("entry_points.txt") or "") or package.name in seen:
             continue
         seen.add(package.name)
         try:
             points = tuple(package.entry_points)
-        except Exception:  # noqa: BLE001, S112 - a package whose list cannot be parsed declares nothing
+        except Exception as problem:  # noqa: BLE001 - whatever the parser makes of a stranger's file
+            unreadable[package.name] = f"its list of entry points cannot be read ({type(problem).__name__}: {problem})"
             continue
-        for one in points:
-            if one.group.startswith(f"{OURS}."):
-                yield one.group, one.name, one.value.partition("[")[0].strip(), package.name
+        ours = (one for one in points if one.group.startswith(f"{OURS}."))
+        found |= {(one.group, ListedPart(one.name, package.name, one.value.partition("[")[0].strip())) for one in ours}
+    return tuple(sorted(found)), tuple(sorted(unreadable.items()))

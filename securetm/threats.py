@@ -13,9 +13,9 @@ from typing import Any
 from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
-from securetm.toml_settings import from_table, read_toml, require
+from securetm.toml_settings import from_table, read_toml, require, require_at_least
 
-CHANNELS: Mapping[str, str] = {  # of the transcript: everything that passes between two roles travels on one of these
+CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these
     "request": "what the coordinator asks of a party",
     "answer": "what a party sends where nothing protects it",
     "sealed": "what a party sends where it is masked or encrypted",
@@ -66,42 +66,36 @@ def threat_model_from(table: Mapping[str, Any], path: Path) -> ThreatModel:
 def gaps(threat_model: ThreatModel, claims: Iterable[Claim]) -> tuple[Gap, ...]:
     """What the threat model requires and the claims do not cover, in the order of its file."""
     made = frozenset(claims)
-    return tuple(_gap(wanted, made) for wanted in threat_model.requires if not _met(wanted.claim, made))
+    lacks = [one for one in threat_model.requires if max(_borne(one.claim, made), default=-1) < one.claim.colluding]
+    return tuple(_gap(wanted, made) for wanted in lacks)
 
 
-def _met(wanted: Claim, claims: frozenset[Claim]) -> bool:
-    return any(made.colluding >= wanted.colluding for made in _alike(wanted, claims))
-
-
-def _alike(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
-    """The claims that say the same against the same adversary, for the unit that is asked for.
-
-    Where none is named, a whole document at least: what hides single words of one hides hardly anything of it.
-    """
-    same = _said(wanted, claims)
-    units = {None, *(unit for unit in Unit if unit.whole_documents)} if wanted.unit is None else {wanted.unit}
-    return [made for made in same if made.unit in units]
-
-
-def _said(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
+def _same(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
+    """The claims about the same thing against the same adversary, for any unit."""
     return [made for made in claims if (made.what, made.against) == (wanted.what, wanted.against)]
+
+
+def _borne(wanted: Claim, claims: frozenset[Claim]) -> list[int]:
+    """How many colluding parties each such claim covers, of the claims for the wanted unit.
+
+    Where no unit is named, it is a whole document at least, because hiding single words protects a document hardly at all.
+    """
+    units = {None, *(unit for unit in Unit if unit.whole_documents)} if wanted.unit is None else {wanted.unit}
+    return [one.colluding for one in _same(wanted, claims) if one.unit in units]
 
 
 def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
     claim = wanted.claim
-    weaker = [made.colluding for made in _alike(claim, claims)]
+    weaker = _borne(claim, claims)
     if not weaker:
         hint = "choose a profile that promises it, or a threat model that accepts its absence and says why"
-        units = sorted({made.unit.value for made in _said(claim, claims) if made.unit is not None})
-        made = f"it is promised per {' or '.join(units)} only, and not per {_unit(claim)}" if units else "nothing promises it"
+        units = sorted({made.unit.value for made in _same(claim, claims) if made.unit is not None})
+        unit = (claim.unit or Unit.DOCUMENT).value
+        made = f"it is promised per {' or '.join(units)} only, and not per {unit}" if units else "nothing promises it"
         return Gap(claim.what, claim.against, f"{made}, and {wanted.because}", hint)
     helpers = "one colluding party" if max(weaker) == 1 else f"{max(weaker)} colluding parties"
     reason = f"it is promised with up to {helpers} where {claim.colluding} are feared"
     return Gap(claim.what, claim.against, reason, "raise `colluding` in the profile; that may need more parties")
-
-
-def _unit(claim: Claim) -> str:
-    return claim.unit.value if claim.unit else Unit.DOCUMENT.value
 
 
 # ---- the file as it stands -----------------------------------------------------------------------------------------
@@ -144,7 +138,7 @@ def _adversary(part: Mapping[str, Any], where: str) -> Adversary:
     require(one.behaviour in BEHAVIOURS, where, "behaviour", one.behaviour, known=tuple(BEHAVIOURS))
     for channel in one.sees:
         require(channel in CHANNELS, where, "sees", channel, known=tuple(CHANNELS))
-    require(one.colludes_with_parties >= 0, where, "colludes_with_parties", one.colludes_with_parties, "must not be negative")
+    require_at_least(one, where, colludes_with_parties=0)
     return one
 
 

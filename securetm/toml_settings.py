@@ -70,6 +70,13 @@ def require(
         raise BadSetting(where, name, None if value is None else _shown(value), problem, known, instead)
 
 
+def require_at_least(settings: object, where: str, **least: float) -> None:
+    """Refuses each named setting that is below its least value."""
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        require(value >= smallest, where, name, value, f"must be at least {smallest}")
+
+
 def _shown(value: object) -> str:
     """A value as a plan would write it."""
     return repr(value) if isinstance(value, str) else str(list(value)) if isinstance(value, tuple) else str(value)

@@ -23,4 +23,4 @@ def test_a_sentence_names_only_what_it_has(kind: type[SecuretmError]) -> None:
 
 def test_one_is_one_and_none_are_several() -> None:
     said = [str(LedgerRolledBack("north.ledger", have, 3)) for have in (0, 1, 2)]
-    assert ["holds 0 entries" in said[0], "holds 1 entry and" in said[1], "holds 2 entries" in said[2]] == [True] * 3
+    assert ["holds 0 entries" in said[0], "holds 1 entry," in said[1], "holds 2 entries" in said[2]] == [True] * 3

@@ -28,8 +28,6 @@ SYSTEM = "a function that some operating systems lack"
 CLICK = "typer brings click's errors under several names, by version"
 MATRIX = "people give a corpus or a matrix of counts, of scipy or of any library like it"
 GUESSES = {
-    "securetm/accounting/events.py: hasattr(…, '__float__')": NUMBER,
-    "securetm/accounting/events.py: hasattr(…, '__index__')": NUMBER,
     "securetm/accounting/ledger/ledger_file.py: getattr(…, 'sqlite_errorcode')": "sqlite3 does not set it on every error",
     "securetm/aggregation/homomorphic/helper_processes.py: hasattr(…, 'sched_getaffinity')": SYSTEM,
     "securetm/aggregation/homomorphic/seal_library.py: hasattr(…, 'memfd_create')": SYSTEM,

@@ -69,7 +69,7 @@ MISTAKES = {
     "no party": (lambda t: t.replace("= 3", "= 0"), "minimum_parties", "at least 1"),
     "no documents": (lambda t: "minimum_documents = 0\n" + t, "minimum_documents", "at least 1"),
     "no threshold": (lambda t: "threshold = 0\n" + t, "threshold", "at least 1"),
-    "fewer than none collude": (lambda t: "colluding = -1\n" + t, "colluding", "negative"),
+    "fewer than none collude": (lambda t: "colluding = -1\n" + t, "colluding", "at least 0"),
     "one vocabulary": (lambda t: t.replace('["union", "file"]', '"union"'), "vocabularies", "a list"),
     "at least one vocabulary": (lambda t: t.replace('["union", "file"]', "[]"), "vocabularies", "at least one vocabulary"),
     "an unknown vocabulary": (lambda t: t.replace('"file"', '"guess"'), "vocabularies", "must be one of union, joint, file"),

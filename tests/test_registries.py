@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from securetm.aggregation import AGGREGATIONS
 from securetm.corpus.readers import READERS
@@ -16,6 +18,7 @@ from securetm.models import MODELS
 from securetm.part_errors import BrokenPart, ClaimedTwice
 from securetm.profiles import make_model
 from securetm.registries import Registry, _declared
+from securetm.reports.part_tables import listed_parts, show_parts, unusable_parts
 
 GOOD = """
 from dataclasses import dataclass
@@ -110,6 +113,21 @@ def test_a_list_of_entry_points_that_nobody_can_read_hides_no_other_package(site
     declare(site, "stranger", mechanisms="bare = stranger_parts:Bare")
     declare(site, "spoilt", mechanisms="there is no equals sign here")
     assert "bare" in MECHANISMS.names()
+
+
+def test_what_cannot_be_used_is_named_with_the_reason(site: Path) -> None:
+    assert unusable_parts() == []
+    declare(site, "stranger", mechanisms="bare = stranger_parts:Bare", models="stormy = stranger_storm:Model")
+    declare(site, "spoilt", mechanisms="there is no equals sign here")
+    broken, unread = unusable_parts()
+    assert (broken["kind"], broken["name"], broken["package"]) == ("models", "stormy", "stranger")
+    assert "RuntimeError: storm" in broken["problem"]
+    assert unread["package"] == "spoilt"
+    assert "cannot be read" in unread["problem"]
+    said = StringIO()
+    show_parts(listed_parts(), unusable_parts(), Console(file=said, width=200))
+    assert "storm" in said.getvalue()
+    assert "of the package spoilt" in said.getvalue()
 
 
 def test_an_unknown_name_lists_those_there_are() -> None:

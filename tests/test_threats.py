@@ -64,7 +64,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ('title = "A test"', "title = 3", BadSetting, "must be a text"),
         ('name = "mine"', 'name = "yours"', BadSetting, "must be the name of its file"),
         ("colludes_with_parties = 2", "colludes = 2", NotFound, "number 1 called 'colludes'"),
-        ("colludes_with_parties = 2", "colludes_with_parties = -1", BadSetting, "must not be negative"),
+        ("colludes_with_parties = 2", "colludes_with_parties = -1", BadSetting, "must be at least 0"),
         ("colludes_with_parties = 2", "colludes_with_parties = true", BadSetting, "must be a whole number"),
         ('"sealed", "total"', '"everything"', BadSetting, "'everything'; it must be one of request"),
         ('behaviour = "active"', 'behaviour = "evil"', BadSetting, "must be one of honest-but-curious, active"),

@@ -20,23 +20,11 @@ class UnreadableEvent(Misuse):
     hint = "the record was changed, or written by another version: compare it with a copy"
 
 
-class OutOfReach(Misuse):
-    """no {what} between {low} and {high} stays within epsilon {epsilon} at delta {delta}"""
-
-    what: str
-    low: float
-    high: float
-    epsilon: float
-    delta: float
-    hint = "allow a larger epsilon, more noise, fewer rounds or smaller batches"
-
-
 class BudgetTooSmall(Misuse):
-    """no {what} stays within epsilon = {epsilon} per {unit} here: {reason}"""
+    """no {what} stays within epsilon = {epsilon}: {reason}"""
 
     what: str
-    epsilon: str
-    unit: str
+    epsilon: str  # with its unit
     reason: str
     instead: str
     hint = "{instead}"
@@ -48,4 +36,7 @@ class NoEpsilonHolds(Misuse):
     unit: str
     delta: str
     failure_probability: str
-    hint = "that chance counts e^epsilon times: take a larger delta, fewer rounds, or a profile that cuts rarer tails (`miss`)"
+    hint = (
+        "delta must exceed that probability times e^epsilon: "
+        "take a larger delta, fewer rounds, or a profile with a smaller `miss`"
+    )

@@ -1,4 +1,4 @@
-"""Every accountant as two functions, epsilon of delta and delta of epsilon. Failure probabilities are not included."""
+"""Every accountant as two functions: epsilon by delta, and delta by epsilon. Failure probabilities are not included."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from securetm.accounting.renyi import ORDERS, curve_of, deltas_at, epsilons_at
 from securetm.accounting.spends import Leaves
 
 PLD, RDP, PURE, BOTH = "PLD", "RDP", "pure", "PLD + RDP"
-_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of delta for the loss distribution where both kinds meet; fixed beforehand
+_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of delta for the loss distribution, where both accountants are combined
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What one accountant proves: `epsilon(delta)` and `delta(epsilon)`, each at least the truth."""
+    """What one accountant proves: `epsilon(delta)` and `delta(epsilon)`, neither below the true value."""
 
     accountant: str
     epsilon: Callable[[float], float]
@@ -27,7 +27,7 @@ class Bound:
 
 @lru_cache(maxsize=64)
 def bounds_of(leaves: Leaves) -> tuple[Bound, ...]:
-    """Every accountant that bounds all of these events, the cheap ones first; distributions are composed when asked."""
+    """Every accountant that bounds all of these events, the fast ones first; distributions are composed when asked for."""
     found = [by_renyi(leaves)]
     if basic_epsilon(leaves) < math.inf:
         found.append(by_sum(basic_epsilon(leaves)))
@@ -39,7 +39,7 @@ def bounds_of(leaves: Leaves) -> tuple[Bound, ...]:
 
 
 def by_renyi(leaves: Leaves) -> Bound:
-    """Renyi divergences at many orders, the best of which counts."""
+    """Renyi divergences at many orders; the smallest bound counts."""
     curve = curve_of(leaves)
     return Bound(
         RDP,
@@ -49,12 +49,12 @@ def by_renyi(leaves: Leaves) -> Bound:
 
 
 def by_sum(pure: float) -> Bound:
-    """Pure epsilons add up; below their sum some delta remains, at most that of a coin that lies this rarely."""
+    """Pure epsilons add up. At a smaller epsilon, delta is at most that of randomised response with their sum."""
     return Bound(PURE, lambda _: pure, lambda epsilon: max(0.0, -math.expm1(epsilon - pure) / (1 + math.exp(-pure))))
 
 
 def by_losses(leaves: Leaves) -> Bound:
-    """Composed privacy loss distributions; what rounding could hide is taken from delta."""
+    """Composed privacy loss distributions; delta pays for rounding errors."""
     interval, rounding = interval_for(leaves), rounding_of(leaves)
 
     def epsilon(delta: float) -> float:
@@ -69,7 +69,7 @@ def by_losses(leaves: Leaves) -> Bound:
 
 
 def by_both(losses: Bound, renyi: Bound) -> Bound:
-    """Some events by their losses, the others by their divergences: epsilons add and deltas add, whatever the shares."""
+    """Some events by their losses, the others by their divergences. Epsilons add and deltas add, for any share of delta."""
 
     def epsilon(delta: float) -> float:
         return min(losses.epsilon(share * delta) + renyi.epsilon((1 - share) * delta) for share in _SHARES)

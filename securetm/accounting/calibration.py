@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from scipy.optimize import brentq
 
-from securetm.accounting.accounting_errors import OutOfReach
+from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.composition import quick_epsilon, total, within
 from securetm.accounting.events import positive, probability
 from securetm.accounting.spends import Spend
 
-PRECISION = 1e-3  # of what is found, relative and always to the safe side
+PRECISION = 1e-3  # of the result, relative; it is rounded to the safe side
 _STRIDE = 0.1
 _STEEPEST = 30.0
 
@@ -28,7 +28,9 @@ def noise_for(make: Make, epsilon: float, delta: float, low: float, high: float)
 def _furthest(make: Make, epsilon: float, delta: float, safe: float, wanted: float) -> float:
     """Goes from `safe` towards `wanted` as far as the budget allows; the result was composed and fits."""
     if not within(make(safe), epsilon, delta):
-        raise OutOfReach("noise", min(safe, wanted), max(safe, wanted), epsilon, delta)
+        noise, reason = f"noise between {wanted:g} and {safe:g}", f"the largest spends more at delta = {delta:g}"
+        instead = "allow a larger epsilon, or take fewer rounds or smaller batches"
+        raise BudgetTooSmall(noise, f"{epsilon:g}", reason, instead)
 
     def excess(place: float) -> float:
         return _log_ratio(total(make(math.exp(place)), delta).epsilon, epsilon)
@@ -39,7 +41,7 @@ def _furthest(make: Make, epsilon: float, delta: float, safe: float, wanted: flo
 
 
 def _rough_edge(make: Make, epsilon: float, delta: float, safe: float, wanted: float) -> float:
-    """How far it goes by the accountants that answer at once; the others reach at least as far."""
+    """The furthest place that the fast accountants allow; the others allow at least as much."""
 
     def excess(place: float) -> float:
         return _log_ratio(quick_epsilon(make(math.exp(place)), delta), epsilon)
@@ -50,7 +52,7 @@ def _rough_edge(make: Make, epsilon: float, delta: float, safe: float, wanted: f
 
 
 def _stride(excess: Callable[[float], float], start: float, end: float) -> tuple[float, float]:
-    """The last place that fits and the first that does not, a stride apart; the end twice if even that fits."""
+    """The last place that fits and the first that does not, a stride apart; the end twice if the end fits."""
     stride = math.copysign(_STRIDE, end - start)
     while start != end:
         beyond = end if abs(end - start) <= abs(stride) else start + stride
@@ -61,7 +63,7 @@ def _stride(excess: Callable[[float], float], start: float, end: float) -> tuple
 
 
 def _edge(excess: Callable[[float], float], fits: float, fails: float) -> float:
-    """Brent's method, then a step back to where it fits."""
+    """Finds the edge by Brent's method, and steps back to a place that fits."""
     root = brentq(excess, fits, fails, xtol=PRECISION / 8)
     back = math.copysign(PRECISION / 4, fits - fails)
     place = root
@@ -73,7 +75,7 @@ def _edge(excess: Callable[[float], float], fits: float, fails: float) -> float:
 
 
 def _log_ratio(found: float, epsilon: float) -> float:
-    """How far above the budget, on a scale where privacy curves are nearly straight; finite, as the search needs it."""
+    """The logarithm of epsilon over the budget. Privacy curves are nearly straight in it; it is finite for the search."""
     if found <= 0:
         return -_STEEPEST
     return min(math.log(found / epsilon), _STEEPEST) if found < math.inf else _STEEPEST

@@ -33,7 +33,7 @@ def total(spends: Sequence[Spend], delta: float) -> Total:
 
 
 def by_accountant(spends: Sequence[Spend], delta: float) -> list[Total]:
-    """What each accountant proves at this delta, the least epsilon first; who cannot bound these events is left out."""
+    """What each accountant proves at this delta, the least epsilon first; those that cannot bound these events are left out."""
     failure_probability, wanted = failure_probability_of(spends), probability("delta", delta)
     totals = [
         Total(with_failures(bound.epsilon, wanted, failure_probability), wanted, bound.accountant)
@@ -43,7 +43,7 @@ def by_accountant(spends: Sequence[Spend], delta: float) -> list[Total]:
 
 
 def quick_epsilon(spends: Sequence[Spend], delta: float) -> float:
-    """The least epsilon of those accountants that answer at once: never below `total`, and often near it."""
+    """The least epsilon of the fast accountants: never below `total`, and often near it."""
     quick = [bound for bound in bounds_of(leaves_of(spends)) if bound.accountant in (RDP, PURE)]
     return min(with_failures(bound.epsilon, delta, failure_probability_of(spends)) for bound in quick)
 
@@ -55,7 +55,7 @@ def delta_at(spends: Sequence[Spend], epsilon: float) -> float:
 
 
 def failure_cost(failure_probability: float, epsilon: float) -> float:
-    """What failure probability takes from delta.
+    """What the failure probability takes from delta.
 
     An answer that differs from its event's with probability h is within h of it in total variation, and all together within
     their sum H, whatever was chosen adaptively. So for neighbours x, y: P'x(S) <= Px(S) + H <= e^eps Py(S) + delta + H
@@ -65,12 +65,12 @@ def failure_cost(failure_probability: float, epsilon: float) -> float:
 
 
 def with_failures(epsilon_of: Callable[[float], float], delta: float, failure_probability: float) -> float:
-    """An epsilon whose own failure probability leaves enough delta for it: the least fixed point or a little above."""
+    """An epsilon for which the failure cost leaves enough delta: the least fixed point, or a little above it."""
     if failure_probability == 0:
         return epsilon_of(delta)
     epsilon = found = 0.0
     for _ in range(_ROUNDS):
-        for tried in (epsilon, epsilon * (1 + _STEP) + _STEP):  # a pure epsilon is its own fixed point, to the last bit
+        for tried in (epsilon, epsilon * (1 + _STEP) + _STEP):  # a pure epsilon is a fixed point to the last bit
             left = delta - failure_cost(failure_probability, tried)
             found = epsilon_of(left) if left >= 0 else math.inf
             if found <= tried:
@@ -82,7 +82,7 @@ def with_failures(epsilon_of: Callable[[float], float], delta: float, failure_pr
 
 
 def within(spends: Sequence[Spend], epsilon: float, delta: float) -> bool:
-    """Whether `total` stays within this budget; accountants that answer at once are asked first."""
+    """Whether `total` stays within this budget; fast accountants are asked first."""
     return _within(leaves_of(spends), failure_probability_of(spends), epsilon, delta)
 
 
@@ -117,9 +117,9 @@ def _affordable(
 
 
 def largest(fits: Callable[[int], bool], most: int) -> int:
-    """The largest whole number up to `most` that fits, where all smaller ones fit, too; 0 where not even 1 does.
+    """The largest whole number up to `most` that fits, where all smaller ones fit, too; 0 where 1 does not fit.
 
-    It doubles from below, since a count that is far too large costs the most to try.
+    It doubles from below, because a count that is far too large takes the longest to try.
     """
     low, high = 0, min(1, most)
     while high > low and fits(high):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 from dp_accounting.dp_event import (
     ComposedDpEvent,
@@ -25,21 +25,8 @@ from securetm.accounting.accounting_errors import UnknownEvent, UnreadableEvent
 from securetm.errors import BadSetting
 from securetm.zcdp_event import SymmetricZCDpEvent
 
-NAMES: dict[type[DpEvent], str] = {
-    NoOpDpEvent: "nothing",
-    NonPrivateDpEvent: "not private",
-    GaussianDpEvent: "gaussian",
-    LaplaceDpEvent: "laplace",
-    DiscreteLaplaceDpEvent: "discrete laplace",
-    RandomizedResponseDpEvent: "randomised response",
-    ZCDpEvent: "zcdp",
-    SymmetricZCDpEvent: "symmetric zcdp",
-    PoissonSampledDpEvent: "poisson sampled",
-    SelfComposedDpEvent: "self composed",
-    ComposedDpEvent: "composed",
-}
-_KINDS = {name: kind for kind, name in NAMES.items()}
 _DEEPEST = 16
+_Check = Callable[[str, Any], Any]  # of a number by its name: gives it as a plain one
 
 
 def positive(name: str, value: Any) -> float:
@@ -53,24 +40,24 @@ def not_negative(name: str, value: Any) -> float:
 
 
 def rate(name: str, value: Any) -> float:
-    """A sampling rate: above zero, at most one."""
-    return _number(name, value, "a rate above 0 and at most 1", lambda x: 0 < x <= 1)
+    """The probability of a thing that must be possible, such as a sampling rate."""
+    return _number(name, value, "a probability above 0 and at most 1", lambda x: 0 < x <= 1)
 
 
 def probability(name: str, value: Any) -> float:
-    """A probability that may be nothing but never everything: a delta, a failure probability."""
+    """The probability of a thing that must not be certain: a delta, a failure probability."""
     return _number(name, value, "a probability, 0 or above and below 1", lambda x: 0 <= x < 1)
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:
     """A whole number of answers, steps or steps of a grid."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or int(value) < least:
         raise _impossible(name, value, f"a whole number, {least} or above")
     return int(value)
 
 
 def _number(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:
-    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__") or not holds(float(value)):
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not holds(float(value)):
         raise _impossible(name, value, wanted)
     return float(value)
 
@@ -80,38 +67,36 @@ def _impossible(name: str, value: Any, wanted: str) -> BadSetting:
     return BadSetting("", name, repr(value), f"must be {wanted}", instead=instead)
 
 
-def _below_one(name: str, value: Any) -> float:
-    return _number(name, value, "a probability above 0 and at most 1", lambda x: 0 < x <= 1)
+def _at_least(least: int) -> _Check:
+    return lambda name, value: whole(name, value, least)
 
 
-def _at_least_two(name: str, value: Any) -> int:
-    return whole(name, value, least=2)
-
-
-_FIELDS: dict[type[DpEvent], dict[str, Callable[[str, Any], Any]]] = {
-    NoOpDpEvent: {},
-    NonPrivateDpEvent: {},
-    GaussianDpEvent: {"noise_multiplier": positive},
-    LaplaceDpEvent: {"noise_multiplier": positive},
-    DiscreteLaplaceDpEvent: {"noise_parameter": positive, "sensitivity": lambda name, value: whole(name, value, least=1)},
-    RandomizedResponseDpEvent: {"noise_parameter": _below_one, "num_buckets": _at_least_two},
-    ZCDpEvent: {"rho": not_negative, "xi": not_negative},
-    SymmetricZCDpEvent: {"rho": not_negative, "xi": not_negative},
-    PoissonSampledDpEvent: {"sampling_probability": rate},
-    SelfComposedDpEvent: {"count": whole},
-    ComposedDpEvent: {},
+_EVENTS: dict[type[DpEvent], tuple[str, dict[str, _Check]]] = {  # how each is called, and what checks its numbers
+    NoOpDpEvent: ("nothing", {}),
+    NonPrivateDpEvent: ("not private", {}),
+    GaussianDpEvent: ("gaussian", {"noise_multiplier": positive}),
+    LaplaceDpEvent: ("laplace", {"noise_multiplier": positive}),
+    DiscreteLaplaceDpEvent: ("discrete laplace", {"noise_parameter": positive, "sensitivity": _at_least(1)}),
+    RandomizedResponseDpEvent: ("randomised response", {"noise_parameter": rate, "num_buckets": _at_least(2)}),
+    ZCDpEvent: ("zcdp", {"rho": not_negative, "xi": not_negative}),
+    SymmetricZCDpEvent: ("symmetric zcdp", {"rho": not_negative, "xi": not_negative}),
+    PoissonSampledDpEvent: ("poisson sampled", {"sampling_probability": rate}),
+    SelfComposedDpEvent: ("self composed", {"count": whole}),
+    ComposedDpEvent: ("composed", {}),
 }
+_KINDS = {name: kind for kind, (name, _) in _EVENTS.items()}
+_HOLD_ONE = (PoissonSampledDpEvent, SelfComposedDpEvent)
 
 
 def checked(event: DpEvent, depth: int = 0) -> DpEvent:
     """The same event with plain Python numbers, or the error that names the number which cannot be."""
     kind = type(event)
-    if kind not in NAMES or depth > _DEEPEST:
+    if kind not in _EVENTS or depth > _DEEPEST:
         raise UnknownEvent(kind.__name__, tuple(_KINDS))
-    numbers = {name: check(name, getattr(event, name)) for name, check in _FIELDS[kind].items()}
+    numbers = {name: check(name, getattr(event, name)) for name, check in _EVENTS[kind][1].items()}
     if kind is ComposedDpEvent:
         return ComposedDpEvent([checked(part, depth + 1) for part in event.events])
-    if kind in (PoissonSampledDpEvent, SelfComposedDpEvent):
+    if kind in _HOLD_ONE:
         return kind(event=checked(event.event, depth + 1), **numbers)
     return kind(**numbers)
 
@@ -133,10 +118,11 @@ def event_from_text(text: str) -> DpEvent:
 
 
 def _as_record(event: DpEvent) -> dict[str, Any]:
-    record = {"event": NAMES[type(event)], **{name: getattr(event, name) for name in _FIELDS[type(event)]}}
+    called, numbers = _EVENTS[type(event)]
+    record = {"event": called, **{name: getattr(event, name) for name in numbers}}
     if isinstance(event, ComposedDpEvent):
         record["of"] = [_as_record(part) for part in event.events]
-    elif isinstance(event, PoissonSampledDpEvent | SelfComposedDpEvent):
+    elif isinstance(event, _HOLD_ONE):
         record["of"] = _as_record(event.event)
     return record
 
@@ -145,16 +131,12 @@ def _from_record(record: Any, depth: int = 0) -> DpEvent:
     if not isinstance(record, dict) or not isinstance(record.get("event"), str) or record["event"] not in _KINDS:
         raise UnreadableEvent("it names no known event")
     kind = _KINDS[record["event"]]
-    inner = {"of"} if kind in (PoissonSampledDpEvent, SelfComposedDpEvent, ComposedDpEvent) else set()
-    if set(record) != {"event", *_FIELDS[kind], *inner} or depth > _DEEPEST:
+    checks, inner = _EVENTS[kind][1], {"of"} if kind in (*_HOLD_ONE, ComposedDpEvent) else set()
+    if set(record) != {"event", *checks, *inner} or depth > _DEEPEST:
         raise UnreadableEvent(f"it has other fields than a {record['event']!r} event")
-    numbers = {name: check(name, record[name]) for name, check in _FIELDS[kind].items()}
-    if kind is ComposedDpEvent:
-        return ComposedDpEvent([_from_record(part, depth + 1) for part in _as_list(record["of"])])
-    return kind(**numbers, **({"event": _from_record(record["of"], depth + 1)} if inner else {}))
-
-
-def _as_list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
+    numbers = {name: check(name, record[name]) for name, check in checks.items()}
+    if kind is not ComposedDpEvent:
+        return kind(**numbers, **({"event": _from_record(record["of"], depth + 1)} if inner else {}))
+    if not isinstance(record["of"], list):
         raise UnreadableEvent("a composed event is not a list")
-    return value
+    return ComposedDpEvent([_from_record(part, depth + 1) for part in record["of"]])

@@ -33,7 +33,7 @@ class LedgerOfAnother(Misuse):
     path: str
     owner: str
     asked: str
-    hint = "give {asked} its own ledger; what {owner} spent is no business of others"
+    hint = "give {asked} a ledger of its own; each party's ledger is private"
 
 
 class RunChanged(Misuse):
@@ -46,11 +46,11 @@ class RunChanged(Misuse):
 
 
 class LedgerEnded(Misuse):
-    """{path} takes no more entries: the account of its documents went on in {successor}"""
+    """{path} takes no more entries: {successor} succeeds it"""
 
     path: str
     successor: str
-    hint = "begin a new run over these documents: it goes on from all that was spent of them"
+    hint = "begin a new run over these documents: its ledger begins with all that was spent of them"
 
 
 class LedgerTampered(SecuretmError):
@@ -63,24 +63,15 @@ class LedgerTampered(SecuretmError):
 
 
 class LedgerRolledBack(SecuretmError):
-    """{path} holds {have:entry|entries} and not the history that was shown to others when it held {seen}"""
+    """{path} holds {have:entry|entries}, and not the history of {seen:entry|entries} that {who} saw"""
 
     path: str
     have: int
     seen: int
+    who: str = "others"
     hint = (
         "it is an older copy, or was cut off or written anew: restore the copy with {seen} entries, or take the budget as spent"
     )
-
-
-class LedgerCut(SecuretmError):
-    """{path} holds {have:entry|entries}, {fewer} fewer than {who} has seen in it"""
-
-    path: str
-    have: int
-    fewer: int
-    who: str
-    hint = "its end was cut off, or it is an older copy: restore the whole one, or take the budget as spent"
 
 
 class LedgerDamaged(SecuretmError):
@@ -88,7 +79,7 @@ class LedgerDamaged(SecuretmError):
 
     path: str
     problem: str
-    hint = "restore it from a copy; without one, take the budget as spent, for nobody knows what was sent"
+    hint = "restore it from a copy; without one, take the budget as spent, because nobody knows what was sent"
 
 
 class LedgerUnreadable(Misuse):
@@ -116,8 +107,8 @@ class LedgerBusy(SecuretmError):
 
 
 class LedgerReplaced(Misuse):
-    """the ledger of {party} is another one than {witness} has signed before"""
+    """the ledger of {party} is not the one that {witness} signed before"""
 
     party: str
     witness: str
-    hint = "put the former ledger back: a fresh one would forget what was spent"
+    hint = "put the former ledger back: a new one would omit what was spent"

@@ -21,32 +21,32 @@ from securetm.accounting.pure import pure_epsilon
 from securetm.accounting.renyi import ORDERS, curve_of, epsilons_at
 from securetm.accounting.spends import Leaves
 
-FINEST = 1e-4  # the losses' grid; rounded upwards, so a coarser one is as sound and says more
+FINEST = 1e-4  # the grid of losses, which are rounded upwards; a coarser grid is sound too, and gives a larger epsilon
 _MOST_CELLS = 1_000_000
 _COARSEST = 0.1
-_MOST_ANSWERS = 1_000_000  # beyond, the library's loops do not end, and its rounding could be seen in delta
-_MOST_EVENTS = 40  # each distinct event costs a convolution or two: beyond, Renyi divergences say almost as much
-_TAIL = 1e-15  # what dp_accounting cuts off and counts as lost
+_MOST_ANSWERS = 1_000_000  # beyond, the library's loops take too long, and its rounding would be visible in delta
+_MOST_EVENTS = 40  # each distinct event takes a convolution or two; beyond, Renyi divergences are almost as sharp
+_TAIL = 1e-15  # of the distribution, which dp_accounting truncates and adds to delta
 
 Distribution = Any  # dp_accounting's PrivacyLossDistribution; the library ships no types
 
 
 def split(leaves: Leaves) -> tuple[Leaves, Leaves]:
     """Those events that have a loss distribution, and those that have none."""
-    with_one = tuple(leaf for leaf in leaves if has_distribution(leaf[0]))
+    with_one = tuple(leaf for leaf in leaves if _has_distribution(leaf[0]))
     return with_one, tuple(leaf for leaf in leaves if leaf not in with_one)
 
 
-def has_distribution(event: DpEvent) -> bool:
-    """Whether a pair of distributions is known that no pair of neighbours exceeds at any epsilon."""
+def _has_distribution(event: DpEvent) -> bool:
+    """Whether a dominating pair of distributions is known for the event."""
     inner = event.event if isinstance(event, PoissonSampledDpEvent) else event
     return isinstance(inner, GaussianDpEvent) or pure_epsilon(inner) < math.inf
 
 
 def interval_for(leaves: Leaves) -> float:
-    """The grid that keeps the composed distribution in memory; infinity where none does.
+    """The grid with which the composed distribution fits into memory; infinity where none does.
 
-    The losses reach about as far as epsilon does at the delta that is cut off anyway, and Renyi divergences know that at once.
+    The largest loss is about epsilon at the truncated delta, which Renyi divergences give quickly.
     """
     answers = sum(1 if isinstance(event, GaussianDpEvent) else count for event, count in leaves)
     if len(leaves) > _MOST_EVENTS or answers > _MOST_ANSWERS or any(isinstance(e, NonPrivateDpEvent) for e, _ in leaves):
@@ -71,7 +71,7 @@ def composed(leaves: Leaves, interval: float) -> Distribution:
 
 @lru_cache(maxsize=8)
 def composed_once(leaves: Leaves, interval: float) -> Distribution:
-    """The same, remembered: several parties ask about equal spends."""
+    """The same, cached, because several parties have equal spends."""
     return composed(leaves, interval)
 
 
@@ -96,9 +96,9 @@ def _single(event: DpEvent, interval: float) -> Distribution:
 
 
 def rounding_of(leaves: Leaves) -> float:
-    """What the Fourier transforms may lose of delta in floating point.
+    """The error of delta by the Fourier transforms' floating-point arithmetic.
 
-    Their coefficients are off by about 1e-16 and are raised to the number of answers; against the exact Gaussian
-    100,000 answers were off by 3e-12. Thirty times that is kept aside.
+    Their coefficients have errors of about 1e-16 and are raised to the number of answers. Beside the exact Gaussian, 100,000
+    answers had an error of 3e-12. The bound here is thirty times as large.
     """
     return 1e-13 + 1e-15 * sum(1 if isinstance(event, GaussianDpEvent) else count for event, count in leaves)

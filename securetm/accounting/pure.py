@@ -1,4 +1,4 @@
-"""Pure epsilons, which hold at delta 0 and add up. An event without a pure epsilon has infinity."""
+"""Pure epsilons, which hold at delta 0 and add up. It is infinity for an event that has none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pure_epsilon(event: DpEvent) -> float:
         return 1 / float(event.noise_multiplier)
     if isinstance(event, DiscreteLaplaceDpEvent):
         return float(event.noise_parameter) * int(event.sensitivity)
-    if isinstance(event, RandomizedResponseDpEvent):  # one value for another, which is at least adding or removing it
+    if isinstance(event, RandomizedResponseDpEvent):  # replacing a value, which bounds adding or removing one
         return math.log1p(event.num_buckets * (1 - event.noise_parameter) / event.noise_parameter)
     if isinstance(event, PoissonSampledDpEvent):
         return _sampled(pure_epsilon(event.event), event.sampling_probability)
@@ -34,5 +34,5 @@ def basic_epsilon(leaves: Leaves) -> float:
 
 
 def _sampled(epsilon: float, rate: float) -> float:
-    """Amplification by sampling: log(1 + rate (e^epsilon - 1)), which is the larger direction."""
+    """Amplification by sampling: log(1 + rate (e^epsilon - 1)), which bounds both directions."""
     return math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else epsilon

@@ -28,7 +28,7 @@ from securetm.zcdp_event import SymmetricZCDpEvent
 _LARGEST_SAMPLED = 1024  # the binomial expansion is evaluated up to this order
 _LARGEST_FRACTION = 12.0
 _ROUNDING = 1e-14  # of a logarithm of a sum near one, which a million answers would make visible
-_LEAST_INTEGRATED = 0.05  # below, the integral takes too many steps, and the chord between whole orders serves
+_LEAST_INTEGRATED = 0.05  # below, the integral takes too many steps, and the chord between whole orders is used
 ORDERS: Array = np.unique(
     np.concatenate(
         [
@@ -63,7 +63,7 @@ def epsilons_at(orders: Array, rdp: Array, delta: float) -> Array:
     if delta <= 0:
         return np.where(rdp == 0, 0.0, math.inf)
     epsilons = rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
-    # total variation is at most sqrt(1 - exp(-divergence)) (Bretagnolle and Huber): no epsilon at all is then needed
+    # total variation is at most sqrt(1 - exp(-divergence)) (Bretagnolle and Huber): where delta covers it, epsilon is 0
     return np.where(delta**2 + np.expm1(-rdp) > 0, 0.0, np.maximum(epsilons, 0.0))
 
 
@@ -101,7 +101,7 @@ def _curve(event: DpEvent) -> Curve:
 
 
 def _pure(epsilon: float, orders: Array) -> Array:
-    """The most that any answer of this pure epsilon can diverge: a coin that lies with probability 1 / (1 + e^epsilon)."""
+    """The largest divergence that a pure epsilon allows, which is that of randomised response."""
     most: Array = (np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(0, epsilon)) / (orders - 1)
     return most
 
@@ -124,7 +124,7 @@ def _discrete_laplace(parameter: float, sensitivity: int, orders: Array) -> Arra
 
 
 def _sampled(event: DpEvent, rate: float, orders: Array) -> Array:
-    """The least of what is proved for an answer about a Poisson sample: all of these bound both directions.
+    """The least of several bounds for an answer about a Poisson sample. Each of them bounds both directions.
 
     Convexity of x^a and of x^(1-a) in the sampled distribution holds for any answer and order. The binomial expansion needs
     whole orders; between them (a - 1) x divergence is convex in a (van Erven and Harremoes 2014), so the chord bounds it.
@@ -169,8 +169,8 @@ def _chords(event: DpEvent, rate: float, orders: Array) -> Array:
 def _log_moment(event: DpEvent, rate: float, order: int) -> float:
     """(order - 1) x divergence, by the binomial expansion.
 
-    Noise that is symmetric about zero: Mironov, Talwar and Zhang 2019, theorem 5, the expansion itself; any other: Zhu and Wang
-    2019, theorem 5, where the terms from the third on count three times.
+    For noise that is symmetric about zero, it is the expansion itself (Mironov, Talwar and Zhang 2019, theorem 5). For any
+    other noise, the terms from the third on count three times (Zhu and Wang 2019, theorem 5).
     """
     if order == 1:
         return 0.0

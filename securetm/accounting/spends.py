@@ -28,7 +28,7 @@ Leaves = tuple[tuple[DpEvent, int], ...]  # distinct events, none of them compos
 
 @dataclass(frozen=True)
 class Spend:
-    """Some equal answers, each at most `event`; `failure_probability` is the probability of one answer being anything else."""
+    """Some equal answers, each bounded by `event` but for a failure probability of each answer."""
 
     event: DpEvent
     failure_probability: float = 0.0

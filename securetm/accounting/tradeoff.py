@@ -13,7 +13,7 @@ from securetm.accounting.events import rate
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 
 _COARSE = 40
-_WIDEST = 60.0  # epsilons above bound nothing that is seen in a rate
+_WIDEST = 60.0  # the largest epsilon tried; a larger one bounds no rate
 
 
 def best_true_positive_rate(spends: Sequence[Spend], false_positives: float = 0.01) -> float:
@@ -38,7 +38,7 @@ def true_positives(wrong: float, epsilon: float, delta: float) -> float:
 
 
 def _least_between(most: Callable[[float], float], low: float, high: float, known: float) -> float:
-    """A golden-section search; whatever it meets is a bound, so it need not meet the least."""
+    """A golden-section search. Each point is a valid bound, so the search need not find the least one."""
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(24):
         left, right = high - golden * (high - low), low + golden * (high - low)

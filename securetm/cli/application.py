@@ -6,17 +6,13 @@ from typing import Annotated
 
 import typer
 
-from securetm.cli import (
-    audit_command,
-    bench_commands,
-    budget_commands,
-    model_commands,
-    parts_command,
-    profile_commands,
-    report_command,
-    run_command,
-    threats_command,
-)
+from securetm.cli import budget_commands
+from securetm.cli.audit_command import audit
+from securetm.cli.bench_commands import bench, reproduce
+from securetm.cli.model_commands import topics, transform
+from securetm.cli.profile_commands import check, explain, parts, threats
+from securetm.cli.report_command import report
+from securetm.cli.run_command import run
 from securetm.version import __version__
 
 app = typer.Typer(
@@ -28,18 +24,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (
-    run_command,
-    model_commands,
-    profile_commands,
-    threats_command,
-    bench_commands,
-    budget_commands,
-    audit_command,
-    report_command,
-    parts_command,
+for command, said, example in (
+    (run, "Train a federation on this machine.", "--rounds 20 --topics 5"),
+    (topics, "Show the topics of a finished run.", "runs/demo --words 8"),
+    (transform, "Find the topics of new documents.", "runs/demo new.jsonl --json"),
+    (explain, "Say who sees what under a profile.", "open"),
+    (check, "Name every gap of a profile.", "open --model prodlda"),
+    (threats, "Say what each adversary was kept from, and what tried it.", "masked"),
+    (reproduce, "Reproduce a table or figure.", "additive-prodlda"),
+    (bench, "Measure beside peers, in one run.", "prodlda"),
+    (audit, "Attack a run and say what leaked.", "quick --html audit.html"),
+    (report, "Show an audit again.", "runs/demo --html audit.html"),
+    (parts, "List every part that can be named.", "--json"),
 ):
-    commands.register(app)
+    app.command(short_help=said, epilog=f"Example: securetm {command.__name__} {example}")(command)
+budget_commands.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from securetm.stages import Stages
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command(short_help="Attack a run and say what leaked.", epilog="Example: securetm audit quick --html audit.html")(audit)
-
-
 def audit(
     plan: Annotated[str, typer.Argument(help="An audit plan: one of audits/plans, such as quick, or a file.")],
     run: Annotated[Path | None, typer.Option(help="The folder of a run made with --record, to be tried too.")] = None,

@@ -16,12 +16,6 @@ Data = Annotated[
 Name = Annotated[str, typer.Argument(help="Which; an unknown name lists those there are.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command(short_help="Reproduce a table or figure.", epilog="Example: securetm reproduce additive-prodlda")(reproduce)
-    app.command(short_help="Measure beside peers, in one run.", epilog="Example: securetm bench prodlda")(bench)
-
-
 def reproduce(
     name: Name,
     html: Annotated[Path | None, typer.Option(help="Write the figure as one page, where it has one.")] = None,

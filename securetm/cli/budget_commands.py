@@ -184,7 +184,8 @@ def ledger(
     json: Json = False,
 ) -> None:
     """Says what a party's ledger holds, and whether it has all that files beside it remember of it."""
-    from securetm.accounting.calculator.ledger_report import allow_epsilon, ledger_report
+    from securetm.accounting.calculator.ledger_report import ledger_report
+    from securetm.accounting.ledger import Ledger
     from securetm.errors import BadSetting
     from securetm.federation.remembered_heads import ledgers_at, seen_beside
 
@@ -193,7 +194,7 @@ def ledger(
         problem = f"holds {len(files)} ledgers, and --allow or --html is for one"
         raise BadSetting("securetm budget ledger", "FILE", str(file), problem)
     if allow is not None:
-        allow_epsilon(files[0], allow)
+        Ledger.reopen(files[0], allow).close()
     records = [_shown(partial(ledger_report, one, seen=seen_beside(one)), html, json).record() for one in files]
     if json:
         print_json(records[0] if len(records) == 1 else {"ledgers": records})

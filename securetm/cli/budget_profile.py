@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from securetm.accounting.calculator.option_checks import check
 from securetm.accounting.calculator.profile_run import MOST_ROUNDS, ProfileRun
 from securetm.agreement import agree
-from securetm.cli.command_errors import NothingSpent
 from securetm.contracts import NoiseBy
+from securetm.errors import BadSetting
 from securetm.federation.paying import bill_of
 from securetm.federation.word_threshold import needed_by
 from securetm.mechanisms.noising import PRIVATE
@@ -34,7 +34,9 @@ def profile_run(
     agreement = agree(_plan(name, words, model), listed=tuple(f"word{n}" for n in range(words)))
     profile = agreement.profile
     if profile.budget is None:
-        raise NothingSpent(profile.name, "it adds no noise and promises no differential privacy")
+        problem = "spends no privacy budget, because it adds no noise and promises no differential privacy"
+        instead = f"`securetm explain {profile.name}` says what it protects by other means"
+        raise BadSetting("securetm budget profile", "NAME", profile.name, problem, instead=instead)
     parties = count_of_parties(profile, parties)
     bill = bill_of(agreement, parties)
     cohort = cohort_of(profile, tuple(f"party {n}" for n in range(parties)))

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from securetm.errors import Misuse, SecuretmError
-
-
-class NothingSpent(Misuse):
-    """{name} spends no privacy budget: {reason}"""
-
-    name: str
-    reason: str
-    hint = "there is nothing to compute; `securetm explain {name}` says what it protects by other means"
+from securetm.errors import SecuretmError
 
 
 class AuditInterrupted(SecuretmError):

@@ -24,7 +24,7 @@ def main() -> None:
     try:
         code = _run(arguments or ["--help"], debug)
     except SecuretmError as failure:
-        code = _report(str(failure), _advice(failure), failure.exit_code, debug)
+        code = _report(str(failure), _advice(failure, arguments[:1]), failure.exit_code, debug)
     except KeyboardInterrupt:
         code = _interrupted(debug)
     except BrokenPipeError:
@@ -54,14 +54,14 @@ def _run(arguments: list[str], debug: bool) -> int:
     return _interrupted(debug) if code == _INTERRUPTED else int(code or 0)
 
 
-def _advice(failure: SecuretmError) -> str:
-    """What to do about it; a setting of a plan may have been given as an option."""
+def _advice(failure: SecuretmError, command: list[str]) -> str:
+    """What to do about it; `securetm run` takes some settings of its plan as options, too."""
     advice = failure.advice()
-    if not isinstance(failure, BadSetting) or failure.instead:
+    if not isinstance(failure, BadSetting) or failure.instead or command != ["run"]:
         return advice
     from securetm.cli.run_command import option_for
 
-    option = option_for(failure.name)
+    option = option_for(failure.where, failure.name)
     return f"{advice}, or what you gave with {option}" if option else advice
 
 

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command(short_help="Show the topics of a finished run.", epilog="Example: securetm topics runs/demo --words 8")(topics)
-    app.command(
-        short_help="Find the topics of new documents.", epilog="Example: securetm transform runs/demo new.jsonl --json"
-    )(transform)
-
-
 def topics(
     run: Run,
     words: Annotated[int, typer.Option(min=1, max=1000, help="Words per topic.")] = 10,

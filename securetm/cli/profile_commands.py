@@ -1,7 +1,8 @@
-"""`securetm explain` and `securetm check`: what a profile means, and whether it is sound for what is asked of it."""
+"""`securetm explain`, `check`, `threats` and `parts`: what there is to choose from, what it means, whether it is sound."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,12 +10,6 @@ import typer
 from securetm.cli.json_output import Json, print_json
 
 Profile = Annotated[str, typer.Argument(help="A profile's name, or a file ending in .toml.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    app.command(short_help="Say who sees what under a profile.", epilog="Example: securetm explain open")(explain)
-    app.command(short_help="Name every gap of a profile.", epilog="Example: securetm check open --model prodlda")(check)
 
 
 def explain(
@@ -52,3 +47,47 @@ def check(
         print_json({**facts, "profile": profile, "sound": not facts["gaps"]})
     if facts["gaps"]:
         raise typer.Exit(1)
+
+
+def threats(
+    profile: Profile,
+    every: Annotated[bool, typer.Option("--all", help="Every threat model, beside the profile's own.")] = False,
+    parties: Annotated[
+        int | None,
+        typer.Option(min=2, max=100_000, help="How many parties take part; if not given, 5, or as many as it needs."),
+    ] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="Another folder of kept results than audits/evidence.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Says what is required against each adversary, who claims it, what tried it and with what result.
+
+    Exits 1 if a claim that the profile makes was refuted, if parties did not refuse what they should, or if its own threat
+    model requires a claim that it does not make.
+    """
+    from securetm.reports.terminal import results
+    from securetm.reports.threat_screen import show_threats
+    from securetm.reports.threat_tables import threats_of
+
+    facts = threats_of(profile, parties, every=every, folder=evidence)
+    show_threats(facts, results(json))
+    if json:
+        print_json(facts)
+    if facts["refuted_claims"] or facts["refusals"].get("not_held") or facts["threat_models"][0]["gaps"]:
+        raise typer.Exit(1)
+
+
+def parts(json: Json = False) -> None:
+    """Lists models, mechanisms, aggregations, attacks and corpus readers by name, those of installed packages too.
+
+    A name that several packages declare is listed once for each, and refused where it is used. The parts of other packages are
+    imported, and those that cannot be used are named with the reason.
+    """
+    from securetm.reports.part_tables import listed_parts, show_parts, unusable_parts
+    from securetm.reports.terminal import results
+
+    facts, unusable = listed_parts(), unusable_parts()
+    show_parts(facts, unusable, results(json))
+    if json:
+        print_json({**facts, "unusable": unusable})

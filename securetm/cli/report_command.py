@@ -18,11 +18,6 @@ Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write a short
 Examples = Annotated[int, typer.Option(min=0, max=6, help="Documents quoted for each finding; 0 quotes none.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command(short_help="Show an audit again.", epilog="Example: securetm report runs/demo --html audit.html")(report)
-
-
 def report(
     audit: Annotated[Path, typer.Argument(help="What `securetm audit --json` printed, or the folder of a run that was tried.")],
     html: Html = None,

@@ -38,11 +38,6 @@ SETTINGS = {  # of a plan, by the parameter of the command that sets each
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command(short_help="Train a federation on this machine.", epilog="Example: securetm run --rounds 20 --topics 5")(run)
-
-
 def run(
     plan: Annotated[
         Path | None, typer.Argument(help="A plan in TOML; without one, the docstrings of installed packages.")
@@ -96,9 +91,13 @@ def run(
         raise typer.Exit(1)
 
 
-def option_for(setting: str) -> str:
-    """The option that sets what a plan calls so; nothing where none does."""
-    option = next((name for name, full in SETTINGS.items() if setting in (full, full.rpartition(".")[2])), "")
+def option_for(where: str, setting: str) -> str:
+    """The option that gives this setting of a plan; empty where none does.
+
+    `where` is a section such as "[training]", the class of a model such as "LDA", or any other place, such as another file.
+    """
+    section = f"{where[1:].partition(']')[0]}." if where.startswith("[") else "model." if where.isidentifier() else ""
+    option = next((name for name, full in SETTINGS.items() if full == section + setting), "")
     return option and f"--{option.replace('_', '-')}"
 
 

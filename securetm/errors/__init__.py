@@ -32,7 +32,6 @@ from securetm.errors.setting_errors import (
     SplitOwner,
     SumTooWide,
     UnreadableToml,
-    UnsafeEntropy,
     check_setting,
 )
 from securetm.errors.similar_names import did_you_mean
@@ -69,7 +68,6 @@ __all__ = [
     "UnknownRound",
     "Unreadable",
     "UnreadableToml",
-    "UnsafeEntropy",
     "Unsound",
     "WrongSession",
     "check_setting",

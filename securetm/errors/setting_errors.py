@@ -28,7 +28,7 @@ class BadSetting(Misuse):
     problem: str = ""
     known: tuple[str, ...] = ()  # all values that are allowed, where these can be listed
     instead: str = ""
-    hint = "correct {name} in {where}"
+    hint = "correct {name}"
 
     def sentence(self) -> str:
         """With the kind of setting it is, and what is allowed."""
@@ -42,7 +42,8 @@ class BadSetting(Misuse):
 
     def advice(self) -> str:
         """With the value that was meant, where one of the known ones is like it."""
-        return did_you_mean((self.value or "").strip("'"), self.known) + (self.instead or super().advice())
+        meant = did_you_mean((self.value or "").strip("'"), self.known)
+        return meant + (self.instead or super().advice() + (f" in {self.where}" if self.where else ""))
 
 
 def check_setting(part: object, name: str, fine: bool, problem: str) -> None:
@@ -72,12 +73,6 @@ class SplitOwner(SecuretmError):
     """rows of one document, person or party were added in two calls, so they cannot be bounded together"""
 
     hint = "this is a fault of the model: all rows of an owner belong into one call; please report it"
-
-
-class UnsafeEntropy(Misuse):
-    """seeded randomness would void every privacy claim"""
-
-    hint = "use OperatingSystem(); for test vectors spell Seeded(key, unsafe=True)"
 
 
 class CountsNotWhole(Misuse):

@@ -149,9 +149,8 @@ def _kind(unit: Unit) -> str:
 def _check_ready(paths: Sequence[Path], unit: Unit | None) -> None:
     """Refuses a ledger that is damaged, cannot be written, or counts another unit than this one or the first ledger's."""
     for path in paths:
-        with Ledger.read(path) as ledger:
-            owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
-        Ledger.open(path, owner, budget, corpus).close()
+        with Ledger.reopen(path) as ledger:
+            budget = ledger.budget
         unit = unit or budget.unit
         if budget.unit is not unit:
             raise UnitsDiffer(str(path), budget.unit.value, unit.value)

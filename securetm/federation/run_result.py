@@ -112,7 +112,7 @@ def _per_document(folder: RunFolder, name: str, ledger: Ledger) -> dict[str, Any
     store.close()
     if not lengths:
         return None
-    each = basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in ledger.spends(run.run)]))
+    each = basic_epsilon(leaves_of([spend for run in ledger.runs() for spend in run.spends()]))
     words = {which: int(lengths[f"{which}_words"]) for which in ("median", "p95")}
     epsilons = {f"{which}_epsilon": each * count if each < math.inf else None for which, count in words.items()}
     return {**{f"{which}_words": count for which, count in words.items()}, **epsilons}

@@ -107,7 +107,7 @@ def _exhausted(folder: RunFolder, party: str) -> LedgerExhausted:
     """Returns the error with the ledger's path: the coordinator knows the party, and no file."""
     path = folder.ledger(party)
     with Ledger.read(path) as ledger:
-        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, len(ledger.histories()))
+        return LedgerExhausted(str(path), party, ledger.budget.epsilon, ledger.spent().epsilon, len(ledger.runs()))
 
 
 def make_party(folder: RunFolder, name: str) -> Party:

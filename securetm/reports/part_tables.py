@@ -10,7 +10,7 @@ from securetm.corpus.readers import READERS
 from securetm.leakage.attacks import ATTACKS
 from securetm.mechanisms import MECHANISMS
 from securetm.models import MODELS
-from securetm.registries import OURS, Registry
+from securetm.registries import OURS, Registry, unreadable_packages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,8 +41,22 @@ def parts_of(profile: Profile) -> list[tuple[Registry, str, Any]]:
     return [(registry, registry.name_of(part), part) for registry, part in parts]
 
 
-def show_parts(facts: Mapping[str, Any], to: Console) -> None:
-    """One row for each kind. A part of another package is named with its package."""
+def unusable_parts() -> list[dict[str, str]]:
+    """The declared parts of other packages that cannot be used, and the packages that cannot be read, each with the reason.
+
+    The parts of other packages are imported to find out.
+    """
+    parts = [
+        {"kind": kind, "name": part.name, "package": part.package, "place": part.place, "problem": problem}
+        for kind, registry in REGISTRIES.items()
+        for part, problem in registry.unusable()
+    ]
+    unread = unreadable_packages()
+    return parts + [{"kind": "", "name": "", "package": name, "place": "", "problem": problem} for name, problem in unread]
+
+
+def show_parts(facts: Mapping[str, Any], unusable: list[dict[str, str]], to: Console) -> None:
+    """One row for each kind, where a part of another package is named with its package; then what cannot be used."""
     from rich.markup import escape
     from rich.table import Column
 
@@ -53,3 +67,5 @@ def show_parts(facts: Mapping[str, Any], to: Console) -> None:
         names = (one["name"] + ("" if one["package"] == OURS else f" (of {one['package']})") for one in parts)
         table.add_row(kind.replace("_", " "), escape(", ".join(names)))
     to.print(table)
+    for one in unusable:
+        to.print(f"Not usable, of the package {one['package']}: {one['problem']}.", style="yellow", markup=False)

@@ -1,6 +1,6 @@
-"""What every aggregation must keep: the sum, silence where it is claimed, named refusals, same bytes from the same seeds.
+"""The laws of every aggregation: the right sum, no more seen than is claimed, named refusals, equal bytes for equal seeds.
 
-Subclass `AggregationLaws` and give `aggregation` and `asked`. What an active coordinator can do is another suite's affair.
+Subclass `AggregationLaws` and give `aggregation` and `asked`. Attacks of an active coordinator are not tried here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ MEMBERS = ("ant", "bee", "cat", "dog")
 IDENTITIES = {member: hashlib.sha256(b"identity of " + member.encode()).digest() for member in MEMBERS}
 KEYS = {m: Ed25519PrivateKey.from_private_bytes(raw).public_key().public_bytes_raw() for m, raw in IDENTITIES.items()}
 ROSTER = Roster(b"s" * 32, b"p" * 32, MEMBERS, KEYS)
-RUNS = 20  # of each of two inputs, to learn to tell them apart, and as many again to try
-LUCK = binom.isf(1e-9, 2 * RUNS, 0.5) / (
-    2 * RUNS
-)  # guessing says more rightly less than once in 10^9 times; faults, all of them
+RUNS = 20  # sessions of each of two inputs that the classifier learns from, and as many again that it must tell apart
+# A classifier that guesses is right more often than this with a probability below 1e-9; one that reads a leak is right always.
+LUCK = binom.isf(1e-9, 2 * RUNS, 0.5) / (2 * RUNS)
 
 Vectors = Mapping[str, Array]
 
@@ -56,17 +55,14 @@ class LocalSession:
         draw = {m: seeded(self.seed + m) if self.seed else OperatingSystem() for m in MEMBERS}
         self.parties = {m: self.aggregation.party(m, ROSTER, draw[m], EmptyStore({"identity": IDENTITIES[m]})) for m in MEMBERS}
         self.middle = self.aggregation.coordinator(ROSTER, EmptyStore({}))
-        self.run(self.preparing())
-
-    def preparing(self) -> dict[str, Exchange]:
-        return {COORDINATOR: self.middle.prepare(4), **{m: party.prepare(4) for m, party in self.parties.items()}}
+        self.run({COORDINATOR: self.middle.prepare(4), **{m: party.prepare(4) for m, party in self.parties.items()}})
 
     def exchanges(self, during: Cohort, terms: Terms, vectors: Vectors) -> dict[str, Exchange]:
         parties = {m: party.round(during, terms, blocks_of(vectors[m], terms)) for m, party in self.parties.items()}
         return {COORDINATOR: self.middle.round(during, terms, None), **parties}
 
     def run(self, exchanges: Mapping[str, Exchange]) -> None:
-        """Wave after wave until the coordinator has nothing more to say."""
+        """Carries wave after wave until the coordinator sends nothing more."""
         middle = exchanges[COORDINATOR]
         wave = [(name, message) for name, one in exchanges.items() for _, message in one.begin()]
         while wave:
@@ -79,7 +75,7 @@ class LocalSession:
                 wave += [(to, reply) for _, reply in exchanges[to].receive(COORDINATOR, message)]
 
     def play(self, during: Cohort, terms: Terms, vectors: Vectors) -> Answer:
-        """One round to its end, as the role that opens it reads it."""
+        """Carries out one round, and gives the answer of the role that opens it."""
         self.run(self.exchanges(during, terms, vectors))
         opener = self.middle if self.aggregation.opened_by == COORDINATOR else self.parties[MEMBERS[0]]
         return opener.answer(during.round_id)
@@ -92,7 +88,7 @@ def flat(answer: Answer, terms: Terms) -> Array:
 
 
 def told_apart(left: Sequence[Array], right: Sequence[Array]) -> float:
-    """How often a classifier that saw half of the views names the others rightly: 0.5 is guessing, 1 is knowing."""
+    """The share of views that a classifier names rightly after it learned from the other half: 0.5 is guessing."""
     half = len(left) // 2
     first, second = np.array(left, dtype=float), np.array(right, dtype=float)
     spread = first[:half].var(axis=0) + second[:half].var(axis=0) + 1e-3
@@ -103,7 +99,7 @@ def told_apart(left: Sequence[Array], right: Sequence[Array]) -> float:
 
 
 def view(local: LocalSession) -> Array:
-    """What the coordinator received, byte by byte, and how each later message differs from the sender's one before."""
+    """What the coordinator received, byte by byte, and the difference of each message from the sender's message before."""
     by_sender = {m: [np.frombuffer(sent, np.uint8) for sender, sent in local.seen if sender == m] for m in MEMBERS}
     pairs = [pair for sent in by_sender.values() for pair in pairwise(sent) if len(pair[0]) == len(pair[1])]
     return np.concatenate([part for sent in by_sender.values() for part in sent] + [two - one for one, two in pairs])
@@ -121,7 +117,7 @@ class AggregationLaws:
         return Terms((Block("a", (2, 2)), Block("b", (3,))), domain=Domain.INTEGER, bits=64)
 
     def vectors(self, terms: Terms, seed: int = 0) -> Vectors:
-        """Each party's vector: small numbers, so that a stated error is one of coordinates near one."""
+        """Each party's vector: small numbers, because a stated error may be relative to a sum near one."""
         rng = np.random.default_rng(seed)
         if terms.domain is Domain.INTEGER:
             return {m: rng.integers(-1000, 1000, terms.size) for m in MEMBERS}
@@ -151,24 +147,18 @@ class AggregationLaws:
 
     def test_no_message_is_longer_than_is_said_before(self, aggregation: Aggregation, asked: Terms) -> None:
         local, terms = LocalSession(aggregation), aggregation.admit(asked, cohort())
-        self.within(local, aggregation.longest(len(MEMBERS), 4, None))
-        local.seen.clear()
-        local.told.clear()
-        local.play(cohort(), terms, self.vectors(terms))
-        self.within(local, aggregation.longest(len(MEMBERS), 4, terms))
-
-    def within(self, local: LocalSession, promised: tuple[int, int]) -> None:
-        up, down = promised
-        assert max((len(message) for _, message in local.seen), default=0) <= up
-        assert max(map(len, local.told), default=0) <= down
+        for of in (None, terms):  # the set-up, then a round
+            if of is not None:
+                local.play(cohort(), of, self.vectors(of))
+            up, down = aggregation.longest(len(MEMBERS), 4, of)
+            assert max((len(message) for _, message in local.seen), default=0) <= up
+            assert max(map(len, local.told), default=0) <= down
+            local.seen.clear()
+            local.told.clear()
 
     def test_agreement(self, aggregation: Aggregation, asked: Terms) -> None:
         terms = aggregation.admit(asked, cohort())
-        sessions = [
-            LocalSession(aggregation, "a seed"),
-            LocalSession(aggregation, "a seed"),
-            LocalSession(aggregation, "a seed", backwards=True),
-        ]
+        sessions = [LocalSession(aggregation, "a seed", backwards) for backwards in (False, False, True)]
         answers = [flat(t.play(cohort(), terms, self.vectors(terms)), terms).tobytes() for t in sessions]
         assert sessions[0].seen == sessions[1].seen
         assert sorted(sessions[0].seen) == sorted(sessions[2].seen)
@@ -179,7 +169,7 @@ class AggregationLaws:
             assert self.coordinator_tells_apart(aggregation, asked) <= LUCK
 
     def coordinator_tells_apart(self, aggregation: Aggregation, asked: Terms) -> float:
-        """How well the coordinator tells which of two inputs of equal sum it is shown, over two rounds of a session."""
+        """How well the coordinator tells two inputs of equal sum apart, over two rounds of a session."""
         terms = aggregation.admit(asked, cohort())
         first = self.vectors(terms)
         second = self.equal_in_sum(terms, first)
@@ -188,7 +178,7 @@ class AggregationLaws:
             for which, vectors in enumerate((first, second)):
                 local = LocalSession(aggregation)
                 for number in range(2):
-                    local.play(cohort(number), terms, vectors if number else first)  # the same first, then one of the two
+                    local.play(cohort(number), terms, vectors if number else first)  # the inputs differ in the second round
                 views[which].append(view(local))
         return told_apart(views[0], views[1])
 
@@ -233,7 +223,7 @@ class AggregationLaws:
                 party.answer(b"never asked")
 
     def first_messages(self, aggregation: Aggregation, terms: Terms) -> tuple[dict[str, Exchange], dict[str, bytes]]:
-        """The exchanges of a round, and what each party first sends the coordinator, not yet delivered."""
+        """The exchanges of a round, and each party's first message to the coordinator, which is not delivered yet."""
         exchanges = LocalSession(aggregation).exchanges(cohort(), terms, self.vectors(terms))
         return exchanges, {m: next(message for to, message in exchanges[m].begin() if to == COORDINATOR) for m in MEMBERS}
 

@@ -1,6 +1,6 @@
-"""What every attack must keep: it is repeatable, judges what it declares, beats its control where nothing is protected.
+"""The laws of every attack: it is repeatable, judges what it declares, and beats its control where nothing is protected.
 
-Subclass `AttackLaws` and give `attack`. How strong an attack is against a protected run is measured by an audit, not here.
+Subclass `AttackLaws` and give `attack`. An audit measures how strong an attack is against a protected run; laws do not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class AttackLaws:
 
     settings: ClassVar[Mapping[str, Any]] = {}  # tables of the run's plan, such as {"model": {"name": "lda"}}
     effort: ClassVar[Mapping[str, int]] = {"rounds": 2}
-    chance: ClassVar[float] = 0.0  # how often a guess that knows nothing is right
+    chance: ClassVar[float] = 0.0  # the probability that a blind guess is right
 
     @pytest.fixture
     def attack(self) -> Attack:
@@ -65,7 +65,7 @@ class AttackLaws:
         return folder
 
     def view(self, attack: Attack, run: RunFolder) -> tuple[AdversaryView, GroundTruth]:
-        """What a coordinator sees that reads every channel, and the truth that the judge holds."""
+        """What a coordinator sees that reads every channel, and the truth that the attack is judged by."""
         channels = tuple(dict.fromkeys((*attack.needs, *attack.either)))
         view = view_of(run, Adversary("coordinator", "honest-but-curious", channels), attack, self.effort["rounds"])
         truth = ground_truth_of(run, questions_of(run, attack.questions, self.effort["rounds"]).values())
@@ -99,7 +99,7 @@ class AttackLaws:
         assert self.scored(attack, run).measures == self.scored(attack, run).measures
 
     def test_it_is_silent_on_a_control(self, attack: Attack, run: RunFolder) -> None:
-        """What it reaches on random numbers is what guessing reaches."""
+        """On random numbers it is right no more often than a guess."""
         for name, worth in self.scored(attack, run, control=True).measures.items():
             if isinstance(worth, Proportion):
                 assert binom.sf(worth.hits - 1, worth.of, self.chance) >= LUCK, name

@@ -1,4 +1,4 @@
-"""A handful of made-up documents that laws are tried on (contracts.Documents)."""
+"""A few made-up documents (`contracts.Documents`) that laws are tried on."""
 
 from __future__ import annotations
 
@@ -57,20 +57,17 @@ class FewDocuments:
         return replace(self, table=self.counts[rows], numbers=self.keys[rows], persons=persons)
 
     def halves(self, seed: int) -> tuple[Self, Self]:
-        documents = zip(self.keys, self._dense(), strict=True)
+        dense: Array = self.counts.toarray()
+        documents = zip(self.keys, dense, strict=True)
         seen = np.array([np.random.default_rng((seed, int(key))).binomial(row, 0.5) for key, row in documents])
-        return replace(self, table=seen, numbers=self.keys), replace(self, table=self._dense() - seen, numbers=self.keys)
+        return replace(self, table=seen, numbers=self.keys), replace(self, table=dense - seen, numbers=self.keys)
 
     def belonging_to(self, persons: Array) -> Self:
         return replace(self, persons=persons)
 
-    def _dense(self) -> Array:
-        dense: Array = self.counts.toarray()
-        return dense
-
 
 def some_documents(n: int = 10, words: int = WORDS, seed: int = 0) -> FewDocuments:
-    """n documents of a few words each, every document with another key."""
+    """n documents of a few words each, with different keys."""
     rng = np.random.default_rng((seed, 1))
     counts = rng.poisson(rng.gamma(0.3, 3.0, (n, words)))
     counts[:, 0] += 1  # no document is empty

@@ -1,6 +1,6 @@
-"""What every mechanism must keep: the bound it writes, the noise it states and spends, the shape of what passes through it.
+"""The laws of every mechanism: it keeps the bound in its terms, adds the noise that it states and spends, and keeps shapes.
 
-Subclass `MechanismLaws` and give `mechanism` and `before` (terms of the kind it is for). Composition has laws of its own.
+Subclass `MechanismLaws` and give `mechanism` and `before` (terms of the kind it is for). Composition is not tried here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SAMPLES = 40_000
 
 @dataclass
 class EmptyStore:
-    """A role's memory for one test."""
+    """A role's store in one test; it starts with what it is given."""
 
     kept: dict[str, bytes]
 
@@ -62,7 +62,7 @@ def context(cohort: Cohort = COHORT) -> RoundContext:
 
 @dataclass(frozen=True)
 class InTurn(Mechanism):
-    """Several mechanisms one after the other, as a party and whoever opens the sum run them."""
+    """Several mechanisms one after the other, as a party and the role that opens the sum run them."""
 
     parts: tuple[Mechanism, ...]
 
@@ -92,7 +92,7 @@ class InTurn(Mechanism):
 
 
 def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, owners: Array) -> Array:
-    """The vector of one party, on the way that it really takes, but without noise."""
+    """The vector of one party, computed as in a run, but without noise."""
     clipped_sum = ClippedRowSum(before, mechanism.row_radius(before), lambda given: mechanism.on_rows(given, before))
     if len(owners):
         clipped_sum.add(rows, owners)
@@ -105,9 +105,9 @@ def summed(mechanism: Mechanism, before: Terms, admitted: Terms, rows: Rows, own
 
 
 def adversarial_rows(terms: Terms) -> Iterator[tuple[str, Array, Array]]:
-    """Rows and owners chosen to break a bound; the last owner is the one whose presence is measured.
+    """Rows and owners chosen to break a bound. The law measures how much the last owner adds.
 
-    Rows stay within the bounds that the query itself promised.
+    Rows stay within the bounds that the query itself promises.
     """
     rng, size = np.random.default_rng(0), terms.size
     spike, ones, signs = np.eye(size)[0], np.ones(size), rng.choice([-1.0, 1.0], size)
@@ -116,7 +116,7 @@ def adversarial_rows(terms: Terms) -> Iterator[tuple[str, Array, Array]]:
         for height in (1e-6, 0.7, 1.0, 3.0, 1e3, 1e6):
             alone = np.tile(height * shape, (6, 1))
             yield f"{name} x {height}", within(alone, terms), np.arange(6)
-            if terms.linf == np.inf:  # else the query bounded the sum of an owner's rows, and these would break its promise
+            if terms.linf == np.inf:  # else the query promises a bound on the sum of an owner's rows, which these would break
                 yield f"{name} x {height}, several of one owner", alone, np.array([0, 1, 1, 2, 2, 2])
             yield (
                 f"{name} x {height} among others",
@@ -188,7 +188,7 @@ class MechanismLaws:
         assert np.issubdtype(sent.dtype, np.integer) == (admitted.domain is Domain.INTEGER)
 
     def test_each_row_is_bounded_by_itself(self, mechanism: Mechanism, before: Terms) -> None:
-        """What becomes of a row depends neither on the others nor on where it stands."""
+        """A row is changed in the same way whatever the other rows are, and wherever it is among them."""
         for name, rows, _ in adversarial_rows(before):
             rows = rows.astype(np.int64 if before.domain is Domain.INTEGER else np.float64)
             order = np.random.default_rng(1).permutation(len(rows))
@@ -226,7 +226,7 @@ class MechanismLaws:
         assert misfit(np.trunc(noise / 2) if admitted.domain is Domain.INTEGER else noise / 2, stated) > 1, "half of it passes"
 
     def noise(self, mechanism: Mechanism, admitted: Terms, cohort: Cohort = COHORT) -> Array:
-        """What is added to nothing: by one party, by the fewest honest ones if each adds a share, or by who opens the sum."""
+        """The noise that is added to zeros: by one party, by the fewest honest parties' shares, or by the opener of the sum."""
         nothing = ClippedRowSum(admitted).vector()
         if noises_total(mechanism):
             opened = mechanism.on_answer(Answer(blocks_of(nothing, admitted)), admitted, context(cohort)).total
@@ -238,10 +238,10 @@ class MechanismLaws:
         return total
 
     def test_an_opened_total_says_how_much_noise_is_in_it(self, mechanism: Mechanism, before: Terms) -> None:
-        """Of as many parties as add to it; whoever reads a model out of it need not guess."""
+        """The noise of all parties that add to the total; models read it from the answer."""
         admitted = mechanism.admit(before, COHORT)
         opened = mechanism.on_answer(Answer(blocks_of(ClippedRowSum(admitted).vector(), admitted)), admitted, context())
-        in_words = admitted.unit is Unit.WORD  # then it is in what documents hold, and no total has noise of its own
+        in_words = admitted.unit is Unit.WORD  # then the noise is in the documents, and the total has none of its own
         if not adds_noise(mechanism, admitted) or before.noised is admitted.noised is not Noised.NOT or in_words:
             assert opened.deviation == 0
             return
@@ -264,7 +264,7 @@ class MechanismLaws:
             assert np.any(self.noise(mechanism, admitted) != self.noise(mechanism, admitted))
 
     def test_the_reach_has_room_for_the_noise(self, mechanism: Mechanism, before: Terms) -> None:
-        """Beyond its reach a vector would be cut where it is sealed, and cut noise is not the noise that is accounted."""
+        """A vector beyond its reach would be clamped before it is sealed, and clamped noise is not the noise that is spent."""
         admitted = mechanism.admit(many(replace(before, reach=9.0)), COHORT)
         if admitted.noised not in (Noised.NOT, before.noised):
             sent = mechanism.on_vector(ClippedRowSum(admitted).vector(), admitted, context())
@@ -290,7 +290,7 @@ class MechanismLaws:
             always: Any = mechanism.event(mechanism.admit(before, COHORT), COHORT)
             assert rate_of(event, always) >= 0.01 * (1 - 1e-9)
 
-    def test_slack_is_a_probability(self, mechanism: Mechanism, before: Terms) -> None:
+    def test_the_failure_probability_is_a_small_probability(self, mechanism: Mechanism, before: Terms) -> None:
         failure_probability = mechanism.failure_probability(mechanism.admit(before, COHORT), COHORT)
         assert 0 <= failure_probability < 1e-3
 
@@ -301,7 +301,7 @@ def _dense(rows: Rows) -> Array:
 
 
 def noises_total(mechanism: Mechanism) -> bool:
-    """Whether it is the opener of the sum who adds the noise."""
+    """Whether the opener of the sum adds the noise."""
     return mechanism.noise_by is NoiseBy.OPENER
 
 
@@ -311,7 +311,7 @@ def adds_noise(mechanism: Mechanism, admitted: Terms) -> bool:
 
 
 def stated_deviation(mechanism: Any, admitted: Terms) -> float:
-    """How far the opened sum is off, as the terms say; of noise on the total, as the mechanism says."""
+    """The deviation of the opened sum: as the terms say, or as the mechanism says where the opener adds the noise."""
     return float(mechanism.total_deviation(admitted)) if noises_total(mechanism) else admitted.deviation
 
 
@@ -332,7 +332,7 @@ def multiplier(event: Any, terms: Terms, mechanism: Mechanism) -> tuple[float, f
 
 
 def rate_of(event: Any, unsampled: Any) -> float:
-    """At which rate an event was sampled: stated, or found in a pure epsilon that shrank to log(1 + q (e^eps - 1))."""
+    """The rate at which an event was sampled: stated, or computed from its pure epsilon, log(1 + rate (e^eps - 1))."""
     if event == unsampled:
         return 1.0
     if isinstance(event, PoissonSampledDpEvent):

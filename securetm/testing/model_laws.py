@@ -1,6 +1,6 @@
-"""What every topic model must keep: shapes, finite numbers, repeatability, and that a federation learns what one corpus does.
+"""The laws of every topic model: shapes, finite numbers, repeatability; a federation learns what one corpus would teach.
 
-Subclass `ModelLaws` and give `model`. Whether the topics are any good is no law; it is measured elsewhere.
+Subclass `ModelLaws` and give `model`. No law says how good the topics are; benches measure that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VOCABULARY = tuple(f"word{w}" for w in range(WORDS))
 
 
 def one_round(model: TopicModel, state: State, parties: Mapping[str, Any], memories: dict[str, dict[str, Array]]) -> State:
-    """A round with plain sums: every party answers about what travels to it, the answers are added, the model is updated."""
+    """A round with plain sums: each party answers about the state sent to it, the answers are added, the model is updated."""
     parts: dict[str, Mapping[str, Array]] = {}
     for name, documents in parties.items():
         query = model.query(model.for_party(state, name))
@@ -54,9 +54,9 @@ def sums_to_one(rows: Array) -> None:
 
 
 class ModelLaws:
-    """Laws of one model, over a handful of documents and all of them in every round."""
+    """Laws of one model, over a few documents that all take part in every round."""
 
-    tolerance = 1e-9  # of the parameters, federated beside concatenated
+    tolerance = 1e-9  # between the parameters of a federation and of one corpus
 
     @pytest.fixture
     def model(self) -> TopicModel:
@@ -86,7 +86,7 @@ class ModelLaws:
 
     def test_likelihoods_are_of_each_document(self, model: TopicModel, documents: Any) -> None:
         state = trained(model, split(documents))
-        one_word_each = FewDocuments(np.eye(len(VOCABULARY), dtype=np.int64), VOCABULARY)  # nothing is left on one side
+        one_word_each = FewDocuments(np.eye(len(VOCABULARY), dtype=np.int64), VOCABULARY)  # one half of each is empty
         for some in (documents, one_word_each):
             seen, unseen = some.halves(1)
             likelihood = model.log_likelihood(state, seen, unseen)

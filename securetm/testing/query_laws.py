@@ -1,6 +1,6 @@
-"""What every query must keep: its terms, additivity, isolation, repeatability and its own bounds.
+"""The laws of every query: it keeps its terms and bounds, adds up, is repeatable, and each row depends on one document.
 
-Subclass `QueryLaws` and give the fixture `query`. It knows no mechanism: what a clipped sum clips is the mechanism's affair.
+Subclass `QueryLaws` and give the fixture `query`. No mechanism is tried here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from securetm.testing.few_documents import some_documents
 
 @dataclass
 class SumOfRows:
-    """Keeps every row that is added, where a real clipped sum only keeps their sum."""
+    """Keeps every row that is added; a real clipped sum keeps only their sum."""
 
     rows: list[Array] = field(default_factory=list)
     owners: list[Array] = field(default_factory=list)
@@ -55,12 +55,12 @@ def rows_of(query: Query, documents: Any) -> Array:
 
 
 def by_document(query: Query) -> bool:
-    """Whether the answer is a sum over documents or persons, so that it does not matter who holds which."""
+    """Whether the answer is a sum over documents or persons, so that it does not matter which party holds which."""
     return query.terms.needs is Needs.SUM and query.terms.unit is not Unit.PARTY
 
 
 class QueryLaws:
-    """Laws of one query. A law that is not about this kind of query says so and passes over it."""
+    """Laws of one query. A law passes at once where it is not about this kind of query."""
 
     @pytest.fixture
     def query(self) -> Query:

@@ -1,4 +1,4 @@
-"""What every corpus reader must keep: documents in order with their columns, refusals by name, and no text in an error.
+"""The laws of every corpus reader: documents keep order and columns, files are refused by name, no error quotes a text.
 
 Subclass `ReaderLaws`, give `reader`, `ending` and `write`.
 """

@@ -1,4 +1,4 @@
-"""The laws of noise that mechanisms state, as cumulative distributions, and how far drawn noise is from one of them."""
+"""The distributions of the noise that mechanisms state, and how far drawn noise is from one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy import stats
 
 from securetm.contracts import Array, Terms
 
-CHANCE = 1e-9  # that an honest mechanism fails
+CHANCE = 1e-9  # the probability that an honest mechanism fails
 
 
 def deviation(scale: float) -> float:
@@ -62,9 +62,9 @@ def gaussian(terms: Terms) -> Callable[[Array], Array]:
 
 
 def misfit(noise: Array, stated: Callable[[Array], Array]) -> float:
-    """How many times further the noise is from what is stated than chance allows (Dvoretzky, Kiefer and Wolfowitz).
+    """The distance of the noise from the stated distribution over what chance allows (Dvoretzky, Kiefer and Wolfowitz).
 
-    Compared at each value and just below it, so it holds for whole numbers too.
+    They are compared at each value and just below it, which covers whole numbers too.
     """
     values, counts = np.unique(noise, return_counts=True)
     upto = np.cumsum(counts) / len(noise)

@@ -5,7 +5,7 @@ import math
 import pytest
 from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.accounting_errors import OutOfReach
+from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calibration import PRECISION, noise_for
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
@@ -54,9 +54,9 @@ def test_a_budget_that_little_noise_meets_takes_little_noise():
 
 
 def test_a_budget_that_nothing_meets_is_named():
-    with pytest.raises(OutOfReach, match=r"no noise between 0\.1 and 2\.0"):
+    with pytest.raises(BudgetTooSmall, match=r"no noise between 0\.1 and 2 "):
         noise_for(lambda noise: [Spend(GaussianDpEvent(noise))], 0.01, DELTA, 0.1, 2.0)
-    with pytest.raises(OutOfReach):
+    with pytest.raises(BudgetTooSmall):
         noise_for(lambda noise: [Spend(GaussianDpEvent(noise), 1e-3)], 1.0, DELTA, 0.1, 2.0)
 
 

@@ -95,7 +95,7 @@ def test_the_best_of_a_mixture_is_no_worse_than_either_way():
     assert both["PLD + RDP"] <= separately * (1 + 1e-12)
 
 
-def test_slack_is_taken_from_delta_with_what_its_distance_costs():
+def test_a_failure_probability_is_taken_from_delta_with_what_its_distance_costs():
     bare, failure_probability = [Spend(STEP.event, count=1_000)], 1e-10
     spends = [Spend(STEP.event, failure_probability, 1_000)]
     found = total(spends, DELTA).epsilon

@@ -6,8 +6,8 @@ import warnings
 import pytest
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent
 
+from securetm.accounting.calculator.dp_sgd import least_epsilon_shuffled
 from securetm.accounting.composition import by_accountant, total
-from securetm.accounting.shuffling import least_epsilon_shuffled
 from securetm.accounting.spends import Spend
 
 DELTA = 1e-5

@@ -1,22 +1,19 @@
-"""What an epsilon means: the best attacker, the price of shuffling, groups of units."""
+"""What an epsilon means: the best attacker, and the price of shuffling."""
 
 import math
 
 import numpy as np
 import pytest
 from dp_accounting.dp_event import (
-    DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     LaplaceDpEvent,
     NonPrivateDpEvent,
     PoissonSampledDpEvent,
-    ZCDpEvent,
 )
 from scipy import special
 
-from securetm.accounting.composition import Total, total
-from securetm.accounting.groups import for_group, group_of
-from securetm.accounting.shuffling import least_epsilon_shuffled
+from securetm.accounting.calculator.dp_sgd import least_epsilon_shuffled
+from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.accounting.tradeoff import best_true_positive_rate, true_positives
 from securetm.errors import BadSetting
@@ -94,54 +91,3 @@ def test_nonsense_about_shuffling_is_refused(batches, noise):
 def test_extreme_shuffles_stay_finite():
     for batches, noise in ((10**9, 0.01), (1, 1e-6), (10**6, 1e6)):
         assert math.isfinite(least_epsilon_shuffled(batches, noise, 1e-12))
-
-
-def test_a_group_is_a_chain_of_neighbours():
-    assert group_of(Total(1.0, 0.0, "pure"), 3) == Total(3.0, 0.0, "group privacy")
-    assert group_of(Total(1.0, 1e-6, "PLD"), 2).delta == pytest.approx(1e-6 * (1 + math.e))
-    assert group_of(Total(0.0, 1e-6, "PLD"), 3).delta == pytest.approx(3e-6)
-    assert group_of(Total(900.0, 1e-6, "PLD"), 3).delta == 1.0
-    assert group_of(Total(1.0, 1e-6, "PLD"), 1) == Total(1.0, 1e-6, "PLD")
-
-
-@pytest.mark.parametrize(
-    ("one", "many"),
-    [
-        (GaussianDpEvent(4.0), GaussianDpEvent(1.0)),
-        (LaplaceDpEvent(4.0), LaplaceDpEvent(1.0)),
-        (DiscreteLaplaceDpEvent(0.25, 1), DiscreteLaplaceDpEvent(0.25, 4)),
-        (ZCDpEvent(0.01), ZCDpEvent(0.16)),
-    ],
-)
-def test_noise_on_an_unsampled_sum_protects_a_group_as_one_unit_of_its_size(one, many):
-    assert for_group([Spend(one)], 4, DELTA).epsilon == pytest.approx(total([Spend(many)], DELTA).epsilon)
-    assert for_group([Spend(one)], 1, DELTA) == total([Spend(one)], DELTA)
-
-
-@pytest.mark.parametrize(
-    "spend",
-    [
-        Spend(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)), count=100),
-        Spend(SymmetricZCDpEvent(0.01, 0.01)),
-        Spend(ZCDpEvent(0.01)),
-    ],
-)
-def test_a_group_costs_more_than_its_members(spend):
-    figures = [for_group([spend], size, DELTA).epsilon for size in (1, 2, 3)]
-    assert figures[1] >= 2 * figures[0]
-    assert figures[2] >= 1.5 * figures[1]
-
-
-def test_a_group_without_delta_and_one_with_slack():
-    assert for_group([Spend(LaplaceDpEvent(2.0), count=3)], 2, 0.0).epsilon == pytest.approx(3.0)
-    assert for_group([Spend(GaussianDpEvent(4.0), 1e-4)], 2, DELTA).epsilon == math.inf
-    assert (
-        for_group([Spend(GaussianDpEvent(4.0), 1e-9)], 2, DELTA).epsilon
-        > for_group([Spend(GaussianDpEvent(4.0))], 2, DELTA).epsilon
-    )
-
-
-def test_a_group_of_none_is_refused():
-    for size in (0, -1, 1.5):
-        with pytest.raises(BadSetting, match="group size"):
-            for_group([Spend(LaplaceDpEvent(1.0))], size, DELTA)

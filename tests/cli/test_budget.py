@@ -312,4 +312,4 @@ def test_central_noise_is_not_told_to_protect_from_the_coordinator() -> None:
 def test_a_profile_without_noise_has_no_budget() -> None:
     said = budget("profile open")
     assert (said.code, said.out) == (2, "")
-    assert "open spends no privacy budget" in said.err
+    assert "open; it spends no privacy budget" in said.err

@@ -297,6 +297,25 @@ def test_misuse_exits_2_with_a_letter(misuse: str, demo: Said, here: Path) -> No
     told(securetm(*arguments), 2, sentence)
 
 
+HINTS = {  # what was typed, the end of the hint
+    "an option of run": (["run", "--rounds", "0"], "correct rounds in [training], or what you gave with --rounds"),
+    "a setting of the model": (["run", "--topics", "0"], "correct n_topics in LDA, or what you gave with --topics"),
+    "a setting without an option": (["run", "--set", "training.every=0"], "correct every in [training]"),
+    "an option of another command": (["budget", "profile", "dp-local", "--rounds", "0"], "give another value with --rounds"),
+    "an audit plan without a name": (["audit", "nameless.toml"], "correct name in nameless.toml"),
+    "a profile without a name": (["explain", "nameless.toml"], "correct name in nameless.toml"),
+}
+
+
+@pytest.mark.parametrize("mistake", HINTS)
+def test_a_hint_names_the_place_of_a_setting_and_an_option_only_where_it_sets_it(mistake: str, here: Path) -> None:
+    arguments, hint = HINTS[mistake]
+    Path("nameless.toml").write_text("title = 'no name'\n", encoding="utf-8")
+    said = securetm(*arguments)
+    assert said.code == 2
+    assert said.err.rstrip().endswith(f"securetm: hint: {hint}")
+
+
 def test_a_damaged_run_exits_3(demo: Said, here: Path) -> None:
     damaged = Path("runs/damaged")
     damaged.mkdir(0o700, parents=True)

@@ -60,11 +60,11 @@ def test_a_ledger_whose_end_is_cut_off_is_not_called_whole(finished: RunFolder) 
     assert "whole" not in said(path)
     behind_its_back(path, "DELETE FROM entries WHERE number = 3", "DELETE FROM witnesses")
     told = said(path)
-    assert "holds 2 entries, 1 fewer than" in " ".join(told.split())
+    assert "holds 2 entries, and not the history of 3 entries that" in " ".join(told.split())
     for memory in path.parent.glob("*.others"):
         memory.unlink()
-    assert "1 fewer than the run's own record" in " ".join(said(path).split())
+    assert "history of 3 entries that the run's own record saw" in " ".join(said(path).split())
     (finished.path / "result.json").unlink()
     alone = " ".join(said(path).split())
-    assert "nobody's memory of it lies beside it" in alone
+    assert "no file beside it records an earlier head" in alone
     assert "whole" not in alone

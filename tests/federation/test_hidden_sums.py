@@ -11,12 +11,12 @@ import pytest
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
+from securetm.errors import BadSetting
 from securetm.federation.folder import RunFolder, begin
 from securetm.federation.refusal_errors import BelowMinimum
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.simulation import execute
 from securetm.federation.store import read_arrays
-from securetm.profile_errors import VocabularyNotAllowed
 from securetm.stages import Unwatched
 
 from .conftest import SHARED, SUBJECTS, small_plan
@@ -73,7 +73,7 @@ def test_where_the_parties_open_the_coordinator_never_sees_the_model(
 
 @pytest.mark.parametrize("profile", ["bfv", "ckks"])
 def test_a_vocabulary_that_would_show_words_is_refused(profile: str) -> None:
-    with pytest.raises(VocabularyNotAllowed):
+    with pytest.raises(BadSetting, match="is not sound under profile"):
         small_plan(profile=profile, vocabulary__source="union")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 
-from securetm.accounting.calculator.ledger_report import allow_epsilon, ledger_report
+from securetm.accounting.calculator.ledger_report import ledger_report
 from securetm.accounting.ledger import Ledger
 from securetm.accounting.ledger_errors import LedgerDamaged, LedgerEnded, UnitsDiffer
 from securetm.accounting.spends import Spend
@@ -152,11 +152,11 @@ def test_what_is_brought_over_is_the_most_that_any_document_spent(tmp_path: Path
     source, home = written(tmp_path / "notes.jsonl"), tmp_path / "ledgers"
     first = begun(tmp_path / "one", plan_over(source, tmp_path), home)
     spend(first, **{"party-1": 1, "party-2": 5})
-    allow_epsilon(first.ledger("party-3"), 2.0)
+    Ledger.reopen(first.ledger("party-3"), 2.0).close()
     second = begun(tmp_path / "two", plan_over(source, tmp_path, 7), home)
     for name in second.members:
         with Ledger.read(second.ledger(name)) as ledger:
-            assert [(account.run, account.answers.total()) for account in ledger.histories()] == [(first.name, 5)]
+            assert [(account.run, account.answers.total()) for account in ledger.runs()] == [(first.name, 5)]
             assert ledger.budget.epsilon == 2.0
             assert (ledger.owner, ledger.ended) == (name, "")
 

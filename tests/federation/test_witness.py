@@ -246,7 +246,7 @@ def test_a_ledger_that_was_put_back_and_spent_from_elsewhere_is_not_countersigne
         session.ask("north", session.signed_of("north"))
     (found,) = failures_in(session.party("north").store.folder)
     assert found.name == LedgerRolledBack.__name__
-    assert re.search(r"north.ledger holds 5 entries and not the history .* when it held 3", found.reason)
+    assert re.search(r"north.ledger holds 5 entries, and not the history of 3 entries that others saw", found.reason)
     session.close()
 
 

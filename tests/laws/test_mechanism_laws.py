@@ -323,7 +323,7 @@ LAWS, GAUSSIAN, SHARES = IntegerNoiseLaws(), GaussianLaws(), ShareLaws()
         (GAUSSIAN.test_honesty, HalfTheDose(2.0), BOUNDED),
         (GAUSSIAN.test_the_event_spends_no_less_than_the_noise_hides, BoastfulNoise(2.0), BOUNDED),
         (GAUSSIAN.test_the_reach_has_room_for_the_noise, NoRoom(2.0), BOUNDED),
-        (GAUSSIAN.test_slack_is_a_probability, CarelessFailures(2.0), BOUNDED),
+        (GAUSSIAN.test_the_failure_probability_is_a_small_probability, CarelessFailures(2.0), BOUNDED),
         (LAWS.test_the_event_claims_no_more_amplification_than_the_sampling_gives, SampledOnPaper(1.0), BOUNDED),
         (SHARES.test_honesty_when_parties_drop_out_and_collude, SharesOfAll(3.0), BOUNDED),
         (SHARES.test_the_event_spends_no_less_than_the_noise_hides, SpentForAll(3.0), BOUNDED),

@@ -46,6 +46,11 @@ class Plot:
     mark: str = "the setting asked about"
 
 
+def epsilon_against(x: str, unit: str, *lines: PlotLine) -> Plot:
+    """Epsilon along x. The last point of the first line is the setting asked about."""
+    return Plot(f"epsilon against {x}", x, f"epsilon per {unit}", lines, lines[0].points[-1])
+
+
 @dataclass(frozen=True)
 class ReportTable:
     """A table beside the figures: rows of words and numbers."""

@@ -19,9 +19,9 @@ from securetm.accounting.calculator.budget_report import (
     Promise,
     sentence,
     sentence_large,
+    some,
 )
 from securetm.accounting.composition import Total, by_accountant, failure_cost, largest, total
-from securetm.accounting.groups import GROUP, group_of
 from securetm.accounting.spends import Spend, failure_probability_of, leaves_of
 from securetm.accounting.tradeoff import best_true_positive_rate
 from securetm.stages import Stages
@@ -38,36 +38,58 @@ MEANS = {
 }
 
 
-def composed(title: str, promise: Promise, spends: Spends, delta: float, share: float = 1.0, **more: Any) -> BudgetReport:
+def composed(
+    title: str,
+    promise: Promise,
+    spends: Spends,
+    delta: float,
+    *,
+    sampling: str,
+    settings: dict[str, Any],
+    share: float = 1.0,
+    warnings: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    **more: Any,
+) -> BudgetReport:
     """The report of some spends: every accountant, the least sound epsilon, what an attacker can reach, and the sentence.
 
-    `share` is the part of delta that these spends may use.
+    `share` is the part of delta that these spends may use; `more` holds tables, plots and what was found beside.
     """
-    proved = [row for row in by_accountant(spends, share * delta) if row.epsilon < math.inf]
+    proved = accountants(by_accountant(spends, share * delta))
     if not proved:
         raise NoEpsilonHolds(promise.unit, f"{delta:.3g}", f"{failure_probability_of(spends):.3g}")
     best = proved[0]
-    large = sentence_large(best.epsilon, promise.unit)
     return BudgetReport(
         title=title,
         epsilon=best.epsilon,
         delta=delta,
         unit=promise.unit,
+        sampling=sampling,
         accountant=best.accountant,
         statement=sentence(promise, best.epsilon, delta),
-        by_accountant=tuple(ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved),
+        by_accountant=proved,
         true_positives=best_true_positive_rate(spends, FALSE_POSITIVES),
-        warnings=(*more.pop("warnings", ()), *((large,) if large else ())),
+        settings=settings,
+        warnings=some(*warnings, sentence_large(best.epsilon, promise.unit)),
+        notes=(replacing(best.epsilon, delta, promise.unit), *notes),
         **more,
     )
 
 
-def curve(name: str, spends_at: Callable[[float], Spends], places: Sequence[float], delta: float, progress: Stages) -> PlotLine:
-    """Epsilon at each place."""
-    progress.stage(f"epsilon, {name}", len(places))
+def accountants(proved: Sequence[Total]) -> tuple[ByAccountant, ...]:
+    """What each accountant proves, with the theory behind it; one that proves no finite epsilon is left out."""
+    return tuple(ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved if row.epsilon < math.inf)
+
+
+def curve(
+    name: str, spends_at: Callable[[float], Spends], most: float, delta: float, progress: Stages, *, whole: bool = False
+) -> PlotLine:
+    """Epsilon at some places up to `most`."""
+    along = places(most, whole)
+    progress.stage(f"epsilon, {name}", len(along))
     points = []
-    for done, place in enumerate(places, start=1):
-        points.append((place, total(spends_at(place), delta).epsilon))
+    for done, place in enumerate(along, start=1):
+        points.append((float(place), total(spends_at(place), delta).epsilon))
         progress.step(done)
     return PlotLine(name, tuple(points))
 
@@ -80,12 +102,12 @@ def places(most: float, whole: bool = False) -> tuple[float, ...]:
 
 def replacing(epsilon: float, delta: float, unit: str) -> str:
     """The sentence about replacing one unit, which is removing one and adding one: group privacy of two."""
-    two = group_of(Total(epsilon, delta, GROUP), 2)
+    two = failure_cost(delta, epsilon)  # (2 epsilon, delta (1 + e^epsilon)) for two units
     change = f"Replacing one {unit} by another is removing one and adding one"
-    if two.delta >= 1:
+    if two >= 1:
         return f"{change}; at this epsilon group privacy promises nothing for it."
-    chance = f" with delta = {two.delta:.2g}" if delta else ""
-    return f"{change}: at most epsilon = {upward(two.epsilon)} per {unit}{chance}, by group privacy."
+    chance = f" with delta = {two:.2g}" if delta else ""
+    return f"{change}: at most epsilon = {upward(2 * epsilon)} per {unit}{chance}, by group privacy."
 
 
 def surely_within(spends: Spends, epsilon: float, delta: float) -> bool:

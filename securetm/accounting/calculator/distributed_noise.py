@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from securetm.accounting.calculator.budget_report import (
     BudgetReport,
-    Plot,
     PlotLine,
     Promise,
     ReportTable,
+    epsilon_against,
     sentence_delta,
     some,
 )
-from securetm.accounting.calculator.composed_report import Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_choice, check_delta, check_parties
 from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
@@ -119,7 +119,18 @@ class Shares:
         def spends(rounds: float, honest: int) -> Spends:
             return (self.spend(mechanism, honest, math.ceil(rounds)),)
 
-        report = composed(
+        cases = self._cases(lambda honest: total(spends(self.rounds, honest), self.delta).epsilon)
+
+        def line(name: str, honest: int) -> PlotLine:
+            return curve(name, lambda rounds: spends(rounds, honest), self.rounds, self.delta, progress, whole=True)
+
+        best = (line(f"all {self.parties} honest", self.parties),) if self.parties > self.honest else ()
+        more = math.sqrt(self.parties / self.honest)
+        surplus = (
+            f"Sized for {counted(self.honest, 'honest share')} of {self.parties}: if everybody answers, the sum carries "
+            f"{more:.2f} times the noise that it would need if nobody dropped out and nobody colluded."
+        )
+        return composed(
             f"{DISTRIBUTIONS[self.distribution]} shares, {self.threshold} of {self.parties} parties remain, "
             f"{self.colluding} may collude, {counted(self.rounds, 'round')}",
             self.promise(),
@@ -128,21 +139,9 @@ class Shares:
             sampling="poisson" if self.rate < 1 else "none",
             settings=asdict(self) | {"share_deviation": self.share, "honest_shares": self.honest},
             warnings=some(sentence_delta(self.delta, self.documents) if self.documents else None, self._coarse_grid()),
-        )
-        cases = self._cases(lambda honest: total(spends(self.rounds, honest), self.delta).epsilon)
-
-        def line(name: str, honest: int) -> PlotLine:
-            along = places(self.rounds, whole=True)
-            return curve(name, lambda rounds: spends(rounds, honest), along, self.delta, progress)
-
-        best = (line(f"all {self.parties} honest", self.parties),) if self.parties > self.honest else ()
-        lines = (line("guaranteed", self.honest), *best)
-        marked = (float(self.rounds), report.epsilon)
-        return replace(
-            report,
+            notes=(surplus, NO_LOSS_DISTRIBUTION),
             tables=(self._price(cases),),
-            notes=(self._surplus(), replacing(report.epsilon, self.delta, "document"), NO_LOSS_DISTRIBUTION),
-            plots=(Plot("epsilon against rounds", "rounds", "epsilon per document", lines, marked),),
+            plots=(epsilon_against("rounds", "document", line("guaranteed", self.honest), *best),),
             found={"cases": cases},
         )
 
@@ -182,13 +181,6 @@ class Shares:
         bound = f"the bound on one document's row ({self.l2:,.0f} steps)"
         caption = f"Noise as a standard deviation over {bound}; a party's share has one of {near(self.share)} steps."
         return ReportTable("The price of dropout and collusion", columns, rows, caption)
-
-    def _surplus(self) -> str:
-        more = math.sqrt(self.parties / self.honest)
-        return (
-            f"Sized for {counted(self.honest, 'honest share')} of {self.parties}: if everybody answers, the sum carries "
-            f"{more:.2f} times the noise that it would need if nobody dropped out and nobody colluded."
-        )
 
 
 def near(value: float) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 
+import numpy as np
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+from scipy import special
 
-from securetm.accounting.calculator.budget_report import BudgetReport, Plot, Promise, sentence_delta, some
-from securetm.accounting.calculator.composed_report import Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.budget_report import BudgetReport, Promise, epsilon_against, sentence_delta, some
+from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_batch, check_choice, check_delta, check_epochs
 from securetm.accounting.composition import total
-from securetm.accounting.shuffling import least_epsilon_shuffled
+from securetm.accounting.events import positive, probability, whole
 from securetm.accounting.spends import Spend
 from securetm.stages import Stages
 from securetm.wording import counted, upward
@@ -22,6 +24,9 @@ _PERSONS = (
     "This counts documents: a person who wrote k of them is protected by k times this epsilon only. Name persons in the "
     "corpus, and count rows per person, if documents are not independent people."
 )
+
+
+_THRESHOLDS = 20_001
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,16 @@ class Training:
 
     def report(self, progress: Stages) -> BudgetReport:
         """What the training spends, by its batches and by the other way to draw them."""
-        shuffled = self.shuffling()
-        report = composed(
+        shuffled, by_epoch = self.shuffling(), self.sampling == "shuffled"
+
+        def spends(epochs: float) -> Spends:
+            return replace(self, epochs=epochs).spends()
+
+        line = curve(_LINES[self.sampling], spends, self.epochs, self.delta, progress, whole=by_epoch)
+        tokens = (
+            f"A document of {self.tokens:,} tokens is covered whole, and each of its words with it." if self.tokens else None
+        )
+        return composed(
             f"DP-SGD, {self.title()}",
             self.promise(),
             self.spends(),
@@ -101,10 +114,10 @@ class Training:
             sampling=self.sampling,
             settings=asdict(self) | {"rate": self.rate, "steps": self.steps},
             warnings=some(sentence_delta(self.delta, self.documents), self._shuffled_warning(shuffled)),
+            notes=some(_PERSONS, tokens, self._shuffled_note(shuffled)),
+            plots=(epsilon_against("epochs", "document", line),),
+            found={"shuffled": shuffled},
         )
-        replacing_one = replacing(report.epsilon, self.delta, "document")
-        notes = some(replacing_one, _PERSONS, self._tokens_note(), self._shuffled_note(shuffled))
-        return replace(report, notes=notes, plots=(self._by_epoch(report.epsilon, progress),), found={"shuffled": shuffled})
 
     def _shuffled_warning(self, shuffled: dict[str, float]) -> str | None:
         if self.sampling != "shuffled":
@@ -125,10 +138,19 @@ class Training:
             "(--sampling shuffled)."
         )
 
-    def _tokens_note(self) -> str | None:
-        return f"A document of {self.tokens:,} tokens is covered whole, and each of its words with it." if self.tokens else None
 
-    def _by_epoch(self, epsilon: float, progress: Stages) -> Plot:
-        along = places(self.epochs, whole=self.sampling == "shuffled")
-        line = curve(_LINES[self.sampling], lambda n: replace(self, epochs=n).spends(), along, self.delta, progress)
-        return Plot("epsilon against epochs", "epochs", "epsilon per document", (line,), (self.epochs, epsilon))
+def least_epsilon_shuffled(batches_per_epoch: int, noise: float, delta: float) -> float:
+    """No epsilon below this holds for one epoch of shuffled batches with this noise multiplier. It is a bound from below only.
+
+    The neighbours are those of Chua et al. 2024 (How private are DP-SGD implementations?): all other rows are opposite to the
+    unit's, so that the sum of its batch is 2 above all other sums where it is present, and 1 above where its place is left
+    empty; the event is that any sum passes a threshold. Each threshold gives a true bound; the best of a grid is taken.
+    """
+    batches, deviation = whole("batches per epoch", batches_per_epoch, least=1), positive("noise", noise)
+    lost = probability("delta", delta)
+    passing = np.linspace(-10 * deviation, 2 + 40 * deviation, _THRESHOLDS)
+    others = (batches - 1) * special.log_ndtr(passing / deviation)
+    with_unit = -np.expm1(others + special.log_ndtr((passing - 2) / deviation))
+    without = -np.expm1(others + special.log_ndtr((passing - 1) / deviation))
+    seen = (with_unit > lost) & (without > 0)
+    return max(0.0, float(np.max(np.log(with_unit[seen] - lost) - np.log(without[seen]), initial=-math.inf)))

@@ -1,4 +1,4 @@
-"""The question what a party's ledger holds: spent, allowed, by which run, after which answer. Only `allow_epsilon` writes.
+"""The question what a party's ledger holds: spent, allowed, by which run, after which answer. It enters nothing.
 
 Reading checks the chain, so that a ledger which was changed from outside is refused.
 """
@@ -6,7 +6,6 @@ Reading checks the chain, so that a ledger which was changed from outside is ref
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,11 @@ from securetm.accounting.calculator.budget_report import (
     some,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import MEANS, POINTS, replacing
+from securetm.accounting.calculator.composed_report import POINTS, accountants, replacing
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, sentence_whole
 from securetm.accounting.composition import Total, by_accountant
-from securetm.accounting.events import event_from_text
 from securetm.accounting.ledger import Ledger
-from securetm.accounting.ledger.accounts import SPENT, Accounts
+from securetm.accounting.ledger.accounts import SPENT, Accounts, RunAccount
 from securetm.accounting.ledger.hash_chain import Entry
 from securetm.accounting.ledger.ledger import SeenHead
 from securetm.accounting.ledger.privacy_filter import ALONE
@@ -44,21 +42,14 @@ from securetm.wording import counted, downward, listed, upward
 _FILTER = "Renyi divergences added up over adaptively chosen runs: sound whatever was tried after what"
 
 
-def allow_epsilon(path: Path, epsilon: float) -> None:
-    """Changes the party's own budget, which becomes an entry; what was spent stays spent."""
-    with Ledger.read(path) as ledger:
-        owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
-    Ledger.open(path, owner, replace(budget, epsilon=epsilon), corpus).close()
-
-
 def ledger_report(path: Path, progress: Stages, seen: Sequence[SeenHead] = ()) -> BudgetReport:
     """The report of one ledger. A ledger that lacks what others have seen of it is refused by name."""
     with Ledger.read(path) as ledger:
         for one in seen:
             ledger.check_seen(one)
         ended, spent, runs, budget = ledger.ended, ledger.spent(), ledger.runs(), ledger.budget
-        compared = _compared(seen, *ledger.last_witnessed(), ledger.head[0])
         entries, (number, head), witnessed = list(ledger.entries()), ledger.head, ledger.witnessed()
+        compared = _compared(seen, ledger.last_witnessed(), witnessed, number)
         whose = f"{ledger.owner}{f' over {ledger.corpus}' if ledger.corpus else ''}"
     unit = unit_name(budget.unit)
     held = {
@@ -71,38 +62,41 @@ def ledger_report(path: Path, progress: Stages, seen: Sequence[SeenHead] = ()) -
         "budget": budget.epsilon,
         "left": budget.epsilon - spent.epsilon,
     }
-    replacing_one = replacing(spent.epsilon, spent.delta, unit)
+    succeeded = f"Nothing more is entered here: the account of its documents went on in {ended}." if ended else None
+    exceeded = (
+        f"More was spent than the budget allows: epsilon = {upward(spent.epsilon)} per {unit} of {upward(budget.epsilon)}."
+        if spent.epsilon > budget.epsilon
+        else None
+    )
+    each_run = [_run(run, budget) for run in runs]
+    drawn = {"poisson" if isinstance(spend.event, PoissonSampledDpEvent) else "none" for spend in _spends(runs)}
     return BudgetReport(
         title=f"Ledger of {whose}: {counted(number, 'entry', 'entries')}, in an unbroken chain",
         epsilon=spent.epsilon,
         delta=spent.delta,
         unit=unit,
-        sampling=_sampling(entries),
+        sampling=" and ".join(sorted(drawn, reverse=True)) or "none",
         accountant=spent.accountant,
         statement=sentence(_promise(unit, whose), spent.epsilon, spent.delta),
-        by_accountant=_accountants(entries, spent),
+        by_accountant=_accountants(runs, spent, budget),
         true_positives=true_positives(FALSE_POSITIVES, spent.epsilon, spent.delta),
         settings={"ledger": str(path), "party": whose, "budget_epsilon": budget.epsilon, "budget_delta": budget.delta},
-        warnings=some(_exceeded(spent, budget.epsilon, unit), sentence_large(spent.epsilon, unit), _whole(entries, budget)),
-        notes=some(replacing_one, compared, _succeeded(ended)),
-        tables=(_state(spent, budget.epsilon, unit), *([_runs(runs, unit)] if runs else [])),
+        warnings=some(exceeded, sentence_large(spent.epsilon, unit), _whole(runs, budget)),
+        notes=some(replacing(spent.epsilon, spent.delta, unit), compared, succeeded),
+        tables=(_state(spent, budget.epsilon, unit), *([_runs(each_run, unit)] if runs else [])),
         plots=_by_answer(entries, unit, progress),
-        found={"ledger": held, "runs": [_run(run) for run in runs]},
+        found={"ledger": held, "runs": each_run},
     )
 
 
-def _compared(seen: Sequence[SeenHead], latest: int, signers: int, number: int) -> str:
+def _compared(seen: Sequence[SeenHead], latest: int, witnessed: int, number: int) -> str:
     """What was checked: a chain alone cannot show that its end was cut off."""
-    chain = "The chain shows a ledger that was changed; it cannot show that its own end was cut off."
-    whose = f"This one has all that {listed(tuple(one.who for one in seen))} saw of it." if seen else ""
-    beside = whose or "Whether it was is not known here: nobody's memory of it lies beside it."
-    signed = f"Peers who countersigned the present head: {signers if latest == number else 0}."
+    chain = "The chain shows whether a ledger was changed; it cannot show whether its end was cut off."
+    whose = f"This one has all entries that {listed(tuple(one.who for one in seen))} saw." if seen else ""
+    beside = whose or "That is not known here, because no file beside it records an earlier head."
+    signed = f"Peers who countersigned the present head: {witnessed}."
     behind = f" Entries since the latest head that peers countersigned: {number - latest}." if 0 < latest < number else ""
     return f"{chain} {beside} {signed}{behind}"
-
-
-def _succeeded(successor: str) -> str | None:
-    return f"Nothing more is entered here: the account of its documents went on in {successor}." if successor else None
 
 
 def _promise(unit: str, whose: str) -> Promise:
@@ -120,40 +114,20 @@ def _promise(unit: str, whose: str) -> Promise:
     )
 
 
-def _events(entries: list[Entry]) -> list[Any]:
-    return [event_from_text(entry.content["event"]) for entry in entries if entry.content["kind"] == SPENT]
+def _spends(runs: Sequence[RunAccount]) -> list[Spend]:
+    return [spend for run in runs for spend in run.spends()]
 
 
-def _sampling(entries: list[Entry]) -> str:
-    drawn = {"poisson" if isinstance(event, PoissonSampledDpEvent) else "none" for event in _events(entries)}
-    return " and ".join(sorted(drawn, reverse=True)) or "none"
-
-
-def _accountants(entries: list[Entry], spent: Total) -> tuple[ByAccountant, ...]:
+def _accountants(runs: Sequence[RunAccount], spent: Total, budget: Budget) -> tuple[ByAccountant, ...]:
     """Every accountant for one run. Several runs may be chosen after each other, which only the filter covers."""
-    accounts = Accounts()
-    for entry in entries:
-        accounts.take(entry)
-    if len(accounts.runs) != 1:
+    if len(runs) != 1:
         return (ByAccountant(spent.accountant, spent.epsilon, _FILTER),)
-    (run,) = accounts.runs.values()
-    proved = by_accountant(run.spends(), ALONE * accounts.budget.delta)
-    return tuple(
-        ByAccountant(row.accountant, row.epsilon, MEANS[row.accountant]) for row in proved if row.epsilon < float("inf")
-    )
+    return accountants(by_accountant(runs[0].spends(), ALONE * budget.delta))
 
 
-def _exceeded(spent: Total, budget: float, unit: str) -> str | None:
-    if spent.epsilon <= budget:
-        return None
-    return f"More was spent than the budget allows: epsilon = {upward(spent.epsilon)} per {unit} of {upward(budget)}."
-
-
-def _whole(entries: list[Entry], budget: Budget) -> str | None:
+def _whole(runs: Sequence[RunAccount], budget: Budget) -> str | None:
     """The warning about whole documents, where single words were protected; group privacy goes by pure epsilons."""
-    counts = [int(entry.content["count"]) for entry in entries if entry.content["kind"] == SPENT]
-    each = [Spend(event, count=count) for event, count in zip(_events(entries), counts, strict=True)]
-    spent = basic_epsilon(leaves_of(each))
+    spent = basic_epsilon(leaves_of(_spends(runs)))
     return sentence_whole(spent) if budget.unit is Unit.WORD and 0 < spent < float("inf") else None
 
 
@@ -162,16 +136,17 @@ def _state(spent: Total, budget: float, unit: str) -> ReportTable:
     return ReportTable("The budget", ("", f"epsilon per {unit}"), rows)
 
 
-def _runs(runs: list[Any], unit: str) -> ReportTable:
+def _run(run: RunAccount, budget: Budget) -> dict[str, Any]:
+    own = {"run": run.run, "profile": run.profile, "began": run.began, "answers": run.answers.total()}
+    return own | {"epsilon": run.total(budget).epsilon}
+
+
+def _runs(runs: list[dict[str, Any]], unit: str) -> ReportTable:
     rows = tuple(
-        (run.run, run.profile or "–", run.began[:16].replace("T", " "), run.answers, run.total.epsilon) for run in runs
+        (run["run"], run["profile"] or "–", run["began"][:16].replace("T", " "), run["answers"], run["epsilon"]) for run in runs
     )
-    caption = "Each as if it were the only run; together they spend what stands above."
+    caption = "Each as if it were the only run; what all spend together is in the table above."
     return ReportTable("Runs", ("run", "profile", "began (UTC)", "answers", f"epsilon per {unit}"), rows, caption)
-
-
-def _run(run: Any) -> dict[str, Any]:
-    return {"run": run.run, "profile": run.profile, "began": run.began, "answers": run.answers, "epsilon": run.total.epsilon}
 
 
 def _by_answer(entries: list[Entry], unit: str, progress: Stages) -> tuple[Plot, ...]:

@@ -8,8 +8,15 @@ from typing import Any
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 
-from securetm.accounting.calculator.budget_report import BudgetReport, Plot, ReportTable, sentence_delta, some
-from securetm.accounting.calculator.composed_report import composed, curve, places, replacing
+from securetm.accounting.calculator.budget_report import (
+    BudgetReport,
+    PlotLine,
+    ReportTable,
+    epsilon_against,
+    sentence_delta,
+    some,
+)
+from securetm.accounting.calculator.composed_report import composed, curve
 from securetm.accounting.calculator.distributed_noise import NO_LOSS_DISTRIBUTION, NoiseInShares, Shares, near
 from securetm.accounting.calculator.dp_sgd import Training
 from securetm.accounting.calculator.option_checks import refused
@@ -57,7 +64,12 @@ class MechanismComparison:
     def report(self, mechanism: NoiseInShares, progress: Stages) -> BudgetReport:
         """Who sees what epsilon, and how much noise the sum carries for it."""
         training = self.training
-        report = composed(
+        found = self._mechanisms(mechanism, progress)
+        rows = tuple(
+            (r["mechanism"], near(r["noise_in_sum"]), _bound(r["coordinator"]), _bound(r["reader"]), r["trusted"])
+            for r in found
+        )
+        return composed(
             f"{counted(self.parties, 'party', 'parties')}, {training.title()}",
             training.promise(),
             training.spends(),
@@ -65,17 +77,9 @@ class MechanismComparison:
             sampling="poisson",
             settings=asdict(training) | {name: value for name, value in asdict(self).items() if name != "training"},
             warnings=some(sentence_delta(training.delta, training.documents)),
-        )
-        found = self._mechanisms(mechanism, progress)
-        rows = tuple(
-            (r["mechanism"], near(r["noise_in_sum"]), _bound(r["coordinator"]), _bound(r["reader"]), r["trusted"])
-            for r in found
-        )
-        return replace(
-            report,
+            notes=(NO_LOSS_DISTRIBUTION,),
             tables=(ReportTable("Who adds the noise", _COLUMNS, rows, _CAPTION),),
-            plots=(self._lines(mechanism, progress),),
-            notes=(replacing(report.epsilon, training.delta, "document"), NO_LOSS_DISTRIBUTION),
+            plots=(epsilon_against("epochs", "document", *self._lines(mechanism, progress)),),
             found={"mechanisms": found},
         )
 
@@ -111,19 +115,17 @@ class MechanismComparison:
         names = ("mechanism", "noise_in_sum", "coordinator", "reader", "trusted")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def _lines(self, mechanism: NoiseInShares, progress: Stages) -> Plot:
+    def _lines(self, mechanism: NoiseInShares, progress: Stages) -> tuple[PlotLine, ...]:
         training, guarded = self.training, self.shares(self.threshold, self.colluding)
-        each, along = guarded.spend(mechanism, guarded.honest, 1), places(training.epochs)
+        each, most = guarded.spend(mechanism, guarded.honest, 1), training.epochs
 
         def steps(epochs: float) -> Training:
             return replace(training, epochs=epochs)
 
-        lines = (
-            curve("central, or local", lambda n: steps(n).spends(), along, training.delta, progress),
-            curve("distributed", lambda n: (replace(each, count=steps(n).steps),), along, training.delta, progress),
+        return (
+            curve("central, or local", lambda n: steps(n).spends(), most, training.delta, progress),
+            curve("distributed", lambda n: (replace(each, count=steps(n).steps),), most, training.delta, progress),
         )
-        marked = (training.epochs, lines[0].points[-1][1])
-        return Plot("epsilon against epochs", "epochs", "epsilon per document", lines, marked)
 
 
 def _bound(epsilon: float | None) -> str:

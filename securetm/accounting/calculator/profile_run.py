@@ -14,10 +14,10 @@ from dp_accounting import PoissonSampledDpEvent
 from securetm.accounting.accounting_errors import BudgetTooSmall
 from securetm.accounting.calculator.budget_report import (
     BudgetReport,
-    Plot,
     PlotLine,
     Promise,
     ReportTable,
+    epsilon_against,
     sentence_delta,
     some,
 )
@@ -26,8 +26,6 @@ from securetm.accounting.calculator.composed_report import (
     composed,
     curve,
     largest_by,
-    places,
-    replacing,
     surely_within,
 )
 from securetm.accounting.calculator.word_noise import PUBLIC, UNIT, WordNoise
@@ -94,50 +92,45 @@ class ProfileRun:
         """What the run spends; where the budget ends before the rounds do, what the rounds spend that it lasts for."""
         if self.budget.unit is Unit.WORD and self.round is None:
             return self._noise_drawn_once(progress)
-        lasts = self._lasting(progress)
+        budget, lasts = f"{upward(self.budget.epsilon)} per {self.unit}", self._lasting(progress)
         if lasts == 0:
-            reason = "one costs more, or its failure_probability exceeds delta"
-            raise BudgetTooSmall("round", upward(self.budget.epsilon), self.unit, reason, _INSTEAD)
+            raise BudgetTooSmall("round", budget, "a round spends more, or its failure probability exceeds delta", _INSTEAD)
         run = replace(self, rounds=min(self.rounds, lasts))
-        report = run._composed(
+        spent = curve("spent", run.spends, run.rounds, run.delta, progress, whole=True)
+        last, epsilon = spent.points[-1]
+        limit = PlotLine("budget", ((0.0, self.budget.epsilon), (last, self.budget.epsilon)))
+        return run._composed(
             f"Profile {run.profile}, {counted(run.rounds, 'round')}",
             Promise(self.unit, self.against, f"any one {self.unit} was in a party's corpus", run._sampled() + run.assumptions),
             "poisson" if run._sampled() else "none",
             self.rounds,
-        )
-        warnings = some(sentence_delta(self.budget.delta, self.documents) if self.documents else None, self._ended(lasts))
-        replacing_one = replacing(report.epsilon, report.delta, self.unit)
-        return replace(
-            report,
-            warnings=(*warnings, *report.warnings),
-            tables=(run._parts(report.epsilon, lasts),),
-            notes=some(self._words_note(), _SHARE, replacing_one, _ALL_ASKED if run._sampled() else None),
-            plots=(run._by_round(report.epsilon, progress),),
+            warnings=some(sentence_delta(self.budget.delta, self.documents) if self.documents else None, self._ended(lasts)),
+            notes=some(self._words_note(), _SHARE, _ALL_ASKED if run._sampled() else None),
+            tables=(run._parts(epsilon, lasts),),
+            plots=(epsilon_against("rounds", self.unit, spent, limit),),
             found=run._found(lasts),
         )
 
     def _noise_drawn_once(self, progress: Stages) -> BudgetReport:
         """The report of noise on single word occurrences, which any number of rounds and runs uses again."""
         if not within(self.spends(self.rounds), self.budget.epsilon, self.delta):
-            raise BudgetTooSmall("drawing of the noise", upward(self.budget.epsilon), UNIT, "it costs more", _INSTEAD)
+            budget = f"{upward(self.budget.epsilon)} per {UNIT}"
+            raise BudgetTooSmall("noise that is drawn once", budget, "it spends more", _INSTEAD)
+        pure = basic_epsilon(leaves_of(self.spends(self.rounds)))  # group privacy goes by the pure epsilon
+        whole = WordNoise(pure).report(progress)
         report = self._composed(
             f"Profile {self.profile}, noise drawn once for {counted(self.rounds, 'round')}",
             Promise(UNIT, self.against, f"any one {UNIT} is in a party's documents", _DRAWN_ONCE + self.assumptions),
             "none",
             self.rounds,
-        )
-        pure = basic_epsilon(leaves_of(self.spends(self.rounds)))  # group privacy goes by the pure epsilon
-        whole = WordNoise(pure).report(progress)
-        return replace(
-            report,
-            warnings=(*whole.warnings, *report.warnings),
+            warnings=whole.warnings,
             tables=whole.tables,
-            notes=(_CHARGED_ONCE, *whole.notes),
             plots=whole.plots,
             found={**whole.found, **self._found(MOST_ROUNDS)},
         )
+        return replace(report, notes=(_CHARGED_ONCE, *whole.notes))
 
-    def _composed(self, title: str, promise: Promise, sampling: str, asked: int) -> BudgetReport:
+    def _composed(self, title: str, promise: Promise, sampling: str, asked: int, **more: Any) -> BudgetReport:
         return composed(
             title,
             promise,
@@ -146,6 +139,7 @@ class ProfileRun:
             share=ALONE,
             sampling=sampling,
             settings={"profile": self.profile, "rounds": asked, **self.settings, "documents": self.documents},
+            **more,
         )
 
     def _found(self, lasts: int) -> dict[str, Any]:
@@ -194,9 +188,3 @@ class ProfileRun:
         most = "; the budget allows a million rounds and more" if lasts == MOST_ROUNDS else ""
         caption = f"The budget lasts so many rounds{most}."
         return ReportTable("What it is spent on", ("", "rounds", f"epsilon per {self.unit}"), rows, caption)
-
-    def _by_round(self, epsilon: float, progress: Stages) -> Plot:
-        along, last = places(self.rounds, whole=True), float(self.rounds)
-        spent = curve("spent", self.spends, along, self.delta, progress)
-        limit = PlotLine("budget", ((0.0, self.budget.epsilon), (last, self.budget.epsilon)))
-        return Plot("epsilon against rounds", "rounds", f"epsilon per {self.unit}", (spent, limit), (last, epsilon))

@@ -133,4 +133,4 @@ class _Search:
 
     def _too_small(self, reason: str, instead: str) -> BudgetTooSmall:
         advice = f"allow a larger epsilon, or take {instead}"
-        return BudgetTooSmall(self.target.sought, upward(self.target.epsilon), "document", reason, advice)
+        return BudgetTooSmall(self.target.sought, f"{upward(self.target.epsilon)} per document", reason, advice)

@@ -17,9 +17,10 @@ from securetm.accounting.calculator.budget_report import (
     PlotLine,
     Promise,
     ReportTable,
+    epsilon_against,
     unit_name,
 )
-from securetm.accounting.calculator.composed_report import Spends, composed, curve, places, replacing
+from securetm.accounting.calculator.composed_report import Spends, composed, curve
 from securetm.accounting.calculator.option_checks import check, check_delta, refused
 from securetm.accounting.spends import Spend
 from securetm.contracts import Unit
@@ -87,7 +88,8 @@ class WordNoise:
 
     def report(self, progress: Stages) -> BudgetReport:
         """What the noise spends per occurrence, and what that is for whole documents."""
-        report = composed(
+        documents = [{"words": n, "epsilon": self.of_document(n), "replaced": 2 * self.of_document(n)} for n in self.words]
+        return composed(
             f"Laplace noise, epsilon = {upward(self.epsilon_per_word)} per word occurrence and release, "
             f"{counted(self.releases, 'release')}",
             self.promise(),
@@ -96,13 +98,9 @@ class WordNoise:
             sampling="none",
             settings=asdict(self) | {"scale": 1 / self.epsilon_per_word},
             warnings=(sentence_whole(self.epsilon_per_word * self.releases, self.words),),
-        )
-        documents = [{"words": n, "epsilon": self.of_document(n), "replaced": 2 * self.of_document(n)} for n in self.words]
-        return replace(
-            report,
-            notes=(replacing(report.epsilon, self.delta, UNIT), _BOUNDED_ROWS),
+            notes=(_BOUNDED_ROWS,),
             tables=(self._documents(),),
-            plots=(*self._by_release(report.epsilon, progress), self._by_length()),
+            plots=(*self._by_release(progress), self._by_length()),
             found={"documents": documents},
         )
 
@@ -112,13 +110,15 @@ class WordNoise:
         caption = "By group privacy at delta = 0: words x releases x epsilon; replacing every word removes one and adds one."
         return ReportTable("What that is for a whole document", columns, rows, caption)
 
-    def _by_release(self, epsilon: float, progress: Stages) -> tuple[Plot, ...]:
+    def _by_release(self, progress: Stages) -> tuple[Plot, ...]:
         if self.releases == 1:
             return ()
-        along = places(self.releases, whole=True)
-        line = curve("noised counts", lambda n: replace(self, releases=round(n)).spends(), along, self.delta, progress)
-        marked = (float(self.releases), epsilon)
-        return (Plot("epsilon against releases", "releases", f"epsilon per {UNIT}", (line,), marked),)
+
+        def spends(releases: float) -> Spends:
+            return replace(self, releases=round(releases)).spends()
+
+        line = curve("noised counts", spends, self.releases, self.delta, progress, whole=True)
+        return (epsilon_against("releases", UNIT, line),)
 
     def _by_length(self) -> Plot:
         lengths = sorted({1, *self.words, max((*self.words, 2))})

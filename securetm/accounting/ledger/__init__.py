@@ -1,4 +1,4 @@
-"""A party's ledger: its file, its chain of heads, its accounts, the rule for what still fits. It never leaves the party."""
+"""A party's ledger: its file, its hash chain, its accounts, and the rule for what fits. It never leaves the party."""
 
 from securetm.accounting.ledger.ledger import Ledger
 

@@ -27,7 +27,7 @@ class RunAccount:
 
     run: str
     profile: str
-    digest: str
+    digest: str  # of the profile
     began: str
     entries: int = 0
     answers: Counter[Spend] = field(default_factory=Counter)
@@ -35,6 +35,10 @@ class RunAccount:
     def spends(self, more: Counter[Spend] | None = None) -> list[Spend]:
         """What the run spent, and `more` in addition."""
         return [replace(kind, count=count) for kind, count in (self.answers + (more or Counter())).items()]
+
+    def total(self, budget: Budget) -> Total:
+        """What the run spent by itself, at the share of delta that a single run has."""
+        return total(self.spends(), ALONE * budget.delta)
 
 
 class Accounts:
@@ -47,8 +51,8 @@ class Accounts:
         self.ended = ""  # the ledger that succeeds this one
         self.runs: dict[str, RunAccount] = {}
         self._cost = nothing(())  # of all entries of all runs, for the filter
-        self._ahead: Counter[Spend] = Counter()  # answers that are known to fit one run, all together, beyond those it gave
-        self._beyond: dict[Spend, int] = {}  # so many answers of a kind do not fit one run even alone
+        self._ahead: Counter[Spend] = Counter()  # further answers that are known to fit a single run, all together
+        self._beyond: dict[Spend, int] = {}  # by kind, a number of answers that does not fit a single run
 
     def take(self, entry: Entry) -> None:
         """Adds one entry."""
@@ -67,7 +71,7 @@ class Accounts:
         return self._affordable(self._spends(run), kind, most)
 
     def spent(self, run: str = "", kind: Spend | None = None, count: int = 0) -> Total:
-        """What is spent in all, if `run` gives so many more answers of this kind."""
+        """What all runs spend together, with `count` more answers of this kind by `run`."""
         more = Counter({kind: count}) if kind else Counter()
         if len(self.runs.keys() | ({run} if kind else set())) < 2:
             alone = total(self._spends(run or next(iter(self.runs), ""), more), ALONE * self.budget.delta)
@@ -91,10 +95,10 @@ class Accounts:
         others = Counter({held: n for held, n in self._ahead.items() if held != kind and n})
         if others and self._grant(run, others, kind, count):
             return True
-        return self._grant(run, Counter(), kind, count)  # what was reserved for other kinds is given up
+        return self._grant(run, Counter(), kind, count)  # without what was reserved for other kinds
 
     def _grant(self, run: str, held: Counter[Spend], kind: Spend, count: int) -> bool:
-        """Reserves as many answers as were given already, or half of what may be left, or fewer until they fit."""
+        """Reserves as many answers as were given already, or half of what may be left, or fewer, until they fit."""
         given, beyond = self._given(run, kind), self._beyond.get(kind, 0)
         asked = max(count, (beyond - given) // 2 if beyond else given)
         while not self._affordable(self._spends(run, held + Counter({kind: asked - 1})), kind, 1):
@@ -130,7 +134,9 @@ class Accounts:
     def _spent(self, content: Content) -> None:
         kind = Spend(_from_text(content["event"]), content["slack"])
         count = int(content["count"])
-        account = self.runs.setdefault(content["run"], _account_of(content))
+        about: Any = content["about"]
+        began = content["run"], str(about.get("profile", "")), str(about.get("digest", "")), str(content["time"])
+        account = self.runs.setdefault(content["run"], RunAccount(*began))
         account.entries += 1
         account.answers[kind] += count
         self._cost = self._cost.plus(cost_of(kind, self.orders), count)
@@ -138,11 +144,6 @@ class Accounts:
             self._ahead[kind] -= count
         else:  # another process gave this answer
             self._ahead.clear()
-
-
-def _account_of(content: Content) -> RunAccount:
-    about: Any = content["about"]
-    return RunAccount(content["run"], str(about.get("profile", "")), str(about.get("digest", "")), str(content["time"]))
 
 
 _TAKEN = {OPENED: Accounts._opened, BUDGET: Accounts._set_budget, SPENT: Accounts._spent, ENDED: Accounts._end}

@@ -1,7 +1,7 @@
 """The hash chain of a ledger: each head is a digest of the previous head and of the new content. It keeps no file.
 
-A head commits to everything before it. Whoever knows an older head checks with digests alone that a newer head extends it, and
-learns no entry. Every content carries 16 random bytes, so that nobody finds it by hashing guesses.
+A head commits to everything before it. A peer that knows an older head can check with digests alone that a newer head extends
+it, and learns no entry. Every content carries 16 random bytes, so that nobody can find it by hashing guesses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from securetm.entropy import OperatingSystem
 
 BEGINNING = bytes(32)  # the head before the first entry
-_CONTENT, _HEAD = b"securetm ledger content\n", b"securetm ledger head\n"  # separate the two kinds of digests
+_CONTENT, _HEAD = b"securetm ledger content\n", b"securetm ledger head\n"  # labels of the two kinds of digests
 
 Content = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ def canonical(content: Content) -> str:
 
 
 def salted(content: Content) -> dict[str, Any]:
-    """The content with its own random bytes."""
+    """The content with 16 random bytes."""
     return {**content, "salt": OperatingSystem().bytes(16).hex()}
 
 
@@ -41,7 +41,7 @@ def extend(head: bytes, content_digest: bytes) -> bytes:
 
 
 def follow(head: bytes, content_digests: Iterable[bytes]) -> bytes:
-    """The head that an older head and these digests lead to. A peer compares it with the head it is shown."""
+    """The head after an older head and these digests. A peer compares it with the head that it was sent."""
     for content_digest in content_digests:
         head = extend(head, content_digest)
     return head

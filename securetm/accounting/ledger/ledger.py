@@ -8,21 +8,19 @@ the file withstands.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from securetm.accounting.composition import Total, total
+from securetm.accounting.composition import Total
 from securetm.accounting.ledger.accounts import BUDGET, ENDED, OPENED, SPENT, Accounts, RunAccount, as_text
 from securetm.accounting.ledger.hash_chain import Content, Entry
-from securetm.accounting.ledger.ledger_file import VERSION, LedgerFile
-from securetm.accounting.ledger.privacy_filter import ALONE, orders_for
+from securetm.accounting.ledger.ledger_file import VERSION, LedgerFile, closed_if_refused
+from securetm.accounting.ledger.privacy_filter import orders_for
 from securetm.accounting.ledger_errors import (
     BudgetExhausted,
-    LedgerCut,
     LedgerEnded,
     LedgerOfAnother,
     LedgerReplaced,
@@ -38,19 +36,6 @@ from securetm.interrupts import undisturbed
 from securetm.toml_settings import require
 
 MOST = 1_000_000  # answers that `remaining` looks ahead
-
-
-@dataclass(frozen=True)
-class RunSpent:
-    """One run's part of the ledger: what it spent by itself, as if it were the only one."""
-
-    run: str
-    profile: str
-    digest: str  # of the profile
-    began: str
-    entries: int
-    answers: int
-    total: Total
 
 
 @dataclass(frozen=True)
@@ -70,35 +55,36 @@ class Ledger:
         self._file = file
         self._accounts = Accounts()
         self._spent: tuple[int, Total] | None = None
-        with self._closed_if_refused():
+        with closed_if_refused(file):
             self._catch_up()
-            for peer, number, head, _ in self._file.witnesses():
-                del peer
+            for _, number, head, _ in file.witnesses():
                 self.check_against(number, head)
 
     @staticmethod
     def open(path: Path, owner: str, budget: Budget, corpus: str = "") -> Ledger:
         """The owner's ledger, whole and checked; a new one if there is none. Another budget than before becomes an entry."""
-        require(
-            0 < budget.epsilon < float("inf"),
-            "the ledger's budget",
-            "epsilon",
-            budget.epsilon,
-            "must be a finite number above 0",
-        )
-        require(0 <= budget.delta < 1, "the ledger's budget", "delta", budget.delta, "must be at least 0 and below 1")
+        where = "the ledger's budget"
+        require(0 < budget.epsilon < float("inf"), where, "epsilon", budget.epsilon, "must be a finite number above 0")
+        require(0 <= budget.delta < 1, where, "delta", budget.delta, "must be at least 0 and below 1")
         opening = {"kind": OPENED, "version": VERSION, "party": owner, "corpus": corpus, "orders": orders_for(budget)}
         ledger = Ledger(LedgerFile.write(path, {**opening, **_written(budget), "time": _now()}))
-        with ledger._closed_if_refused():
+        with closed_if_refused(ledger._file):
             ledger._admit(owner, corpus, budget)
         return ledger
 
     @staticmethod
+    def reopen(path: Path, epsilon: float | None = None) -> Ledger:
+        """The ledger in that file under its own owner and budget, or under another epsilon."""
+        with Ledger.read(path) as ledger:
+            owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
+        return Ledger.open(path, owner, budget if epsilon is None else replace(budget, epsilon=epsilon), corpus)
+
+    @staticmethod
     def read(path: Path) -> Ledger:
-        """The ledger in that file to look at: checked as a whole, and left as it is."""
+        """The ledger in that file for reading: checked as a whole, and not changed."""
         return Ledger(LedgerFile.read(path))
 
-    # ---- who and what
+    # ---- whose it is
 
     @property
     def owner(self) -> str:
@@ -130,11 +116,6 @@ class Ledger:
 
     # ---- check, enter, then send
 
-    def afford(self, run: str, spend: Spend, planned: int = 1) -> None:
-        """Refuses an answer that would exceed the budget. Nothing is entered."""
-        self._catch_up()
-        self._check_affordable(run, spend, planned)
-
     def record(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
         """Enters an answer whether or not it fits the budget. The entry is on disk when this returns."""
         with self._file.appending():
@@ -150,7 +131,7 @@ class Ledger:
         """
         with self._file.appending():
             self._catch_up()
-            self._check_affordable(run, spend, 1)
+            self._check_affordable(run, spend)
             self._append(run, spend, about)
         self._catch_up()
 
@@ -165,7 +146,7 @@ class Ledger:
     # ---- what was spent
 
     def spent(self) -> Total:
-        """What all runs spent together, by the rule for one run or for several."""
+        """What all runs spent together, by the rule for a single run or for several."""
         self._catch_up()
         if self._spent is None or self._spent[0] != self._file.number:
             self._spent = self._file.number, self._accounts.spent()
@@ -182,19 +163,10 @@ class Ledger:
         account = self._accounts.runs.get(run)
         return tuple(account.spends()) if account else ()
 
-    def histories(self) -> tuple[RunAccount, ...]:
-        """The answers of each run, in the order in which the runs began."""
+    def runs(self) -> tuple[RunAccount, ...]:
+        """The account of each run, in the order in which the runs began."""
         self._catch_up()
         return tuple(self._accounts.runs.values())
-
-    def runs(self) -> list[RunSpent]:
-        """Every run in the order in which they began. Each total uses the share of delta that a single run has."""
-        self._catch_up()
-        delta = ALONE * self.budget.delta
-        return [
-            RunSpent(a.run, a.profile, a.digest, a.began, a.entries, a.answers.total(), total(a.spends(), delta))
-            for a in self._accounts.runs.values()
-        ]
 
     def entries(self) -> Iterator[Entry]:
         """All entries."""
@@ -229,25 +201,22 @@ class Ledger:
         present = self.head
         return sum((number, head) == present for _, number, head, _ in self._file.witnesses())
 
-    def last_witnessed(self) -> tuple[int, int]:
-        """The latest entry that peers countersigned, and how many of them did."""
-        numbers = [number for _, number, _, _ in self._file.witnesses()]
-        return max(numbers, default=0), numbers.count(max(numbers, default=0))
+    def last_witnessed(self) -> int:
+        """The latest entry whose head peers countersigned; 0 if there is none."""
+        return max((number for _, number, _, _ in self._file.witnesses()), default=0)
 
     def check_seen(self, seen: SeenHead) -> None:
         """Refuses a ledger that lacks entries which somebody saw, or has other entries in their place."""
         self._catch_up()
         if seen.ledger not in (b"", self.identity):
             raise LedgerReplaced(self.owner, seen.who)
-        if (have := self._file.number) < seen.number:
-            raise LedgerCut(str(self._file.path), have, seen.number - have, seen.who)
-        self.check_against(seen.number, seen.head)
+        self.check_against(seen.number, seen.head, seen.who)
 
-    def check_against(self, number: int, head: bytes) -> None:
+    def check_against(self, number: int, head: bytes, who: str = "others") -> None:
         """Refuses a ledger that lacks the entries which this head commits to."""
         self._catch_up()
         if self._file.head_at(number) != head:
-            raise LedgerRolledBack(str(self._file.path), self._file.number, number)
+            raise LedgerRolledBack(str(self._file.path), self._file.number, number, who)
 
     def close(self) -> None:
         """Closes the file."""
@@ -263,14 +232,11 @@ class Ledger:
         """Reads new entries of this or another process, each once. Ctrl-C waits until all are counted."""
         with undisturbed():
             for entry in self._file.news():
-                self._take(entry)
-
-    def _take(self, entry: Entry) -> None:
-        try:
-            self._accounts.take(entry)
-        except (SecuretmError, KeyError, TypeError, ValueError) as problem:
-            nothing_said = f"entry {entry.number} says nothing ({type(problem).__name__})"
-            raise LedgerTampered(str(self._file.path), entry.number, nothing_said) from problem
+                try:
+                    self._accounts.take(entry)
+                except (SecuretmError, KeyError, TypeError, ValueError) as problem:
+                    unreadable = f"entry {entry.number} cannot be understood ({type(problem).__name__})"
+                    raise LedgerTampered(str(self._file.path), entry.number, unreadable) from problem
 
     def _admit(self, owner: str, corpus: str, budget: Budget) -> None:
         path, now = str(self._file.path), self.budget
@@ -278,24 +244,22 @@ class Ledger:
             raise LedgerOfAnother(path, _whose(self.owner, self.corpus), _whose(owner, corpus))
         if now.unit is not budget.unit:
             raise UnitsDiffer(path, now.unit.value, budget.unit.value)
-        if now != budget:
-            self._change_budget(budget)
-
-    def _change_budget(self, budget: Budget) -> None:
+        if now == budget:
+            return
         with self._file.appending():
             self._catch_up()
             before = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
             self._file.append({"kind": BUDGET, "before": before, **_written(budget), "time": _now()})
         self._catch_up()
 
-    def _check_affordable(self, run: str, spend: Spend, planned: int) -> None:
-        kind, count = replace(spend, count=1), spend.count * planned
+    def _check_affordable(self, run: str, spend: Spend) -> None:
+        kind, count = replace(spend, count=1), spend.count
         require(count > 0, "a charge", "count", count, "must be at least 1")
         if self._accounts.fits(run, kind, count):
             return
         spent, would = self._accounts.spent(), self._accounts.spent(run, kind, count)
         budget = self.budget
-        raise BudgetExhausted(run, planned, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
+        raise BudgetExhausted(run, count, budget.unit.value, spent.epsilon, would.epsilon, budget.epsilon, budget.delta)
 
     def _append(self, run: str, spend: Spend, about: Mapping[str, str | int]) -> None:
         if self.ended:
@@ -313,14 +277,6 @@ class Ledger:
         now = str(about.get("profile", "")), str(about.get("digest", ""))
         if began and (began.profile, began.digest) != now:
             raise RunChanged(run, _profile(began.profile, began.digest), _profile(*now))
-
-    @contextmanager
-    def _closed_if_refused(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
 
 
 def _written(budget: Budget) -> Content:

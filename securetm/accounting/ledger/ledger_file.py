@@ -1,7 +1,7 @@
 """The ledger's SQLite file: entries are appended, and checked when read. It knows neither spends nor budgets.
 
 Its write-ahead log is synced at each commit, so that an entry survives a killed process and a loss of power once `appending`
-is left. A new file is complete before it gets its name, so that an empty file is damage and never a new ledger.
+has ended. A new file is complete before it gets its name, so that an empty file is always damage.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class LedgerFile:
         if not path.exists():
             _create(path, first)
         _check_readable(path)
-        check_database(path)  # whoever can write it can undo spends; a copy to read may belong to anybody
+        check_database(path)  # others who can write it could undo spends; for reading, a file may belong to anybody
         file = LedgerFile(path, _connect(path, "mode=rw"), writable=True)
-        with file._closed_if_refused():
+        with closed_if_refused(file):
             file._begin()
             with file._named():
                 file._opened.execute("PRAGMA journal_mode=WAL")
-            with file.appending(), file._named():  # a file that cannot be written is refused now, not at the first answer
+            with file.appending(), file._named():  # a file that cannot be written is refused here, not at the first answer
                 file._opened.execute(f"PRAGMA user_version = {VERSION}")
         return file
 
@@ -72,7 +72,7 @@ class LedgerFile:
         """Opens the file for reading. Nothing is created or changed in it or beside it."""
         _check_readable(path)
         file = _opened_to_read(path)
-        with file._closed_if_refused():
+        with closed_if_refused(file):
             file._begin()
         return file
 
@@ -90,7 +90,7 @@ class LedgerFile:
 
     @contextmanager
     def appending(self) -> Iterator[None]:
-        """Locks the file against other writers. What is appended is on disk when this is left, or not at all."""
+        """Locks the file against other writers. At the end of the block all that was appended is on disk, or nothing is."""
         if not self.writable:
             raise LedgerUnwritten(str(self.path), "it was opened for reading only")
         try:
@@ -150,9 +150,8 @@ class LedgerFile:
         if version > VERSION:
             raise LedgerUnreadable(str(self.path), f"a later securetm wrote it (version {version}, here {VERSION})")
         if sorted(str(row[0]) for row in found) != sorted(_TABLES):
-            raise LedgerTampered(
-                str(self.path), 0, "its tables are not those of a ledger, or what keeps entries from change is gone"
-            )
+            problem = "its tables are not those of a ledger, or the triggers that protect its entries are missing"
+            raise LedgerTampered(str(self.path), 0, problem)
 
     def _count(self) -> int:
         with self._named():
@@ -175,19 +174,21 @@ class LedgerFile:
         return LedgerTampered(str(self.path), number, f"entry {number} {problem}")
 
     @contextmanager
-    def _closed_if_refused(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
-    @contextmanager
     def _named(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as problem:
             raise _error_for(self.path, problem) from problem
+
+
+@contextmanager
+def closed_if_refused(file: LedgerFile) -> Iterator[None]:
+    """Closes the file if the block fails."""
+    try:
+        yield
+    except BaseException:
+        file.close()
+        raise
 
 
 _ENTRIES = "SELECT number, previous, CAST(content AS BLOB), head FROM entries WHERE number >= ? ORDER BY number"
@@ -199,8 +200,8 @@ def _row(number: int, head: bytes, content: Content) -> tuple[int, bytes, str, b
 
 
 def _create(path: Path, first: Content) -> None:
-    """Writes a complete ledger beside the path and links it there, so that no half file and no overwriting can happen."""
-    if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both since then then
+    """Writes a complete ledger beside the path and links it there, so that no incomplete file and no overwriting can happen."""
+    if path.with_name(path.name + "-wal").exists() and not path.exists():  # another process may have made both by now
         raise LedgerDamaged(str(path), f"the file is gone, and entries in {path.name}-wal are left of it")
     try:
         make_folder(path.parent)
@@ -241,14 +242,14 @@ def _check_readable(path: Path) -> None:
     except OSError as problem:
         raise LedgerUnreadable(str(path), problem.strerror or type(problem).__name__) from problem
     if start != _SQLITE:
-        raise LedgerDamaged(str(path), "it is not a ledger" if start else "it is empty, and a ledger never is")
+        raise LedgerDamaged(str(path), "it is not a ledger" if start else "it is empty")
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
     opened = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", WAIT, isolation_level=None, check_same_thread=False, uri=True)
     try:
         opened.execute("PRAGMA synchronous=FULL")
-        opened.execute("PRAGMA fullfsync=ON")  # where a sync leaves data in the disk's own memory otherwise
+        opened.execute("PRAGMA fullfsync=ON")  # on systems where a plain sync leaves data in the disk's cache
     except sqlite3.Error as problem:
         opened.close()
         raise _error_for(path, problem) from problem
@@ -256,7 +257,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 
 class _Copy(LedgerFile):
-    """A ledger without its writer's lock file. It is read from a copy, since SQLite would write beside it."""
+    """A ledger with a write-ahead log and without SQLite's index of it. SQLite would write the index, so a copy is read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -272,13 +273,11 @@ class _Copy(LedgerFile):
 
 def _opened_to_read(path: Path) -> LedgerFile:
     log = path.with_name(path.name + "-wal")
-    if path.with_name(path.name + "-shm").exists():  # a writer is active or was killed; its index tells how to read
-        file = LedgerFile(path, _connect(path, "mode=ro"), writable=False)
-    elif log.exists() and log.stat().st_size:
-        file = _Copy(path)
-    else:
-        file = LedgerFile(path, _connect(path, "immutable=1"), writable=False)
-    return file
+    if path.with_name(path.name + "-shm").exists():  # a writer is active or was killed; SQLite reads with its index
+        return LedgerFile(path, _connect(path, "mode=ro"), writable=False)
+    if log.exists() and log.stat().st_size:
+        return _Copy(path)
+    return LedgerFile(path, _connect(path, "immutable=1"), writable=False)
 
 
 _UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)

@@ -1,22 +1,22 @@
-"""When another answer still fits a ledger's budget: the rule for one run, and the one for many. It reads no file.
+"""The rule for what fits a ledger's budget: one rule for a single run, and one for several runs. It reads no file.
 
-Within one run the profile fixes in advance what is asked, so that loss distributions compose it (`composition`). Whoever begins
-another run has seen what the first one answered, and chooses accordingly. For that there is a Renyi filter (Feldman and Zrnic
-2021, theorem 4.3): the divergences at one order, fixed before the first answer, are added up over all entries of all runs, and
-what would take the sum above the budget is not admitted. One order fits one kind of noise only, and a bad one bills sampled
-gradients a hundredfold; hence a few orders, fixed when the ledger is opened, and it is enough that one of them is kept.
+A profile fixes before a run what the run asks, so loss distributions compose the answers of one run (`composition`). A second
+run may be chosen by what the first one answered. A Renyi filter covers such adaptive choices (Feldman and Zrnic 2021, theorem
+4.3): at an order that is fixed before the first answer, the divergences of all entries of all runs are added up, and an answer
+that would take the sum above the budget is refused. One order fits one kind of noise only, and an unsuitable order charges
+sampled gradients a hundredfold. So a ledger fixes a few orders when it is opened, and it is enough that one of them is kept.
 
-Why all of this holds at once. Sort the transcripts of a ledger's whole life by the first rule that they keep: only one run ever
-spends; order 1, order 2, ... is kept; the pure epsilons add up to no more than epsilon. Rule r has the share d_r of delta. Were
-r asked alone, the ledger would give the same transcripts where r is kept, and refuse the same: sums only grow, so what keeps r
-at its end kept it all along, and what this ledger refuses breaks every rule. A ledger that asks r alone is (epsilon, d_r)-
-private: for r = one run by `composition`, because the transcript is a function of that run's answers; for an order by the
-filter's theorem and the conversion of Canonne, Kamath and Steinke (2020); for pure epsilons with d_r = 0. So for any set S of
-transcripts, and A_r those sorted under r, P(S and A_r) <= e^epsilon P'(S and A_r) + d_r; these lines add
-up to (epsilon, sum of d_r).
+The rules hold together, by a union bound over delta. Sort all possible transcripts of a ledger by the first rule that they
+keep: only one run ever spends; order 1, order 2, ... is kept; the pure epsilons add up to at most epsilon. Rule r has the share
+d_r of delta. Consider a ledger that checks rule r alone. Where rule r is kept at the end, it was kept at every entry, because
+sums only grow; and the real ledger refuses only what breaks every rule. So both ledgers give the same transcripts where r is
+kept. The ledger that checks r alone is (epsilon, d_r)-private: for a single run by `composition`, because the transcript is a
+function of that run's answers; for an order by the filter's theorem and the conversion of Canonne, Kamath and Steinke (2020);
+for pure epsilons with d_r = 0. For any set S of transcripts, and A_r those sorted under r, it follows that
+P(S and A_r) <= e^epsilon P'(S and A_r) + d_r. Added over r, this gives (epsilon, sum of d_r).
 
-Slack is the probability that an answer is not its event's. Its sum is held below a share of its own, so that the bound on it is
-fixed in advance as the orders are; what it takes from delta is worked out at `composition.failure_cost`.
+A failure probability is the probability that an answer is not its event's. Their sum is kept below a share of delta of its own,
+so that its bound is fixed in advance, as the orders are. `composition.failure_cost` says what it takes from delta.
 """
 
 from __future__ import annotations
@@ -33,10 +33,15 @@ from securetm.accounting.renyi import epsilons_at, renyi_curve
 from securetm.accounting.spends import Spend, leaves_of
 from securetm.contracts import Array, Budget
 
-ALONE = 0.9  # of delta: only one run ever spends
-AMONG = 0.05  # of delta: several runs, in equal parts for each order
-FAILURE_SHARE = 0.05  # of delta: several runs, for answers that are not their event's
-_BESIDE_GAUSSIAN = (0.6, 0.73, 0.87, 1.0)  # times the best order for unsampled noise; sampled noise is best at or below it
+ALONE = 0.9  # share of delta for the rule that only one run ever spends
+AMONG = 0.05  # share of delta for several runs, in equal parts for each order
+FAILURE_SHARE = 0.05  # share of delta for several runs' failure probabilities
+_BESIDE_GAUSSIAN = (
+    0.6,
+    0.73,
+    0.87,
+    1.0,
+)  # times the best order for unsampled noise; the best for sampled noise is not above it
 _LARGEST = 1024
 
 Orders = tuple[int, ...]
@@ -44,14 +49,14 @@ Orders = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Cost:
-    """What some answers add to the sums of the filter."""
+    """What some answers add to the sums that the filter keeps."""
 
     divergences: tuple[float, ...]  # by order
     pure: float = 0.0
     failure_probability: float = 0.0
 
     def plus(self, other: Cost, times: int) -> Cost:
-        """Both together, the other so many times."""
+        """This cost and `times` the other one."""
         divergences = tuple(mine + times * more for mine, more in zip(self.divergences, other.divergences, strict=True))
         return Cost(divergences, self.pure + times * other.pure, self.failure_probability + times * other.failure_probability)
 
@@ -69,9 +74,9 @@ def cost_of(kind: Spend, orders: Orders) -> Cost:
 
 
 def orders_for(budget: Budget) -> Orders:
-    """The whole order at which most equal Gaussian answers pass, and some below it for sampled ones."""
+    """The whole order at which the most equal Gaussian answers fit, and some orders below it for sampled ones."""
     if budget.delta == 0:
-        return (2,)  # no order helps: only pure epsilons pass
+        return (2,)  # at delta 0 only pure epsilons fit, whatever the order
     orders = np.arange(2.0, _LARGEST + 1)
     delta = AMONG * budget.delta / len(_BESIDE_GAUSSIAN)
     rooms = budget.epsilon - np.log1p(-1 / orders) + (math.log(delta) + np.log(orders)) / (orders - 1)
@@ -80,7 +85,7 @@ def orders_for(budget: Budget) -> Orders:
 
 
 def filter_epsilon(cost: Cost, orders: Orders, budget: Budget) -> float:
-    """What the filter says was spent; infinity where failure probability took more than its share of delta."""
+    """The epsilon that the filter proves; infinity where failure probabilities take more than their share of delta."""
     by_order: Array = epsilons_at(np.array(orders), np.array(cost.divergences), AMONG * budget.delta / len(orders))
     epsilon = min(float(by_order.min()), cost.pure)
     failure_probability = failure_cost(cost.failure_probability, max(epsilon, budget.epsilon))

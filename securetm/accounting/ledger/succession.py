@@ -1,4 +1,4 @@
-"""Replaces several ledgers by one, when documents with different ledgers come together.
+"""Replaces several ledgers by one, when one corpus is made of documents with different ledgers.
 
 The new ledger holds at least what each former ledger holds, so that no document's spend is lost. It knows no document.
 """
@@ -20,7 +20,7 @@ from securetm.contracts import Budget
 def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
     """Ends the sources, and opens a ledger with the most that any of them holds of each run and the least of their budgets.
 
-    Each document was in one source, which holds no more than the new ledger. So the new ledger bounds what was spent of it.
+    Each document has one source, and the new ledger holds all that this source holds. So it bounds what the document spent.
     """
     ended = [_ended(source, path) for source in sources]
     budgets = [budget for budget, _ in ended]
@@ -36,11 +36,9 @@ def continue_from(sources: Sequence[Path], path: Path, owner: str) -> None:
 
 
 def _ended(source: Path, successor: Path) -> tuple[Budget, tuple[RunAccount, ...]]:
-    with Ledger.read(source) as ledger:
-        owner, corpus, budget = ledger.owner, ledger.corpus, ledger.budget
-    with Ledger.open(source, owner, budget, corpus) as ledger:  # from here on nobody can spend from it
-        ledger.end(str(successor))
-        return ledger.budget, ledger.histories()
+    with Ledger.reopen(source) as ledger:
+        ledger.end(str(successor))  # from here on nobody can spend from it
+        return ledger.budget, ledger.runs()
 
 
 def _most(ended: Sequence[tuple[Budget, tuple[RunAccount, ...]]]) -> list[RunAccount]:

@@ -103,16 +103,16 @@ def test_most_charges_compose_nothing(path: Path, monkeypatch: pytest.MonkeyPatc
         assert 0 < composed < 25
 
 
-def test_afford_looks_at_everything_planned_and_enters_nothing(path: Path) -> None:
+def test_answers_that_do_not_fit_together_are_refused_together_and_nothing_is_entered(path: Path) -> None:
     with Ledger.open(path, "alice", BUDGET) as ledger:
         fits = ledger.remaining("a run", STEP)
-        ledger.afford("a run", STEP, fits)
         with pytest.raises(BudgetExhausted) as refused:
-            ledger.afford("a run", STEP, fits + 1)
+            ledger.charge("a run", replace(STEP, count=fits + 1), ABOUT)
         assert ledger.head[0] == 1
         assert refused.value.spent == 0
         assert refused.value.would > BUDGET.epsilon
         assert "document" in str(refused.value)
+        ledger.charge("a run", replace(STEP, count=fits), ABOUT)
 
 
 def test_an_exhausted_budget_is_refused_before_anything_is_entered(path: Path) -> None:
@@ -227,8 +227,8 @@ def test_a_ledger_opened_again_stands_where_it_was(path: Path) -> None:
             BUDGET,
         )
         (run,) = ledger.runs()
-        assert (run.run, run.profile, run.digest, run.entries, run.answers) == ("first", "dp-local", "ab" * 32, 4, 4)
-        assert run.total.epsilon == spent.epsilon
+        assert (run.run, run.profile, run.digest, run.entries, run.answers.total()) == ("first", "dp-local", "ab" * 32, 4, 4)
+        assert run.total(BUDGET).epsilon == spent.epsilon
         assert [entry.content["kind"] for entry in ledger.entries()] == ["opened"] + 4 * ["spent"]
         assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
         assert list(ledger.entries())[4].content["about"] == dict(ABOUT)
@@ -237,7 +237,7 @@ def test_a_ledger_opened_again_stands_where_it_was(path: Path) -> None:
 def test_a_new_ledger_has_spent_nothing(path: Path) -> None:
     with Ledger.open(path, "alice", BUDGET) as ledger:
         assert ledger.spent().epsilon == 0
-        assert ledger.runs() == []
+        assert ledger.runs() == ()
         assert ledger.head[0] == 1
     assert path.stat().st_mode & 0o077 == 0
 
@@ -247,7 +247,7 @@ def test_a_budget_is_raised_and_lowered_by_entries(path: Path) -> None:
         given = charge_until_refused(ledger, "first", STEP)
     with Ledger.open(path, "alice", replace(BUDGET, epsilon=1.3)) as ledger:
         assert charge_until_refused(ledger, "first", STEP) > 0
-        assert ledger.runs()[0].answers > given
+        assert ledger.runs()[0].answers.total() > given
     with Ledger.open(path, "alice", BUDGET) as ledger:
         with pytest.raises(BudgetExhausted):
             ledger.charge("first", Spend(GaussianDpEvent(1000.0)), ABOUT)

@@ -79,7 +79,7 @@ def test_two_processes_never_overspend_together(runs: tuple[int, int], tmp_path:
         assert sum(run.entries for run in ledger.runs()) == sum(sent)
         assert 0.9 * BUDGET.epsilon < ledger.spent().epsilon <= BUDGET.epsilon
         with pytest.raises(BudgetExhausted):
-            ledger.afford("run 1", LARGE)
+            ledger.charge("run 1", LARGE, {})
 
 
 class _SeenTooEarly(type(Path())):  # type: ignore[misc]  # what kind of path it is depends on the system

@@ -94,7 +94,7 @@ def test_a_missing_trigger_is_found(path: Path) -> None:
     with sqlite3.connect(path) as opened:
         opened.execute("DROP TRIGGER entries_stay")
     opened.close()
-    with pytest.raises(LedgerTampered, match="keeps entries from change"):
+    with pytest.raises(LedgerTampered, match="triggers that protect its entries"):
         Ledger.read(path)
 
 
