@@ -100,8 +100,8 @@ def test_what_the_keys_leave_of_two_messages_is_what_subtracting_leaves_of_the_t
     """So keys open no more than the parties' own answers do: the mask between the two who are left stays on each of them."""
     view, told = _told(masked, 3)
     (total,) = totals(view)
-    left = without(total, [one.heard for one in told if one.whole])
-    honest = [one.heard for one in told if not one.whole]
+    left = without(total, [one.vector for one in told if one.in_clear])
+    honest = [one.vector for one in told if not one.in_clear]
     assert [one.party for one in honest] == list(PARTIES[:2])
     grid = total.round.terms.grid
     both = np.sum([np.rint(one.blocks[GRADIENT] / grid).astype(np.int64) for one in honest], axis=0)
@@ -121,7 +121,7 @@ def test_a_helpers_message_less_its_masks_is_what_it_answered(masked: RunFolder)
         query = view.public.model.query(ask.state)
         route = compile_route(query.terms, profile, cohort)
         vector = route.answer(query, insider.documents, context, {}, np.random.default_rng(0)).vector
-        (mine,) = [one.heard for one in told if one.heard.party == insider.name]
+        (mine,) = [one.vector for one in told if one.vector.party == insider.name]
         for block in (GRADIENT, DOCUMENTS):
             assert np.array_equal(np.rint(mine.blocks[block] / ask.terms.grid), vector[block])
 

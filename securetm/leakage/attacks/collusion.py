@@ -45,35 +45,35 @@ class CollusionGuess:
 
 def attack(view: AdversaryView, effort: Effort) -> CollusionGuess:
     """Subtracts from the sums, and from each party's message, all that the helpers know."""
-    answers = [one for one in opened_answers(view) if GRADIENT in one.heard.blocks]
+    answers = [one for one in opened_answers(view) if GRADIENT in one.vector.blocks]
     left = list(_left(view, answers))[: effort["rounds"]]
-    rounds = {heard.round.serial for heard in left}
-    alone = [one.heard for one in answers if one.heard.party not in view.helpers and one.heard.round.serial in rounds]
+    rounds = {vector.round.serial for vector in left}
+    alone = [one.vector for one in answers if one.vector.party not in view.helpers and one.vector.round.serial in rounds]
     model, parties, profile = view.public.model, len(view.public.members), view.public.profile
     return CollusionGuess(
-        tuple(invert_gradient(heard, model, parties) for heard in left),
-        tuple(invert_gradient(heard, model) for heard in alone),
-        tuple(RemainingSum(layers_of(heard, model).words, _promised(heard, profile)) for heard in left),
+        tuple(invert_gradient(vector, model, parties) for vector in left),
+        tuple(invert_gradient(vector, model) for vector in alone),
+        tuple(RemainingSum(layers_of(vector, model).words, _promised(vector, profile)) for vector in left),
     )
 
 
 def _left(view: AdversaryView, answers: Sequence[OpenedAnswer]) -> Iterator[ReadVector]:
     """Each sum less the helpers' own vectors, if the vectors of all helpers are known."""
     for total in gradients(totals(view)):
-        of_round = [one.heard for one in answers if one.whole and one.heard.round.serial == total.round.serial]
-        own = [heard for heard in of_round if heard.party in view.helpers]
+        of_round = [one.vector for one in answers if one.in_clear and one.vector.round.serial == total.round.serial]
+        own = [vector for vector in of_round if vector.party in view.helpers]
         if len(own) == len(view.helpers):
             yield without(total, own)
 
 
-def _promised(heard: ReadVector, profile: Profile) -> float:
+def _promised(vector: ReadVector, profile: Profile) -> float:
     """The deviation of the noise in every number of a sum, from parties and opener, as the accountant counts it.
 
     Noise on single words is in the documents before they are summed, so its deviation does not apply to a sum.
     """
-    terms = heard.round.terms
+    terms = vector.round.terms
     by_opener = sum(part.total_deviation(terms) for part in profile.mechanisms)
-    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (heard.round.terms.grid or 1.0)
+    return 0.0 if terms.unit is Unit.WORD else (terms.deviation + by_opener) * (vector.round.terms.grid or 1.0)
 
 
 def judge(guess: CollusionGuess, truth: GroundTruth) -> Score:

@@ -40,15 +40,15 @@ class ReconstructedTable:
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[ReconstructedTable, ...]:
     """Reconstructs the tables of as many answers as the plan says."""
-    heard = [one for one in party_vectors(view) if TOPICS in one.blocks]
+    vectors = [one for one in party_vectors(view) if TOPICS in one.blocks]
     noise = noise_of(view.public.profile, len(view.vocabulary()))
-    return tuple(_table(one, noise) for one in heard[: effort["tables"]])
+    return tuple(_table(one, noise) for one in vectors[: effort["tables"]])
 
 
-def _table(heard: ReadVector, noise: CountNoise) -> ReconstructedTable:
-    rows = np.asarray(heard.blocks[TOPICS], dtype=np.float64)
+def _table(vector: ReadVector, noise: CountNoise) -> ReconstructedTable:
+    rows = np.asarray(vector.blocks[TOPICS], dtype=np.float64)
     slots = float(rows[:, -1].max(initial=0.0))  # the last number of a row is how much data the party has
-    return ReconstructedTable(heard.round.serial, heard.party, *table_behind(rows[:, :-1], slots, noise))
+    return ReconstructedTable(vector.round.serial, vector.party, *table_behind(rows[:, :-1], slots, noise))
 
 
 def judge(tables: tuple[ReconstructedTable, ...], truth: GroundTruth) -> Score:

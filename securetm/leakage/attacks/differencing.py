@@ -65,9 +65,9 @@ def _same(one: ReadVector, other: ReadVector) -> bool:
     return alike and one.blocks[GRADIENT].shape == other.blocks[GRADIENT].shape
 
 
-def _document_frequencies(heard: list[ReadVector], view: AdversaryView) -> Counter[str] | None:
+def _document_frequencies(vectors: list[ReadVector], view: AdversaryView) -> Counter[str] | None:
     """How many documents of a cohort have each word, by the question about a list of words or the table of all words."""
-    for one in heard:
+    for one in vectors:
         if one.round.question == FREQUENCIES:
             numbers = one.blocks["frequencies"]
             return Counter(dict(zip(_candidates(view, len(numbers)), numbers.tolist(), strict=False)))

@@ -23,17 +23,17 @@ _DOCUMENTS_AND_WORDS = {**DOCUMENTS, **WORDS}
 def invert_answers(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Inverts the parties' gradients one by one, until they hold enough documents."""
     found, documents = list[RoundReconstruction](), 0
-    for heard in gradients(party_vectors(view)):
+    for vector in gradients(party_vectors(view)):
         if documents < effort["documents"]:
-            found.append(invert_gradient(heard, view.public.model))
-            documents += document_count(heard, effort["documents"])
+            found.append(invert_gradient(vector, view.public.model))
+            documents += document_count(vector, effort["documents"])
     return tuple(found)
 
 
 def invert_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Inverts the opened sums."""
-    heard, parties = gradients(totals(view))[: effort["rounds"]], len(view.public.members)
-    return tuple(invert_gradient(one, view.public.model, parties) for one in heard)
+    sums, parties = gradients(totals(view))[: effort["rounds"]], len(view.public.members)
+    return tuple(invert_gradient(one, view.public.model, parties) for one in sums)
 
 
 def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
@@ -43,11 +43,11 @@ def invert_decoders(view: AdversaryView, effort: Effort) -> tuple[RoundReconstru
     return tuple(_from_decoder(one, view) for one in alone)
 
 
-def _from_decoder(heard: ReadVector, view: AdversaryView) -> RoundReconstruction:
+def _from_decoder(vector: ReadVector, view: AdversaryView) -> RoundReconstruction:
     model = cast(ProdLDA, view.public.model)
-    weights = weights_of(heard, model)
-    document = document_behind(layers_of(heard, model), weights["topics"], weights["background"], model.gain)
-    return RoundReconstruction(heard.round.serial, heard.party, () if document is None else (document,))
+    weights = weights_of(vector, model)
+    document = document_behind(layers_of(vector, model), weights["topics"], weights["background"], model.gain)
+    return RoundReconstruction(vector.round.serial, vector.party, () if document is None else (document,))
 
 
 GRADIENT_INVERSION = Attack(

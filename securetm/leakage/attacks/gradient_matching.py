@@ -21,16 +21,16 @@ _MOST = 64  # documents in one answer; tried if noise makes the number in the an
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Matches the gradients of as many answers as the plan says."""
-    heard = gradients(party_vectors(view))[: effort["answers"]]
-    return tuple(_match(one, cast(ProdLDA, view.public.model), effort) for one in heard)
+    vectors = gradients(party_vectors(view))[: effort["answers"]]
+    return tuple(_match(one, cast(ProdLDA, view.public.model), effort) for one in vectors)
 
 
-def _match(heard: ReadVector, model: ProdLDA, effort: Effort) -> RoundReconstruction:
-    weights, layers = weights_of(heard, model), layers_of(heard, model)
-    held, with_encoder = document_count(heard, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
+def _match(vector: ReadVector, model: ProdLDA, effort: Effort) -> RoundReconstruction:
+    weights, layers = weights_of(vector, model), layers_of(vector, model)
+    held, with_encoder = document_count(vector, _MOST) or 1, effort["parts"] >= _ENCODER_TOO
     seen = ObservedGradient(layers, weights["topics"], weights["background"], model.gain, held, with_encoder)
     documents, _ = best_match(seen, effort["starts"])
-    return RoundReconstruction(heard.round.serial, heard.party, tuple(documents))
+    return RoundReconstruction(vector.round.serial, vector.party, tuple(documents))
 
 
 ATTACK = Attack(

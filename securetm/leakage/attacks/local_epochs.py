@@ -29,23 +29,23 @@ _EVEN = 2e-3  # how far Adam's steps along two multiples of one gradient may dif
 
 def attack(view: AdversaryView, effort: Effort) -> tuple[RoundReconstruction, ...]:
     """Reads the differences that the parties sent."""
-    differences = (heard for heard in party_vectors(view) if _DIFFERENCE in heard.blocks)
-    return tuple(_reconstructed(heard, cast(ProdLDA, view.public.model)) for heard in islice(differences, effort["answers"]))
+    differences = (vector for vector in party_vectors(view) if _DIFFERENCE in vector.blocks)
+    return tuple(_reconstructed(vector, cast(ProdLDA, view.public.model)) for vector in islice(differences, effort["answers"]))
 
 
-def _reconstructed(heard: ReadVector, model: ProdLDA) -> RoundReconstruction:
-    said = float(heard.blocks[_DOCUMENTS][0])
-    held = round(said) if 1 <= said <= 1e6 else model.hidden
-    shape = NetworkShape.of(heard.blocks[_DIFFERENCE], model.hidden, model.n_topics)
-    layers = GradientLayers.of(shape.views(-np.asarray(heard.blocks[_DIFFERENCE], dtype=np.float64)), heard.round.terms.grid)
+def _reconstructed(vector: ReadVector, model: ProdLDA) -> RoundReconstruction:
+    stated = float(vector.blocks[_DOCUMENTS][0])
+    held = round(stated) if 1 <= stated <= 1e6 else model.hidden
+    shape = NetworkShape.of(vector.blocks[_DIFFERENCE], model.hidden, model.n_topics)
+    layers = GradientLayers.of(shape.views(-np.asarray(vector.blocks[_DIFFERENCE], dtype=np.float64)), vector.round.terms.grid)
     occur = words_in(layers)
     if model.optimiser == ADAM:
-        return RoundReconstruction(heard.round.serial, heard.party, (), occur, _linked(layers.words[occur], occur))
-    words = shape.views(np.asarray(heard.round.state["weights"]))["words"]
-    step = max(heard.round.terms.grid, held * float(np.median(np.spacing(np.abs(words)))))  # the weights are rounded as well
+        return RoundReconstruction(vector.round.serial, vector.party, (), occur, _linked(layers.words[occur], occur))
+    words = shape.views(np.asarray(vector.round.state["weights"]))["words"]
+    step = max(vector.round.terms.grid, held * float(np.median(np.spacing(np.abs(words)))))  # the weights are rounded as well
     rounded = replace(layers, step=step)
     documents, groups = tuple(documents_in(rounded, held)), tuple(linked_words(rounded, 1))
-    return RoundReconstruction(heard.round.serial, heard.party, documents, occur, groups)
+    return RoundReconstruction(vector.round.serial, vector.party, documents, occur, groups)
 
 
 def _linked(rows: Array, occur: Array) -> tuple[Array, ...]:

@@ -81,11 +81,11 @@ def prepare_for_sums(view: AdversaryView, effort: Effort) -> ShadowScores:
 def attack_sums(view: AdversaryView, effort: Effort) -> Mapping[str, Array]:
     """Compares the sums of all rounds with those of the shadow models, and solves the equations of their word counts."""
     wanted = rounds_read(view.public, effort["rounds"])
-    heard = [one for one in totals(view) if _TABLE in one.blocks and one.round.number in wanted]
-    if len(heard) != len(wanted):
+    vectors = [one for one in totals(view) if _TABLE in one.blocks and one.round.number in wanted]
+    if len(vectors) != len(wanted):
         raise NotTestable("the training ended before the last round of its plan, so totals are missing that shadow models have")
-    fits = _fits_in_all([one.blocks[_TABLE] for one in heard], view)
-    return {**_scored(view, fits), _COUNTS: _by_counts(heard, view)}
+    fits = _fits_in_all([one.blocks[_TABLE] for one in vectors], view)
+    return {**_scored(view, fits), _COUNTS: _by_counts(vectors, view)}
 
 
 def _fits_in_all(tables: list[Array], view: AdversaryView) -> Array:
@@ -97,15 +97,16 @@ def _fits_in_all(tables: list[Array], view: AdversaryView) -> Array:
     return found
 
 
-def _by_counts(heard: list[ReadVector], view: AdversaryView) -> Array:
+def _by_counts(vectors: list[ReadVector], view: AdversaryView) -> Array:
     """Every round counts the same words of the same documents again, so the mean over the rounds has less noise."""
-    terms, counts = heard[-1].round.terms, view.question
-    summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in heard], axis=0)
-    topics = heard[-1].blocks[_TABLE].shape[0]
-    deviation = terms.deviation * (terms.grid or 1) * float(np.sqrt(topics / len(heard))) / terms.sampling
+    terms, counts = vectors[-1].round.terms, view.question
+    summed: Array = np.sum([one.blocks[_TABLE].sum(axis=0, dtype=np.float64) for one in vectors], axis=0)
+    topics = vectors[-1].blocks[_TABLE].shape[0]
+    deviation = terms.deviation * (terms.grid or 1) * float(np.sqrt(topics / len(vectors))) / terms.sampling
     whole = terms.grid == 0  # rows of whole numbers are bounded count by count
     bounds = (min(terms.l1, 1e12), min(terms.linf, 1e12) * topics) if whole else (np.inf, np.inf)
-    return presence(counts, summed / (len(heard) * terms.sampling), 1 - view.public.plan.training.held_out, deviation, *bounds)
+    share = 1 - view.public.plan.training.held_out
+    return presence(counts, summed / (len(vectors) * terms.sampling), share, deviation, *bounds)
 
 
 # ---- the declarations ----------------------------------------------------------------------------------------------

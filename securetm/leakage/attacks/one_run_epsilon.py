@@ -54,10 +54,10 @@ def attack(view: AdversaryView, effort: Effort) -> Array:  # noqa: ARG001 - it r
     scores, budget = _scores(view), view.public.profile.budget
     about, sure = (budget.epsilon, budget.delta) if budget is not None else _ABOUT, of_each(view.question.confidence)
     half = (ideal_one_run(len(scores), *about, sure)[0] if budget is not None else len(scores)) // 2
-    said, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
-    said[order[len(scores) - half :]] = 1
-    said[order[:half]] = -1
-    return said
+    guesses, order = np.zeros(len(scores), dtype=np.int64), np.argsort(scores, kind="stable")
+    guesses[order[len(scores) - half :]] = 1
+    guesses[order[:half]] = -1
+    return guesses
 
 
 # ---- scores --------------------------------------------------------------------------------------------------------
@@ -69,12 +69,12 @@ def _scores(view: AdversaryView) -> Array:
     Least squares with a term for noise solve for all rows at once, so no canary's part counts for another canary.
     """
     candidates: CanaryCandidates = view.question
-    heard, groups = _heard(view), _groups(view, candidates)
+    seen, groups = _tables(view), _groups(view, candidates)
     scores = np.zeros(len(candidates.parties))
     for name, members in groups.items():
         beside = [candidates.others[name]] if name else list(candidates.others.values())
         canaries, *others = (list(_rows(view, documents)) for documents in (candidates.documents, *beside))
-        tables = [heard[serial, name] for serial, _ in canaries]
+        tables = [seen[serial, name] for serial, _ in canaries]
         left = [table - sum(rows[at][1].sum(axis=0) for rows in others) for at, table in enumerate(tables)]
         scores[members] = _solved([rows[members] for _, rows in canaries], left)
     return scores
@@ -98,7 +98,7 @@ def _groups(view: AdversaryView, candidates: CanaryCandidates) -> Mapping[str, A
     return {name: np.flatnonzero(owners == name) for name in sorted(speaking) if (owners == name).any()}
 
 
-def _heard(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
+def _tables(view: AdversaryView) -> Mapping[tuple[int, str], Array]:
     """Tables of counts by round and party: from answers in the clear, else from opened sums, else from the next state."""
     if found := {(one.round.serial, one.party): one.blocks[COUNTS].ravel() for one in party_vectors(view)}:
         return found
@@ -134,13 +134,13 @@ class _RowRecorder:
 # ---- the judge -----------------------------------------------------------------------------------------------------
 
 
-def judge(said: Array, truth: GroundTruth) -> Score:
+def judge(guesses: Array, truth: GroundTruth) -> Score:
     """Computes the epsilon that the right guesses show, and the most that as many canaries can show.
 
     Each end of the interval has half of the doubt.
     """
     coins = np.where(truth.answer, 1, -1)
-    made, right = int((said != 0).sum()), int((said == coins).sum())
+    made, right = int((guesses != 0).sum()), int((guesses == coins).sum())
     delta = truth.claimed.delta if truth.claimed is not None else _ABOUT[1]
     sure = of_each(truth.confidence)
     low, ceiling = one_run_epsilon(len(coins), made, right, delta, sure), never_wrong_one_run(len(coins), made, delta, sure)

@@ -73,11 +73,11 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[WordGroups, ...]:
 
 def _tables(view: AdversaryView) -> Mapping[str, Array]:
     """The tables of all rounds: each party's where they are sent in the open, else the sums'."""
-    heard: dict[str, list[Array]] = {}
+    by_party: dict[str, list[Array]] = {}
     for one in party_vectors(view) if view.seen.get(ANSWER) else totals(view):
         if COUNTS in one.blocks:
-            heard.setdefault(one.party, []).append(one.blocks[COUNTS])
-    return {party: np.array(tables, dtype=np.float64) for party, tables in heard.items()}
+            by_party.setdefault(one.party, []).append(one.blocks[COUNTS])
+    return {party: np.array(tables, dtype=np.float64) for party, tables in by_party.items()}
 
 
 def _groups(party: str, tables: Array, by_sentence: bool, most: int) -> WordGroups:

@@ -23,10 +23,10 @@ def attack(view: AdversaryView, effort: Effort) -> tuple[tuple[RoundReconstructi
     The second value is how many of the answers the key opened.
     """
     answers = opened_answers(view) if view.seen.get(ANSWER) else opened_by_key(view)
-    honest = [one for one in answers if one.heard.party not in view.helpers and GRADIENT in one.heard.blocks]
+    honest = [one for one in answers if one.vector.party not in view.helpers and GRADIENT in one.vector.blocks]
     tried = honest[: effort["answers"]]
-    guesses = tuple(invert_gradient(one.heard, view.public.model) for one in tried)
-    return guesses, Proportion(sum(one.whole for one in tried), len(tried))
+    guesses = tuple(invert_gradient(one.vector, view.public.model) for one in tried)
+    return guesses, Proportion(sum(one.in_clear for one in tried), len(tried))
 
 
 def judge(found: tuple[tuple[RoundReconstruction, ...], Proportion], truth: GroundTruth) -> Score:

@@ -41,22 +41,22 @@ class SoleContributions:
 def attack(view: AdversaryView, effort: Effort) -> tuple[SoleContributions, ...]:
     """Reads the sums of the training and of the vocabulary."""
     known, vocabulary, found = owners(view), view.vocabulary(), list[SoleContributions]()
-    for heard in [one for one in totals(view) if one.round.question == TRAIN][: effort["rounds"]]:
-        times = _times(heard, view)
+    for vector in [one for one in totals(view) if one.round.question == TRAIN][: effort["rounds"]]:
+        times = _times(vector, view)
         words = np.array([n for n, word in enumerate(vocabulary) if word in known and times[n] > 0], dtype=np.int64)
         parties = tuple(known[vocabulary[n]] for n in words)
-        found.append(SoleContributions(heard.round.serial, words, times[words], parties))
+        found.append(SoleContributions(vector.round.serial, words, times[words], parties))
     return tuple(found)
 
 
-def _times(heard: ReadVector, view: AdversaryView) -> Array:
+def _times(vector: ReadVector, view: AdversaryView) -> Array:
     """How often each word was used: counts as they are, or an estimate from a gradient."""
-    if COUNTS in heard.blocks:
-        times: Array = np.rint(np.asarray(heard.blocks[COUNTS], dtype=np.float64).sum(axis=0)).astype(np.int64)
+    if COUNTS in vector.blocks:
+        times: Array = np.rint(np.asarray(vector.blocks[COUNTS], dtype=np.float64).sum(axis=0)).astype(np.int64)
         return times
     times = np.zeros(len(view.vocabulary()), dtype=np.int64)
-    if GRADIENT in heard.blocks:
-        layers = layers_of(heard, view.public.model)
+    if GRADIENT in vector.blocks:
+        layers = layers_of(vector, view.public.model)
         occur = words_in(layers)
         times[occur] = np.maximum(np.rint(estimated_counts(layers)[occur]), 1).astype(np.int64)
     return times
@@ -65,8 +65,8 @@ def _times(heard: ReadVector, view: AdversaryView) -> Array:
 def judge(found: tuple[SoleContributions, ...], truth: GroundTruth) -> Score:
     """Scores the words that exactly one party used in a round, if that party is honest."""
     known = [one for one in found if all((one.serial, name) in truth.batches for name in truth.held)]  # no secret coins
-    exact, whose, right, there, said = np.sum([_compared(one, truth) for one in known] or [[0] * 5], axis=0).tolist()
-    measures = {EXACT: Proportion(exact, there), WHOSE: Proportion(whose, there), ONE: Proportion(right, said)}
+    exact, whose, right, there, attributed = np.sum([_compared(one, truth) for one in known] or [[0] * 5], axis=0).tolist()
+    measures = {EXACT: Proportion(exact, there), WHOSE: Proportion(whose, there), ONE: Proportion(right, attributed)}
     return Score(measures, tuple(_examples([one for one in found[:2] if one in known], truth)))
 
 

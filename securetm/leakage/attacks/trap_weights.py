@@ -52,18 +52,18 @@ def attack_sums(view: AdversaryView, effort: Effort) -> tuple[RoundReconstructio
 
 def _reconstructed(vectors: Iterator[ReadVector], view: AdversaryView, effort: Effort) -> Iterator[RoundReconstruction]:
     """Only of vectors about the coordinator's own weights."""
-    for heard in vectors:
-        if GRADIENT in heard.blocks and (shown := heard.round.state):
+    for vector in vectors:
+        if GRADIENT in vector.blocks and (shown := vector.round.state):
             made = imprinted_state(shown, view.public.model, effort)
             if np.array_equal(made["weights"], shown["weights"]):
-                yield _documents_behind(heard, view, effort)
+                yield _documents_behind(vector, view, effort)
 
 
-def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) -> RoundReconstruction:
-    shape = shape_of(heard, view.public.model)
-    imprint = imprint_for(shape, effort[_EXPECTED], int(heard.round.state["step"][0]))
-    parts, summands = shape.views(heard.blocks[GRADIENT]), 1 if heard.party else len(view.public.members)
-    error = heard.round.terms.grid * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
+def _documents_behind(vector: ReadVector, view: AdversaryView, effort: Effort) -> RoundReconstruction:
+    shape = shape_of(vector, view.public.model)
+    imprint = imprint_for(shape, effort[_EXPECTED], int(vector.round.state["step"][0]))
+    parts, summands = shape.views(vector.blocks[GRADIENT]), 1 if vector.party else len(view.public.members)
+    error = vector.round.terms.grid * float(np.sqrt(summands / 6.0))  # of a difference of two sums of rounded numbers
     error += _ROUNDING * float(np.abs(parts["words"]).max())
     found: list[Array] = []
     words, biases = (between(parts[name], imprint) for name in ("words", "words_bias"))
@@ -72,7 +72,7 @@ def _documents_behind(heard: ReadVector, view: AdversaryView, effort: Effort) ->
             for document in _documents_in_bin(words[:, place] / bias, max(_LEAST_ERROR, error / bias), imprint, place):
                 if not any(np.array_equal(document, other) for other in found[-2:]):  # one on a threshold is in two bins
                     found.append(document)
-    return RoundReconstruction(heard.round.serial, heard.party, tuple(found))
+    return RoundReconstruction(vector.round.serial, vector.party, tuple(found))
 
 
 def _documents_in_bin(inputs: Array, error: float, imprint: ImprintLayer, place: int) -> tuple[Array, ...]:

@@ -34,14 +34,14 @@ _HELPER = "a colluding party"
 class OpenedAnswer:
     """One party's vector of one round, and whether it is in the clear. If not, its numbers are those under the masks."""
 
-    heard: ReadVector
-    whole: bool
+    vector: ReadVector
+    in_clear: bool
 
 
 def opened_answers(view: AdversaryView) -> Iterator[OpenedAnswer]:
     """Every party's vector of each round: in the clear, or as far as the helpers' keys open it."""
     if view.seen.get(ANSWER):
-        yield from (OpenedAnswer(heard, True) for heard in party_vectors(view))
+        yield from (OpenedAnswer(vector, True) for vector in party_vectors(view))
         return
     sealed, members, known = view.seen.get(SEALED, ()), view.public.members, questions_in(view)
     secrets = {members.index(insider.name): insider.secrets for insider in view.insiders}

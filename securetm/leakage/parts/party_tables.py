@@ -18,15 +18,15 @@ _ROUNDS = 30  # of folding a document in
 _FLOOR = 1e-3  # the count of a word that a topic does not have
 
 
-def tables_by_party(heard: Iterable[ReadVector]) -> dict[str, Array]:
+def tables_by_party(vectors: Iterable[ReadVector]) -> dict[str, Array]:
     """Each party's last table, topics x words, as whole counts if its shares come from such."""
-    return {one.party: _counts(one) for one in heard if TOPICS in one.blocks or COUNTS in one.blocks}
+    return {one.party: _counts(one) for one in vectors if TOPICS in one.blocks or COUNTS in one.blocks}
 
 
-def _counts(heard: ReadVector) -> Array:
-    if COUNTS in heard.blocks:
-        return np.maximum(np.asarray(heard.blocks[COUNTS], dtype=np.float64), 0.0)
-    rows = np.maximum(np.asarray(heard.blocks[TOPICS], dtype=np.float64), 0.0)
+def _counts(vector: ReadVector) -> Array:
+    if COUNTS in vector.blocks:
+        return np.maximum(np.asarray(vector.blocks[COUNTS], dtype=np.float64), 0.0)
+    rows = np.maximum(np.asarray(vector.blocks[TOPICS], dtype=np.float64), 0.0)
     table, amount = rows[:, :-1], float(rows[:, -1].max(initial=0.0))  # the last number is how much data the party has
     sums = table.sum(axis=1)
     if not np.all((np.abs(sums - 1.0) < 1e-3) | (sums == 0.0)):  # these are no shares

@@ -20,36 +20,36 @@ from securetm.models.neural.prodlda_losses import NetworkShape
 GRADIENT, DOCUMENTS = "gradient", "documents"
 
 
-def gradients(heard: Iterable[ReadVector]) -> list[ReadVector]:
+def gradients(vectors: Iterable[ReadVector]) -> list[ReadVector]:
     """The vectors that are gradients of ProdLDA."""
-    return [one for one in heard if GRADIENT in one.blocks]
+    return [one for one in vectors if GRADIENT in one.blocks]
 
 
-def layers_of(heard: ReadVector, model: object) -> GradientLayers:
+def layers_of(vector: ReadVector, model: object) -> GradientLayers:
     """The layers of the gradient that words pass through."""
-    return GradientLayers.of(shape_of(heard, model).views(heard.blocks[GRADIENT]), heard.round.terms.grid)
+    return GradientLayers.of(shape_of(vector, model).views(vector.blocks[GRADIENT]), vector.round.terms.grid)
 
 
-def weights_of(heard: ReadVector, model: object) -> dict[str, Array]:
+def weights_of(vector: ReadVector, model: object) -> dict[str, Array]:
     """The weights that the question showed, layer by layer."""
-    return shape_of(heard, model).views(np.asarray(heard.round.state["weights"], dtype=np.float64))
+    return shape_of(vector, model).views(np.asarray(vector.round.state["weights"], dtype=np.float64))
 
 
-def shape_of(heard: ReadVector, model: object) -> NetworkShape:
+def shape_of(vector: ReadVector, model: object) -> NetworkShape:
     """The shapes of the layers."""
     network = cast(ProdLDA, model)
-    return NetworkShape.of(heard.blocks[GRADIENT], network.hidden, network.n_topics)
+    return NetworkShape.of(vector.blocks[GRADIENT], network.hidden, network.n_topics)
 
 
-def document_count(heard: ReadVector, most: int) -> int:
+def document_count(vector: ReadVector, most: int) -> int:
     """How many documents are in a gradient: the answer's own number, or the public batch size if that is impossible."""
-    said = float(heard.blocks[DOCUMENTS][0])
-    return round(said) if 1 <= said <= most else min(heard.round.terms.batch or most, most)
+    stated = float(vector.blocks[DOCUMENTS][0])
+    return round(stated) if 1 <= stated <= most else min(vector.round.terms.batch or most, most)
 
 
-def invert_gradient(heard: ReadVector, model: object, summands: int = 0) -> RoundReconstruction:
+def invert_gradient(vector: ReadVector, model: object, summands: int = 0) -> RoundReconstruction:
     """The documents and words in one vector. In a sum of `summands` vectors, words of one document alone are linked too."""
-    layers = layers_of(heard, model)
-    documents = documents_in(layers, document_count(heard, layers.words.shape[1]))
+    layers = layers_of(vector, model)
+    documents = documents_in(layers, document_count(vector, layers.words.shape[1]))
     groups = linked_words(layers, summands) if summands else []
-    return RoundReconstruction(heard.round.serial, heard.party, tuple(documents), words_in(layers), tuple(groups))
+    return RoundReconstruction(vector.round.serial, vector.party, tuple(documents), words_in(layers), tuple(groups))

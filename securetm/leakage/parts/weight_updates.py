@@ -52,10 +52,10 @@ def gradient_behind(before: Array, after: Array, optimiser: str, rate: float) ->
 
 def groups_alike(rows: RecoveredGradient) -> list[Array]:
     """Groups of rows that are multiples of each other within their errors, the largest first. A group may have one row."""
-    sure = ((rows.values / rows.errors) ** 2).sum(axis=1)
-    free, groups = np.ones(len(sure), dtype=bool), list[Array]()
+    precision = ((rows.values / rows.errors) ** 2).sum(axis=1)
+    free, groups = np.ones(len(precision), dtype=bool), list[Array]()
     signs = np.sign(rows.values).astype(np.float32)
-    for first in np.argsort(-sure, kind="stable"):  # the most precise first, so groups form around them
+    for first in np.argsort(-precision, kind="stable"):  # the most precise first, so groups form around them
         if free[first]:
             near = np.flatnonzero(free & (signs @ signs[first] > _SAME_SIGNS * signs.shape[1]))
             times, off = _compared(
@@ -85,8 +85,8 @@ def edges(rows: RecoveredGradient, groups: list[Array], most: int) -> list[tuple
         nearest = np.argsort(-(rays @ rays[i]), kind="stable")[: _NEIGHBOURS + len(part.values)]
         others = rays[nearest[(rays[nearest] @ rays[i]) < _NEAR]]
         sizes = np.linalg.norm(part.values, axis=1, keepdims=True)
-        sure = np.sqrt(((sizes / part.errors) ** 2).sum(axis=0))
-        outside = _left(others, rays[i], sure) ** 2 / len(sure) if len(others) else np.inf
+        precision = np.sqrt(((sizes / part.errors) ** 2).sum(axis=0))
+        outside = _left(others, rays[i], precision) ** 2 / len(precision) if len(others) else np.inf
         if outside > _OUTSIDE and not any(rays[j] @ rays[i] >= _NEAR for j in found):
             found.append(i)
     return [(groups[i], rays[i]) for i in found]
@@ -102,14 +102,14 @@ def _ray(rows: RecoveredGradient) -> Array:
     return np.asarray(ray / np.linalg.norm(ray))
 
 
-def _left(rays: Array, row: Array, sure: Array) -> float:
-    return float(nnls((rays * sure).T, row * sure, maxiter=100 * len(rays))[1])
+def _left(rays: Array, row: Array, precision: Array) -> float:
+    return float(nnls((rays * precision).T, row * precision, maxiter=100 * len(rays))[1])
 
 
 def inputs_along(rays: Array, rows: RecoveredGradient) -> Array:
     """How much of each ray is in each row: rays x rows. Values that are too small for a word's input are 0."""
-    sure = 1.0 / rows.errors
-    solved = [nnls((rays * s).T, row * s, maxiter=100 * len(rays))[0] for row, s in zip(rows.values, sure, strict=True)]
+    precision = 1.0 / rows.errors
+    solved = [nnls((rays * s).T, row * s, maxiter=100 * len(rays))[0] for row, s in zip(rows.values, precision, strict=True)]
     inputs = np.array(solved).T
     lengths = np.linalg.norm(inputs, axis=1, keepdims=True)
     return np.where(inputs > _LEAST_SHARE * lengths, inputs, 0.0)

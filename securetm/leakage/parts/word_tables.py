@@ -56,17 +56,17 @@ def own_lists(view: AdversaryView) -> Iterator[tuple[str, frozenset[str]]]:
     """Each party's words by its own message: a list, or a table that nothing hides."""
     if not any(view.seen.get(channel) for channel in BY_PARTIES):
         return
-    for heard in party_vectors(view):
-        if heard.round.question == WORDS:
-            yield heard.party, listed({_LIST: heard.blocks[_LIST]})
-        elif heard.round.question == JOINT:
-            found = _decoded(heard, view, parties=1)
-            yield heard.party, frozenset(found.words if found is not None else ())
+    for vector in party_vectors(view):
+        if vector.round.question == WORDS:
+            yield vector.party, listed({_LIST: vector.blocks[_LIST]})
+        elif vector.round.question == JOINT:
+            found = _decoded(vector, view, parties=1)
+            yield vector.party, frozenset(found.words if found is not None else ())
 
 
 def summed(view: AdversaryView) -> DecodedWords | None:
     """The words in the sum of all parties' tables."""
-    opened = [heard for heard in (totals(view) if TOTAL in view.seen else ()) if heard.round.question == JOINT]
+    opened = [vector for vector in (totals(view) if TOTAL in view.seen else ()) if vector.round.question == JOINT]
     return _decoded(opened[0], view, len(view.public.members)) if opened else None
 
 
@@ -84,10 +84,10 @@ def listed(blocks: Mapping[str, Array]) -> frozenset[str]:
         return frozenset()
 
 
-def _decoded(heard: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
-    if _CELLS not in heard.blocks:
+def _decoded(vector: ReadVector, view: AdversaryView, parties: int) -> DecodedWords | None:
+    if _CELLS not in vector.blocks:
         return None
-    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in heard.blocks.items()}
+    whole = {name: np.rint(np.asarray(block)).astype(np.int64) for name, block in vector.blocks.items()}
     return tabled(whole, view.public.plan.vocabulary.most_candidates, parties)
 
 
