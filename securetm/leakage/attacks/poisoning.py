@@ -30,12 +30,12 @@ def false_counts(vector: Array, terms: Terms) -> Array:
     if terms.layout[0].name != COUNTS:
         return vector
     topics, words = terms.layout[0].shape
-    told = np.zeros_like(vector)
-    table = told[: topics * words].reshape(topics, words)
+    false = np.zeros_like(vector)
+    table = false[: topics * words].reshape(topics, words)
     each = max(float(vector[: topics * words].sum()), 0.0) / (topics * PUSHED)
     table[np.arange(topics)[:, None], chosen(topics, words)] = round(each) if terms.domain is Domain.INTEGER else each
-    told[topics * words :] = vector[topics * words :]
-    return told
+    false[topics * words :] = vector[topics * words :]
+    return false
 
 
 def attack(view: AdversaryView, effort: Effort) -> Array:
