@@ -68,18 +68,14 @@ def judged_links(guesses: Iterable[RoundReconstruction], truth: GroundTruth) -> 
     A document's own words are those that no other document of the sum has. The document counts as found if a group holds
     exactly its own words, at least two.
     """
-    right = linked_pairs = there = whole = documents = 0
+    right = named = there = whole = documents = 0
     for guess in guesses:
         own = _own_words(truth.batch(guess.serial, guess.party))
         groups = [tuple(np.sort(group).tolist()) for group in guess.groups]
         linked, real = _pairs(groups), _pairs(own)
-        right, linked_pairs, there = right + len(linked & real), linked_pairs + len(linked), there + len(real)
+        right, named, there = right + len(linked & real), named + len(linked), there + len(real)
         whole, documents = whole + sum(len(words) > 1 and words in set(groups) for words in own), documents + len(own)
-    return {
-        TOGETHER: Proportion(whole, documents),
-        LINKED: Proportion(right, linked_pairs),
-        LINKS_FOUND: Proportion(right, there),
-    }
+    return {TOGETHER: Proportion(whole, documents), LINKED: Proportion(right, named), LINKS_FOUND: Proportion(right, there)}
 
 
 def _own_words(held: Array) -> list[tuple[int, ...]]:
