@@ -53,7 +53,7 @@ _WORDS = 16  # words that a slot's noise is drawn over
 
 @dataclass(frozen=True)
 class CanarySums:
-    """Opened sums, one a row: labelled ones with and without the canary, and unknown ones, for which a fair coin decided.
+    """Opened sums, one a row: labelled sums with and without the canary, and sums in which a hidden fair coin put it or not.
 
     An attacker could make the labelled sums, since it knows the profile, the canary, and all other documents.
     """
@@ -63,7 +63,7 @@ class CanarySums:
     unknown: Array = field(repr=False)
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same sums in a random order, for the control: whatever an attack still finds is chance."""
+        """The same sums in a random order, for the control: what an attack still finds is chance."""
         return replace(self, unknown=rng.permutation(self.unknown, axis=0))
 
 

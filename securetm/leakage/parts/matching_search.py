@@ -161,7 +161,7 @@ def _undecided(shares: Tensor, totals: Tensor) -> Tensor:
 
 
 def _made_whole(counts: Tensor, totals: Tensor) -> Tensor:
-    """Rounded down; what is left of each word goes where most was cut off."""
+    """Rounds down, and adds what is missing of each word where rounding removed most."""
     whole = torch.floor(counts + 1e-9)
     left = (totals - whole.sum(dim=0)).round().long()
     for word in torch.nonzero(left > 0)[:, 0]:
@@ -171,7 +171,7 @@ def _made_whole(counts: Tensor, totals: Tensor) -> Tensor:
 
 
 def _polished(matching: GradientMatcher, whole: Tensor, strengths: Tensor, how: str) -> Tensor:
-    """One occurrence at a time moves to another document, as long as that brings the gradient nearer."""
+    """Moves one occurrence at a time to another document, as long as the misfit falls."""
     _refitted(matching, whole, strengths, how, 60)
     for moved in range(1, _MOVES + 1):
         better = _moved(matching, whole, lambda counts: matching.misfit(counts, strengths.detach(), how))
