@@ -34,6 +34,10 @@ def positive(name: str, value: Any) -> float:
     return _number(name, value, "a finite number above 0", lambda x: 0 < x < math.inf)
 
 
+def _squarable(name: str, value: Any) -> float:
+    return _number(name, value, "a finite number above 0, and at least 1e-150", lambda x: 1e-150 <= x < math.inf)
+
+
 def not_negative(name: str, value: Any) -> float:
     """A finite number, zero or above."""
     return _number(name, value, "a finite number, 0 or above", lambda x: 0 <= x < math.inf)
@@ -74,7 +78,7 @@ def _at_least(least: int) -> _Check:
 _EVENTS: dict[type[DpEvent], tuple[str, dict[str, _Check]]] = {  # how each is called, and what checks its numbers
     NoOpDpEvent: ("nothing", {}),
     NonPrivateDpEvent: ("not private", {}),
-    GaussianDpEvent: ("gaussian", {"noise_multiplier": positive}),
+    GaussianDpEvent: ("gaussian", {"noise_multiplier": _squarable}),
     LaplaceDpEvent: ("laplace", {"noise_multiplier": positive}),
     DiscreteLaplaceDpEvent: ("discrete laplace", {"noise_parameter": positive, "sensitivity": _at_least(1)}),
     RandomizedResponseDpEvent: ("randomised response", {"noise_parameter": rate, "num_buckets": _at_least(2)}),

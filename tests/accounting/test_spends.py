@@ -31,7 +31,7 @@ noises = st.floats(min_value=1e-300, max_value=1e300)
 simple = st.one_of(
     st.just(NoOpDpEvent()),
     st.just(NonPrivateDpEvent()),
-    st.builds(GaussianDpEvent, noises),
+    st.builds(GaussianDpEvent, st.floats(min_value=1e-150, max_value=1e300)),
     st.builds(LaplaceDpEvent, noises),
     st.builds(DiscreteLaplaceDpEvent, noises, st.integers(1, 10**20)),
     st.builds(RandomizedResponseDpEvent, st.floats(0.01, 1), st.integers(2, 99)),
@@ -114,6 +114,11 @@ def test_noise_that_is_none_is_refused(bad):
     for make in (GaussianDpEvent, LaplaceDpEvent, lambda noise: DiscreteLaplaceDpEvent(noise, 1)):
         with pytest.raises(BadSetting, match="finite number above 0"):
             Spend(make(bad))
+
+
+def test_noise_whose_square_is_nothing_is_refused():
+    with pytest.raises(BadSetting, match="at least 1e-150"):
+        Spend(GaussianDpEvent(1e-300))
 
 
 @pytest.mark.parametrize("bad", [0, -0.1, 1.0000001, math.nan, math.inf])

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 from securetm.accounting.composition import Total, affordable, largest, total
 from securetm.accounting.ledger.hash_chain import Content, Entry
@@ -134,7 +133,7 @@ class Accounts:
     def _spent(self, content: Content) -> None:
         kind = Spend(_from_text(content["event"]), content["slack"])
         count = int(content["count"])
-        about: Any = content["about"]
+        about = dict(content["about"])
         began = content["run"], str(about.get("profile", "")), str(about.get("digest", "")), str(content["time"])
         account = self.runs.setdefault(content["run"], RunAccount(*began))
         account.entries += 1

@@ -90,6 +90,24 @@ def test_changed_removed_and_reordered_entries_are_found_at_their_number(path: P
         assert str(path) in str(found.value)
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["[" * 100_000, "null", "[]", "1", '{"about":"x"}', '{"about":null}', '{"kind":[]}', '{"event":"[["}', '{"count":[]}'],
+)
+def test_a_forged_last_entry_that_follows_is_refused_by_name(path: Path, content: str) -> None:
+    """Its head is right, so that only its content can show that no ledger wrote it."""
+    with sqlite3.connect(path) as opened:
+        previous, written = opened.execute("SELECT previous, content FROM entries WHERE number = 2").fetchone()
+    opened.close()
+    forged = content if not content.startswith("{") else canonical({**json.loads(written), **json.loads(content)})
+    head = extend(previous, digest(forged.encode()))
+    change = f"UPDATE entries SET content = '{forged}', head = x'{head.hex()}' WHERE number = 2"
+    behind_its_back(path, "DELETE FROM entries WHERE number > 2", change)
+    with pytest.raises((LedgerTampered, LedgerUnreadable)) as found:
+        Ledger.read(path)
+    assert str(path) in str(found.value)
+
+
 def test_a_missing_trigger_is_found(path: Path) -> None:
     with sqlite3.connect(path) as opened:
         opened.execute("DROP TRIGGER entries_stay")
