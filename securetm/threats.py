@@ -14,6 +14,7 @@ from securetm.contracts import Adversary, Claim, Requirement, ThreatModel, Unit
 from securetm.errors import BadSetting
 from securetm.resources import named_toml, toml_names
 from securetm.toml_settings import from_table, read_toml, require, require_at_least
+from securetm.wording import colluding_parties
 
 CHANNELS: Mapping[str, str] = {  # of the transcript: every message between two roles is on one of these
     "request": "what the coordinator asks of a party",
@@ -78,7 +79,7 @@ def _same(wanted: Claim, claims: frozenset[Claim]) -> list[Claim]:
 def _borne(wanted: Claim, claims: frozenset[Claim]) -> list[int]:
     """How many colluding parties each such claim covers, of the claims for the wanted unit.
 
-    Where no unit is named, it is a whole document at least, because hiding single words protects a document hardly at all.
+    Where no unit is named, it is a whole document at least, because hiding single words hardly protects a document.
     """
     units = {None, *(unit for unit in Unit if unit.whole_documents)} if wanted.unit is None else {wanted.unit}
     return [one.colluding for one in _same(wanted, claims) if one.unit in units]
@@ -93,8 +94,7 @@ def _gap(wanted: Requirement, claims: frozenset[Claim]) -> Gap:
         unit = (claim.unit or Unit.DOCUMENT).value
         made = f"it is promised per {' or '.join(units)} only, and not per {unit}" if units else "nothing promises it"
         return Gap(claim.what, claim.against, f"{made}, and {wanted.because}", hint)
-    helpers = "one colluding party" if max(weaker) == 1 else f"{max(weaker)} colluding parties"
-    reason = f"it is promised with up to {helpers} where {claim.colluding} are feared"
+    reason = f"it is promised with up to {colluding_parties(max(weaker))} where {claim.colluding} are feared"
     return Gap(claim.what, claim.against, reason, "raise `colluding` in the profile; that may need more parties")
 
 

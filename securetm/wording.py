@@ -1,4 +1,4 @@
-"""How sentences write numbers and lists: plurals, lists with "and", budgets rounded to the safe side. It knows no sentence."""
+"""How sentences write numbers and lists: plurals, lists with "and", budgets rounded to the safe side. It has no sentences."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import math
 
 
 def counted(number: float, one: str, several: str = "") -> str:
-    """So many of a thing: `1 party`, `2 parties`, `0.5 epochs`."""
+    """A number of things: `1 party`, `2 parties`, `0.5 epochs`."""
     written = f"{number:,}" if isinstance(number, int) else f"{number:g}"
     return f"{written} {one if number == 1 else several or one + 's'}"
+
+
+def colluding_parties(number: int) -> str:
+    """So many colluding parties: `one colluding party`, `2 colluding parties`."""
+    return "one colluding party" if number == 1 else f"{number} colluding parties"
 
 
 def listed(parts: tuple[str, ...]) -> str:

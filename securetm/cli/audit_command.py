@@ -43,8 +43,7 @@ def audit(
     if plan.endswith(".toml") and not Path(plan).is_file():
         raise NoSuchPath(plan)
     check_places(html, markdown)
-    _check_evidence(evidence)
-    _check_empty(keep)
+    _check_folders(evidence, keep)
     with _told_if_interrupted(evidence, keep):
         from securetm.reports.audit_file import write_record
         from securetm.reports.audit_screen import show_audit
@@ -89,18 +88,12 @@ def _carried_out(name: str, run: Path | None, evidence: Path | None, keep: Path 
     return whole_audit(plan, made, read_all_evidence(evidence), read_all_refusals(evidence), again)
 
 
-def _check_evidence(evidence: Path | None) -> None:
-    """Refuses a folder that cannot be written, before any result is made."""
-    from securetm.reports.writing import check_folder
+def _check_folders(evidence: Path | None, keep: Path | None) -> None:
+    """Refuses before any result is made: a folder of evidence that cannot be written, a folder of runs with files in it."""
+    from securetm.reports.writing import check_folder, make_private
 
     if evidence is not None:
         check_folder(evidence)
-
-
-def _check_empty(keep: Path | None) -> None:
-    """Refuses a folder with files, because runs of two audits could not be told apart there."""
-    from securetm.reports.writing import make_private
-
     if keep is None:
         return
     make_private(keep, parents=True)

@@ -1,5 +1,4 @@
-"""From a profile's name to the numbers that the budget calculator needs: what its parts spend, and whom they protect "
-"against."""
+"""Reads from a profile what the budget calculator needs: what its parts spend, and whom they protect against."""
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ from securetm.mechanisms.noising import PRIVATE
 from securetm.plan_reading import plan_from_tables
 from securetm.plans import DEFAULT_MODEL, ModelChoice, Plan, VocabularyChoice
 from securetm.profiles import cohort_of, count_of_parties, read_profile
+from securetm.wording import colluding_parties
 
 if TYPE_CHECKING:
     from securetm.contracts import Budget, Cohort, Profile
@@ -56,7 +56,7 @@ def profile_run(
 
 
 def _plan(name: str, words: int, model: str) -> Plan:
-    """A plan of that profile; where it takes a public list only, of one that need not be there to be counted."""
+    """A plan with that profile. Where the profile takes public lists of words only, the plan names one that need not exist."""
     if read_profile(name).vocabularies == ("file",):
         public = VocabularyChoice("file", "words.txt", max_words=words)
         return Plan(profile=name, vocabulary=public, model=ModelChoice(model))
@@ -65,11 +65,11 @@ def _plan(name: str, words: int, model: str) -> Plan:
 
 
 def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
-    """Only those against whom every part that adds noise claims privacy, with as many helpers as the weakest part bears."""
+    """The roles against whom every part that adds noise claims privacy, with the fewest colluding parties of all claims."""
     noising = [
         claims
         for claims in (mechanism.claims(cohort) for mechanism in profile.mechanisms)
-        if any(c.what == PRIVATE and c.unit is budget.unit for c in claims)  # other parts leave such answers as they are
+        if any(c.what == PRIVATE and c.unit is budget.unit for c in claims)  # other parts add no noise to such answers
     ]
     told = []
     for who, named in _TOLD.items():
@@ -77,17 +77,8 @@ def _against(profile: Profile, cohort: Cohort, budget: Budget) -> str:
             max((c.colluding for c in claims if (c.what, c.against, c.unit) == (PRIVATE, who, budget.unit)), default=-1)
             for claims in noising
         ]
-        if each and min(each) >= 0:
-            told.append(
-                named
-                + (
-                    f" with {min(each)} colluding parties"
-                    if min(each) > 1
-                    else " with one colluding party"
-                    if min(each)
-                    else ""
-                )
-            )
+        if (helpers := min(each, default=-1)) >= 0:
+            told.append(f"{named} with {colluding_parties(helpers)}" if helpers else named)
     return " or ".join(told)
 
 

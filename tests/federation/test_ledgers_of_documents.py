@@ -112,7 +112,7 @@ def test_nothing_but_the_documents_decides_what_is_left(what: str, tmp_path: Pat
     third = begun(tmp_path / "three", plan_over(source, tmp_path), home)
     assert min(spent(third).values()) > before
     if what in ("seed", "another partition"):
-        with pytest.raises(LedgerEnded, match="went on"):  # the first run's documents have another ledger now
+        with pytest.raises(LedgerEnded, match="succeeds it"):  # the first run's documents have another ledger now
             spend(first, each=1)
 
 

@@ -25,7 +25,7 @@ from securetm.accounting.composition import total
 from securetm.accounting.spends import Spend
 from securetm.contracts import Block, Cohort, Domain, Mechanism, Terms
 from securetm.stages import Stages
-from securetm.wording import counted
+from securetm.wording import colluding_parties, counted
 
 DISTRIBUTIONS = {"discrete_gaussian": "discrete Gaussian", "skellam": "Skellam"}
 NO_LOSS_DISTRIBUTION = (
@@ -81,12 +81,12 @@ class Shares:
     def promise(self) -> Promise:
         """What the figures mean, and what they assume."""
         colluding = self.colluding
-        named = "one colluding party" if colluding == 1 else f"{colluding} colluding parties"
+        beside = f", {colluding_parties(colluding)} among them" if colluding else ""
         helps = f"at most {colluding} of them {'helps' if colluding == 1 else 'help'} the adversary"
         coin = f"a document joins each round by a coin of its own, with probability {self.rate:.4g}, that only its party knows"
         return Promise(
             "document",
-            "the coordinator and anyone who sees the sums and the model" + (f", {named} among them" if colluding else ""),
+            f"the coordinator and anyone who sees the sums and the model{beside}",
             "any one document of an honest party was in its sums",
             (
                 *((coin,) if self.rate < 1 else ()),
