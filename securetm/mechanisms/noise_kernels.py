@@ -67,30 +67,14 @@ def add_surely(words: Array, slots: Array, sure: int, bits: int, sign: int, out:
 
 @njit(cache=True, nogil=True)
 def climb(
-    words: Array,
-    coins: Array,
-    sure: int,
-    bounds: Array,
-    guide: Array,
-    shift: int,
-    lift: Array,
-    stairs: Array,
-    floors: Array,
-    height: float,
-    shape: int,
-    scale: float,
-    bits: int,
-    sign: int,
-    out: Array,
-    where: Array,
-    start: int,
-    again: int,
+    words: Array, coins: Array, tops: Any, law: Any, sign: int, out: Array, where: Array, start: int, again: int
 ) -> tuple[int, int]:
-    """Decides the kept words from `start` on: up to which (that one is undecided, if there is one), and how many propose anew.
+    """Decides the kept words from `start` on. Returns the first that it could not decide, and how many propose anew.
 
     The word chooses a block and a level in its stair, the coin a place and a point above the level. Most levels are below what
     the whole block accepts. Coordinates that propose anew are moved to the front of `where`.
     """
+    (sure, bounds, guide, shift, lift, stairs, floors, height), (shape, scale, bits) = tops, law
     coin_bits = np.uint64(64 - bits)
     step = 2.0 ** -float(coin_bits)
     mask = (np.uint64(1) << coin_bits) - np.uint64(1)

@@ -189,7 +189,7 @@ class StaircaseSampler(Sampler):
         tops = (one.sure, one.bounds, one.guide, one.shift, one.lift, one.stairs, one.floors, float(one.height))
         law = (one.shape, one.scale, one.bits)
         while True:
-            i, anew = climb(kept, coins, *tops, *law, sign, out, where, i, anew)
+            i, anew = climb(kept, coins, tops, law, sign, out, where, i, anew)
             if i == len(kept):
                 return anew
             value, accepted = self._decide(int(kept[i]), int(coins[i]), entropy)

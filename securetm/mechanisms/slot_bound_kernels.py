@@ -94,27 +94,14 @@ def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor:
 
 @njit(cache=True, nogil=True, inline="always")
 def _placed(  # noqa: C901 - in one piece, see above
-    word: Any,
-    kept: Any,
-    size: int,
-    limit: int,
-    stream: Array,
-    begin: Any,
-    end: Any,
-    quick: Array,
-    sure: Array,
-    book: Array,
-    rest: Array,
-    cursor: Any,
-    stop: Any,
-    ids: Array,
-    start: Any,
+    own: Any, reach: Any, stream: Array, part: Any, tables: Any, rest: Array, left: Any, ids: Array, start: Any
 ) -> tuple[Any, Any, Any, Any]:
     """The words that are left, from one gap to the next, and the slot's own among them where it is kept.
 
     Returns where they end, the own word's place, whether gaps led to it too, and where the rest goes on: beyond its end if a
     stream is short.
     """
+    (word, kept), (size, limit), (begin, end), (quick, sure, book), (cursor, stop) = own, reach, part, tables, left
     at, here, place, own, met = start, np.int64(-1), np.int64(size if word < 0 else word), start, np.int64(0)
     for i in range(begin, end):
         gap = np.int64(quick[stream[i] >> REST])
@@ -144,39 +131,23 @@ def _placed(  # noqa: C901 - in one piece, see above
 
 @njit(cache=True, nogil=True, inline="always")
 def _weighed(
-    n: Any,
-    low_bits: int,
-    least: Any,
-    most: Any,
-    grid: float,
-    stream: Array,
-    begin: Any,
-    quick: Array,
-    sure: Array,
-    book: Array,
-    rest: Array,
-    cursor: Any,
-    stop: Any,
-    at: Any,
-    upto: Any,
-    shift: Any,
-    again: Array,
-    weights: Array,
+    n: Any, scale: Any, stream: Array, begin: Any, tables: Any, rest: Array, left: Any, place: Any, again: Array, weights: Array
 ) -> Any:
     """The weights of n counts: from `at` on, and from number `upto` on as many places further as `shift` says.
 
     Returns where the rest goes on, beyond its end if it is short. Counts that few bits do not decide are drawn afterwards.
     """
+    (low_bits, least, most, grid), (quick, sure, book), (cursor, stop), (at, upto, shift) = scale, tables, left, place
     bits, never = (EVEN_BITS, UNEVEN) if low_bits else (FIRST_BITS, 1 << FIRST_BITS)
-    left: Any = np.uint64(0)
+    undecided: Any = np.uint64(0)
     for i in range(n):
         word = np.int64(stream[begin + i])
         high, last = np.int64(quick[np.uint64(word >> HALF)]), word & LAST
         far = np.int32((high << low_bits) + (last >> bits))
         weights[at + i + (shift if i >= upto else np.uint64(0))] = np.float64(min(np.int32(least) + far, np.int32(most))) * grid
-        again[left] = i
-        left += np.uint64((high < 0) | (last & UNEVEN == never))
-    for j in range(left):
+        again[undecided] = i
+        undecided += np.uint64((high < 0) | (last & UNEVEN == never))
+    for j in range(undecided):
         if cursor > stop:
             return cursor
         drawn = np.uint64(again[j])
@@ -224,33 +195,14 @@ def fill(streams: Any, words: Array, law: Any, out: Any) -> tuple[Any, Any, Any]
         kept = np.uint64(word >= 0 and own >= least)
         first = np.uint64(slot * (stride // 2))
         upto = first + np.uint64(rooms[0])
-        end, place, met, after = _placed(
-            word, kept, size, limit, gaps, first, upto, quick_gaps, sure, book, rest, after, stop, ids, at
-        )
+        tables = (quick_gaps, sure, book)
+        end, place, met, after = _placed((word, kept), (size, limit), gaps, (first, upto), tables, rest, (after, stop), ids, at)
         drawn = end - at - kept + np.uint64(met)
         if after > stop or drawn > np.uint64(rooms[1]):
             return slot, np.int64(at), SHORT
         first, upto, shift = np.uint64(slot * (stride // 4)), place - at + np.uint64(met), kept - np.uint64(met)
-        after = _weighed(
-            drawn,
-            low_bits,
-            least,
-            most,
-            grid,
-            steps,
-            first,
-            quick_high,
-            sure,
-            book,
-            rest,
-            after,
-            stop,
-            at,
-            upto,
-            shift,
-            again,
-            weights,
-        )
+        scale, tables = (low_bits, least, most, grid), (quick_high, sure, book)
+        after = _weighed(drawn, scale, steps, first, tables, rest, (after, stop), (at, upto, shift), again, weights)
         if after > stop:
             return slot, np.int64(at), SHORT
         if kept:  # where both were drawn, in the place of the noise that would be there without the word

@@ -96,7 +96,7 @@ def test_a_height_too_close_is_settled_by_exact_numbers(make, shape: int, parame
     out, where = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32)
     word, coins = np.array([one.sure + rank], dtype=np.uint32), np.array([coin], dtype=np.uint64)
     tops = (one.sure, one.bounds, one.guide, one.shift, one.lift, one.stairs, one.floors, float(one.height))
-    assert climb(word, coins, *tops, shape, one.scale, one.bits, 1, out, where, 0, 0) == (0, 0)
+    assert climb(word, coins, tops, (shape, one.scale, one.bits), 1, out, where, 0, 0) == (0, 0)
     assert out[0] == 0
     assert sampler._decide(int(word[0]), coin, Crafted(*of_bytes(more))) == (value, offset < 0)
     entropy = Crafted((one.sure + rank) << 32, coin, *of_bytes(more))  # the first of two words is zero, so it is in a slot

@@ -12,6 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol
@@ -45,61 +46,50 @@ class Code(Protocol):
 
     def context_key(self, fit: Fit) -> tuple[str, int, int]:
         """Scheme, modulus, and BFV's plaintext modulus."""
-        ...
 
     def scale(self, fit: Fit) -> float:
         """What SEAL notes in each ciphertext."""
-        ...
 
     def write(self, context: SealContext, rows: Array, fit: Fit) -> Iterator[Any]:
         """One plaintext a row."""
-        ...
 
     def read(self, context: SealContext, plaintext: Any, fit: Fit) -> Array:
         """The row of a plaintext."""
-        ...
 
 
 # ---- objects in and out: SEAL reads and writes files only, so one in memory -------------------------------------------
 
 
+@dataclass(frozen=True)
 class MemoryFile:
-    """A file that lives in memory where the system has such files, so that no secret touches a disk."""
+    """An open file and its path, through which SEAL reads and writes."""
 
-    def __init__(self) -> None:
-        if hasattr(os, "memfd_create"):
-            self._file, self.path = os.memfd_create("securetm"), ""
-            self.path = f"/proc/self/fd/{self._file}"
-        else:
-            self._file, self.path = tempfile.mkstemp(prefix="securetm")
+    number: int
+    path: str
 
     def put(self, content: bytes) -> str:
         """Fills the file, and gives its path."""
-        os.pwrite(self._file, content, 0)
-        os.ftruncate(self._file, len(content))
+        os.pwrite(self.number, content, 0)
+        os.ftruncate(self.number, len(content))
         return self.path
 
     def take(self, thing: Any, size: int) -> bytes:
         """What SEAL writes of an object, whose form without compression has `size` bytes."""
         thing.save(self.path)
-        whole = os.pread(self._file, 2 * size + 4096, 0)
+        whole = os.pread(self.number, 2 * size + 4096, 0)
         return _unpacked(whole[5], whole[16:], size)
-
-    def close(self) -> None:
-        """The file is gone."""
-        os.close(self._file)
-        if not hasattr(os, "memfd_create"):
-            os.unlink(self.path)
 
 
 @contextmanager
 def memory_file() -> Iterator[MemoryFile]:
-    """One file for one piece of work: it is not shared between threads."""
-    one = MemoryFile()
+    """A file for one piece of work and one thread. It lives in memory where the system can, so no secret touches a disk."""
+    number, path = (os.memfd_create("securetm"), "") if hasattr(os, "memfd_create") else tempfile.mkstemp(prefix="securetm")
     try:
-        yield one
+        yield MemoryFile(number, path or f"/proc/self/fd/{number}")
     finally:
-        one.close()
+        os.close(number)
+        if path:
+            os.unlink(path)
 
 
 def _unpacked(how: int, content: bytes, size: int) -> bytes:
@@ -117,7 +107,7 @@ def _opening() -> bytes:
     """The first bytes of every object, as the installed SEAL writes them: magic number, header's size, version."""
     with memory_file() as one:
         seal().Plaintext("1").save(one.path)
-        return os.pread(one._file, 5, 0)
+        return os.pread(one.number, 5, 0)
 
 
 def _object(content: bytes) -> bytes:

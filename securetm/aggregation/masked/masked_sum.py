@@ -90,7 +90,10 @@ class MaskedSum(Aggregation):
             raise TooFewHonest(need, feared)
         if 2 * shares <= parties + feared:
             raise TwoViewsPossible(shares, parties, feared, (parties + feared) // 2 + 1)
-        self._check_graph(parties, colluding)
+        risk, drawn = self._risk(parties, colluding), self.geometry(parties)
+        if not holds(drawn, risk):
+            apart = disconnected(parties, drawn.degree, risk) + stalled(parties, drawn.degree, drawn.threshold, risk)
+            raise WeakGraph(drawn.degree, parties, 1 / max(apart, 1e-300))
 
     def party(self, me: str, roster: Roster, entropy: Entropy, store: Store) -> MaskedPartySession:
         """A party's session; its private key lies in its store under "identity"."""
@@ -115,12 +118,6 @@ class MaskedSum(Aggregation):
 
     def _policy(self, roster: Roster) -> Policy:
         return Policy(self._risk(len(roster.members)), self.consistency)
-
-    def _check_graph(self, parties: int, colluding: int) -> None:
-        risk, drawn = self._risk(parties, colluding), self.geometry(parties)
-        if not holds(drawn, risk):
-            apart = disconnected(parties, drawn.degree, risk) + stalled(parties, drawn.degree, drawn.threshold, risk)
-            raise WeakGraph(drawn.degree, parties, 1 / max(apart, 1e-300))
 
     def _bound(self, cohort: Cohort) -> int:
         """The most colluding parties under which this cohort's sums are hidden; below 0: none, or not even without any."""
