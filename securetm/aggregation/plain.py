@@ -97,10 +97,8 @@ class PlainCoordinatorRound(CoordinatorExchange):
     def __init__(self, register: PinnedRoster, cohort: Cohort, terms: Terms) -> None:
         super().__init__(register)
         self._cohort, self._terms = cohort, terms
-        self.ask([register.place(member) for member in cohort.members], self._take_vector)
-
-    def _take_vector(self, place: int, sender: str, message: bytes) -> Mapping[str, Array]:
-        return unpack_vector(message, self._terms, sender)
+        places = [register.place(member) for member in cohort.members]
+        self.ask(places, lambda _, sender, message: unpack_vector(message, terms, sender))
 
     def opened(self) -> Answer:
         """The total over the parties that answered, added in roster order; each vector where the question needs it."""

@@ -1,8 +1,8 @@
-"""Wide laws of noise: a staircase above the law's weights, and which of its blocks each draw is accepted in. It draws nothing.
+"""Wide laws of noise as a staircase above the law's weights, for rejection sampling. It draws nothing.
 
-The staircase is made of whole numbers, so proposing a block is exact; a place in it and a height in its stair are uniform; that
-the height is below the law's weight is plain for most, decided in double precision where that is certain, and with a hundred
-digits where it is not.
+The staircase is made of whole numbers, so a block is proposed exactly. A place in the block and a height in its stair are
+uniform. Whether the height is below the law's weight is decided by the block's floor for most draws, in double precision where
+that is certain, and with a hundred digits where it is not.
 """
 
 from __future__ import annotations

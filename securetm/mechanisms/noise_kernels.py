@@ -1,6 +1,6 @@
 """The inner loops of drawing noise: a place in a table, and a place inside a block of a staircase. They ask for no randomness.
 
-Where the words they were given do not decide they say so; they do not run in constant time.
+They report the words that do not decide a draw. They do not run in constant time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCK_BITS = 32  # they choose the block, and how high up in its stair
 
 @njit(inline="always")
 def _place(word: Any, bounds: Array, guide: Array, shift: int) -> int:
-    """How many bounds are below the word; the guide has the answer for its first bits, or nearly."""
+    """The number of bounds below the word. The guide narrows the search by the word's first bits."""
     start = word >> np.uint64(shift)
     low: int = guide[start]
     high: int = guide[start + np.uint64(1)]
@@ -35,7 +35,7 @@ def _place(word: Any, bounds: Array, guide: Array, shift: int) -> int:
 
 @njit(cache=True, nogil=True)
 def look_up(words: Array, bounds: Array, guide: Array, shift: int, first: int, out: Array) -> int:
-    """One outcome a word, and how many words equal a bound: those outcomes are not decided yet."""
+    """Writes one outcome per word. Returns how many words equal a bound: their outcomes are not decided yet."""
     undecided = 0
     for i in range(len(words)):
         place = _place(words[i], bounds, guide, shift)
@@ -46,10 +46,10 @@ def look_up(words: Array, bounds: Array, guide: Array, shift: int, first: int, o
 
 @njit(cache=True, nogil=True)
 def add_surely(words: Array, slots: Array, sure: int, bits: int, sign: int, out: Array, where: Array, kept: Array) -> int:
-    """Adds what each word of 32 bits surely says. Those of `sure` and more are kept, with where they belong. Returns how many.
+    """Adds the value of each 32-bit word below `sure`. Keeps the other words and their places, and returns how many.
 
-    A word below `sure` has a slot in its first bits and a place in its last ones. The first loop has no branch that could be
-    guessed wrong; what it adds for a word that is kept is the place alone, and is taken off again.
+    A word below `sure` has a slot in its first bits and a place in its last bits. The first loop has no branch to mispredict;
+    what it adds for a kept word is the place alone, which the second loop takes off again.
     """
     shift = np.uint32(BLOCK_BITS - round(np.log2(len(slots))))
     mask = (np.int64(1) << bits) - 1

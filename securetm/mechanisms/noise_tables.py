@@ -115,7 +115,7 @@ def error_integral(x: Fraction) -> int:
 
 
 def skellam_weights(variance: float) -> list[int]:
-    """Bessel functions I_k(variance) by Miller's downward recurrence, from so far out that its start no longer shows.
+    """Bessel functions I_k(variance) by Miller's downward recurrence, which starts so far out that the start does not matter.
 
     I_{k-1} = I_{k+1} + (2k / variance) I_k adds positive numbers only. Starting with 0 and 1 is wrong by (I_start / I_k)^2
     relatively, nearly, since I_k K_k is about 1 / 2 sqrt(variance^2 + k^2): by less than 2^-100 at the table's end.

@@ -1,6 +1,6 @@
-"""Documents whose words are behind noise: what a model may read of them is weights of words, slot by slot. It draws no secret.
+"""Documents with noise in place of their words: a model reads weights of words, slot by slot. It draws no secret.
 
-Which word a slot really held is in no attribute of theirs, and in nothing that can be asked of them.
+No attribute and no method tells which word a slot held.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StoredSlots:
 
 
 class RegeneratedSlots:
-    """Weights that are drawn again whenever they are asked for, always the same. The words stay in here, for that alone."""
+    """Weights that are drawn again at each use, always the same. It keeps the words for that alone."""
 
     def __init__(self, law: SlotNoise, secret: bytes, words: Array, numbers: Array | None = None) -> None:
         self._law, self._secret, self._words, self.whole = law, secret, words, law.whole
@@ -77,7 +77,7 @@ class RegeneratedSlots:
 class PerturbedDocuments:
     """Documents (contracts.Documents) as sums of noised slots. Lengths are what they were: they are public in this guarantee.
 
-    Embeddings were made from the words, and who wrote a document is no question of single words: neither is here.
+    They have no embeddings, which were made from the words, and no persons, whom this guarantee does not cover.
     """
 
     perturbed: StoredSlots | RegeneratedSlots
@@ -124,7 +124,7 @@ class PerturbedDocuments:
         return type(self)(self.perturbed.taken(slots), self.vocabulary, self.keys[wanted], ends, sentence_ends)
 
     def halves(self, seed: int) -> tuple[Self, Self]:
-        """Refused: a slot's weights are no words that could be shared out."""
+        """Refused: the weights of slots cannot be split into two halves of words."""
         raise WordsUnknown()
 
     def _summed(self, first: int, last: int) -> Any:
@@ -152,7 +152,7 @@ def slots_of(documents: Any, secret: bytes) -> tuple[Array, Array]:
 
 
 def canonical(counts: Any) -> Any:
-    """The same counts, stored in the one way that no two equal tables are stored differently; whole numbers above zero."""
+    """The same counts in canonical form: equal tables are stored equally. Refuses numbers that are negative or not whole."""
     table = sparse.csr_array(counts, copy=True)
     table.sum_duplicates()
     table.eliminate_zeros()

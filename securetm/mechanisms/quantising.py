@@ -1,7 +1,7 @@
 """Rounds real vectors to a grid of whole numbers, so that a secure sum can add them in a ring. It adds no noise.
 
-A value beyond the promised range is clamped to it, and one that is no number counts as nothing. How many were, stays with the
-party: a refusal that depended on the data would be an answer.
+A value beyond the promised range is clamped to it, and one that is no number counts as 0. The party keeps the number of such
+values to itself: a refusal that depended on the data would be an answer.
 """
 
 from __future__ import annotations

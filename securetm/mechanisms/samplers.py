@@ -1,7 +1,7 @@
 """Noise on whole numbers drawn as its law says, from the operating system's randomness alone. It spends no privacy by itself.
 
 What is drawn differs from the law by no more than `failure_probability` in total variation, which is part of delta.
-Drawing takes longer for some values than for others: whoever can time single draws is outside every claim.
+Drawing takes longer for some values than for others: no claim holds against an adversary that times single draws.
 """
 
 from __future__ import annotations
@@ -127,16 +127,13 @@ class TableSampler(Sampler):
 
     def add(self, entropy: Entropy, out: Array) -> None:
         """Adds what the table says of each word."""
-        drawn = np.empty(min(len(out), _PIECE), dtype=np.int64)
+        table, values = self.table, np.empty(min(len(out), _PIECE), dtype=np.int64)
         for start in range(0, len(out), _PIECE):
             part = out[start : start + _PIECE]
-            self._fill(entropy, drawn[: len(part)])
-            part += drawn[: len(part)]
-
-    def _fill(self, entropy: Entropy, out: Array) -> None:
-        drawn, table = words(entropy, len(out)), self.table
-        if look_up(drawn, table.high, table.guide, table.shift, table.first, out):
-            self._decide(drawn, entropy, out)
+            drawn, found = words(entropy, len(part)), values[: len(part)]
+            if look_up(drawn, table.high, table.guide, table.shift, table.first, found):
+                self._decide(drawn, entropy, found)
+            part += found
 
     def _decide(self, drawn: Array, entropy: Entropy, out: Array) -> None:
         """Several bounds may share a first word, far out; second words settle it."""

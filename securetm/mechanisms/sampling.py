@@ -25,7 +25,7 @@ AMPLIFIED = (Unit.DOCUMENT, Unit.PERSON)  # whose presence a coin decides; a par
 class PoissonSample(Mechanism):
     """Where a question asks for a batch, each document (or person) takes part with probability `rate`.
 
-    The coins are independent, come from the operating system, and are neither kept nor told: not even how many took part.
+    The coins are independent and come from the operating system. They are neither stored nor sent, and nor is their number.
     They are exact: a 64-bit word is below floor(rate x 2^64), so the real probability is never above the rate.
     """
 

@@ -1,7 +1,7 @@
 """The inner loop of noise on token slots: a keystream, ladders of chances, and each slot's weights one after the other.
 
-It makes no randomness, and it does not run in constant time: whoever can time single slots is outside every claim. What
-every slot passes through is inlined: to count who holds the arrays that are passed on takes longer than few weights do.
+It makes no randomness. It does not run in constant time: no claim holds against an adversary that times single slots. What
+runs for every slot is inlined, because counting references to the arrays it gets takes longer than drawing a few weights.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _drawn(law: int, first: Any, book: Array, rest: Array, cursor: Any) -> Any:
 
 @njit(cache=True, nogil=True, inline="always")
 def _far(first: Any, last: Any, low_bits: int, sure: Array, book: Array, rest: Array, cursor: Any) -> Any:
-    """How far noise is above the least by these first and last bits, and where the rest goes on."""
+    """How many steps above the least these first and last bits put the noise, and where the rest goes on."""
     far = np.int64(sure[HIGH, first])
     if far < 0:
         far, cursor = _drawn(HIGH, first, book, rest, cursor)
@@ -83,7 +83,7 @@ def _far(first: Any, last: Any, low_bits: int, sure: Array, book: Array, rest: A
 
 @njit(cache=True, nogil=True, inline="always")
 def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor: Any) -> Any:
-    """What noise makes of a count of 1, in steps, and where the rest goes on."""
+    """A count of 1 with its noise, in steps, and where the rest goes on."""
     sign, first, last = rest[cursor], rest[cursor + ONE], rest[cursor + TWO]
     positive, cursor = np.int64(sure[SIGNS, sign]), cursor + THREE
     if positive < 0:
@@ -96,10 +96,10 @@ def _own(one: int, low_bits: int, sure: Array, book: Array, rest: Array, cursor:
 def _placed(  # noqa: C901 - in one piece, see above
     own: Any, reach: Any, stream: Array, part: Any, tables: Any, rest: Array, left: Any, ids: Array, start: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """The words that are left, from one gap to the next, and the slot's own among them where it is kept.
+    """Writes the words with a count, from one gap to the next, and the slot's own word among them where it is kept.
 
-    Returns where they end, the own word's place, whether gaps led to it too, and where the rest goes on: beyond its end if a
-    stream is short.
+    Returns where they end, the own word's place, whether a gap led to it too, and where the rest goes on: beyond its end if a
+    stream is too short.
     """
     (word, kept), (size, limit), (begin, end), (quick, sure, book), (cursor, stop) = own, reach, part, tables, left
     at, here, place, own, met = start, np.int64(-1), np.int64(size if word < 0 else word), start, np.int64(0)
@@ -133,9 +133,9 @@ def _placed(  # noqa: C901 - in one piece, see above
 def _weighed(
     n: Any, scale: Any, stream: Array, begin: Any, tables: Any, rest: Array, left: Any, place: Any, again: Array, weights: Array
 ) -> Any:
-    """The weights of n counts: from `at` on, and from number `upto` on as many places further as `shift` says.
+    """Writes the weights of n counts from `at` on; those from number `upto` on are shifted by `shift` places.
 
-    Returns where the rest goes on, beyond its end if it is short. Counts that few bits do not decide are drawn afterwards.
+    Returns where the rest goes on, beyond its end if it is too short. Counts that few bits do not decide are drawn afterwards.
     """
     (low_bits, least, most, grid), (quick, sure, book), (cursor, stop), (at, upto, shift) = scale, tables, left, place
     bits, never = (EVEN_BITS, UNEVEN) if low_bits else (FIRST_BITS, 1 << FIRST_BITS)
@@ -222,7 +222,7 @@ def add_up(documents: Array, ends: Array, ids: Array, weights: Array, out: Array
 
 @njit(cache=True, nogil=True)
 def shuffle(words: Array, ends: Array, stream: Array) -> bool:
-    """Each document's words in random order (Fisher and Yates), in place; or that the stream was too short."""
+    """Shuffles each document's words in place (Fisher and Yates). Returns False if the stream was too short."""
     cursor, first = 0, 0
     for document in range(len(ends)):
         for left in range(ends[document] - first, 1, -1):

@@ -102,7 +102,7 @@ class WordSelection(Mechanism):
     def failure_probability(self, terms: Terms, cohort: Cohort) -> float:
         """The chance that a word of one document alone is named, and the distance of its noise from the ideal one.
 
-        The noise of all other words is the same with and without the document, so what it lacks tells nothing.
+        The noise of all other words is the same with and without the document, so its distance from the ideal tells nothing.
         """
         return self.miss + self.words_per_document * self._noise.failure_probability if self._selected(terms) else 0.0
 

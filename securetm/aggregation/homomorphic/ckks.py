@@ -18,7 +18,7 @@ from securetm.aggregation.homomorphic.shared_key_sum import SharedKeySum
 from securetm.contracts import INF, Array, Cohort, Domain, Terms
 from securetm.errors import NeedsReach, SumTooWide, check_setting
 
-FINEST = 2**52  # steps from zero to the reach: beyond it a float64 has no more to say
+FINEST = 2**52  # steps from zero to the reach: a float64 has no finer ones
 
 
 @lru_cache(maxsize=1)

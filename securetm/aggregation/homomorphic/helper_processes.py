@@ -1,4 +1,4 @@
-"""Helper processes for large vectors: SEAL's Python face holds the interpreter lock. They know no protocol and no network.
+"""Helper processes for large vectors: SEAL's Python bindings hold the interpreter lock. They know no protocol and no network.
 
 A helper is a child of this process and talks through pipes only. It is started by its own command line, never by forking
 (threads of torch do not survive that) nor by importing the user's script again; it ends when the pipe closes.
@@ -77,30 +77,29 @@ class Helper:
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter and a module of our own, nothing from outside
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
         )
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._asked, self._replies = self._child.stdin, self._child.stdout
 
     def ask(self, work: Work, arrays: Sequence[Array]) -> None:
         """Hands out a piece of work; the helper reads all of it before it answers."""
-        assert self._child.stdin is not None
         try:
-            put_work(self._child.stdin, work, arrays)
+            put_work(self._asked, work, arrays)
         except OSError as problem:
             raise HelperDied() from problem
 
     def done(self) -> list[Array]:
         """Waits for the result."""
-        assert self._child.stdout is not None
-        found = take_work(self._child.stdout)
+        found = take_work(self._replies)
         if found is None:
             raise HelperDied()
         return found[1]
 
     def end(self) -> None:
         """Closes the pipes, which ends the helper."""
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdout.close()
+        self._replies.close()
         try:
-            self._child.stdin.close()
+            self._asked.close()
         except BrokenPipeError:
             self._child.kill()  # it is gone, or about to be
         self._child.wait()

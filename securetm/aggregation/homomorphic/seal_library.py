@@ -1,7 +1,7 @@
 """Microsoft SEAL through `tenseal.sealapi`, for sums alone: encrypt, add, decrypt arrays of residues. It reads no message.
 
-SEAL is shown only bytes that were built here from residues already checked, never bytes from the network: its own loader
-knows compressed and seeded forms of every object, and nothing that hostile reaches it. The secret key is shared by the parties.
+SEAL loads only bytes that are built here from checked residues, never bytes from the network: its loader also accepts
+compressed and seeded forms of every object, which are not checked here. The secret key is shared by the parties.
 """
 
 from __future__ import annotations

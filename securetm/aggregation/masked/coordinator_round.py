@@ -62,7 +62,6 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         self._relayed = memory.relayed
         self._at = Place(self._relayed.epoch, tag, memory.index(tag))
         self._sum = np.zeros(terms.size, ring_type(terms))
-        self._neighbours = self._relayed.neighbours()
         self._masked: dict[int, Header] = {}
         self._hellos: set[int] = set()
         self._behind: set[int] = set()
@@ -152,7 +151,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
 
     def _ask_to_unmask(self, signatures: Mapping[int, bytes]) -> Sequence[Parcel]:
         asked = tuple(signatures) or self._outcome.survivors
-        self.ask(asked, self._take_unmasked, self._open, self._relayed.geometry.threshold)
+        self.ask(asked, self._take_unmasked, self._open, self._relayed.threshold)
         message = self._outcome.body(Kind.UNMASK) + places_bytes(tuple(signatures)) + b"".join(signatures.values())
         return self.to(dict.fromkeys(asked, message))
 
@@ -163,7 +162,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         reader = self.signed(place, sender, message, Label.UNMASKED, Kind.UNMASKED, longest)
         if read_place(reader) != self._at:
             raise Malformed(sender, "it answers something else")
-        dealers = sorted((*self._neighbours[place], place))
+        dealers = sorted((*self._relayed.neighbours[place], place))
         shares = {dealer: read_share(reader) for dealer in dealers if dealer in self._quorum.active}
         reader.end()
         return shares
@@ -185,7 +184,7 @@ class MaskedCoordinatorRound(CoordinatorExchange):
         for place, header in self._masked.items():
             yield self_seed(secrets[place], self._at, place, header.salt), False
         for gone in self._outcome.dropped:
-            for place in self._neighbours[gone]:
+            for place in self._relayed.neighbours[gone]:
                 if place in self._masked:
                     public = self._relayed.mask_keys[place][self._at.index]
                     secret = shared_secret(secrets[gone], public, self._register.name(place))
@@ -193,10 +192,10 @@ class MaskedCoordinatorRound(CoordinatorExchange):
 
     def _secret(self, owner: int) -> bytes:
         """A survivor's seed or a dropped party's mask key of this round, checked against what its owner signed."""
-        need = self._relayed.geometry.threshold
+        need = self._relayed.threshold
         holders = [place for place, shares in self._shares.items() if owner in shares][:need]
         if len(holders) < need:
-            raise TooFewParties(len(holders), len(self._neighbours[owner]) + 1, need)
+            raise TooFewParties(len(holders), len(self._relayed.neighbours[owner]) + 1, need)
         points, shares = tuple(place + 1 for place in holders), [self._shares[place][owner] for place in holders]
         found = shamir.combine(points, shares)
         if found >= 2 ** (8 * KEY) or not self._fits(owner, found.to_bytes(KEY, "big")):

@@ -129,6 +129,7 @@ class MaskedCoordinatorSetup(CoordinatorExchange):
         drawn, places = self._drawn, tuple(self._agreed)
         keys = {place: drawn.reveals[place].mask_keys for place in places}
         hidden = {place: self._hidden[place] for place in places}
-        ring = (tuple(drawn.reveals), drawn.geometry, drawn.graph_seed, self._rounds)
-        self._done(PublicSetup(epoch_of(drawn.setup, places), drawn.setup, *ring, keys, hidden))
+        neighbours = {place: tuple(peer for peer in drawn.neighbours[place] if peer in keys) for place in places}
+        epoch, threshold = epoch_of(drawn.setup, places), drawn.geometry.threshold
+        self._done(PublicSetup(epoch, drawn.setup, threshold, self._rounds, neighbours, keys, hidden))
         return ()

@@ -120,7 +120,7 @@ class MaskedSum(Aggregation):
         return Policy(self._risk(len(roster.members)), self.consistency)
 
     def _bound(self, cohort: Cohort) -> int:
-        """The most colluding parties under which this cohort's sums are hidden; below 0: none, or not even without any."""
+        """The most colluding parties against whom this cohort's sums are hidden; negative where they are not hidden at all."""
         parties, shares = len(cohort.members), self._threshold(len(cohort.members))
         need = max(cohort.threshold, shares)
         if need > parties:

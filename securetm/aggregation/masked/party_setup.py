@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from securetm.aggregation.masked import shamir
 from securetm.aggregation.masked.graph import Geometry, geometry, holds, neighbourhoods
@@ -32,12 +31,7 @@ class SetupGraph:
     setup: bytes
     reveals: Mapping[int, Reveal]
     geometry: Geometry
-    graph_seed: bytes
-
-    @cached_property
-    def neighbours(self) -> dict[int, tuple[int, ...]]:
-        """Everybody's neighbours."""
-        return neighbourhoods(tuple(self.reveals), self.geometry.degree, self.graph_seed)
+    neighbours: Mapping[int, tuple[int, ...]]
 
     def holders(self, dealer: int) -> tuple[int, ...]:
         """Who holds shares of a dealer's secrets: its neighbours and itself."""
@@ -49,7 +43,8 @@ def draw(register: PinnedRoster, policy: Policy, rounds: int, signed: Mapping[in
     reveals = {p: read_reveal(Reader(m[:-SIGNATURE], register.name(p), Kind.REVEAL), rounds) for p, m in signed.items()}
     setup = hashed(Label.SETUP, register.hash, policy.digest(rounds), *(message[:-SIGNATURE] for message in signed.values()))
     seed = hashed(Label.GRAPH, register.hash, places_bytes(tuple(signed)), *(reveal.nonce for reveal in reveals.values()))
-    return SetupGraph(setup, reveals, geometry(len(signed), policy.risk), seed)
+    drawn = geometry(len(signed), policy.risk)
+    return SetupGraph(setup, reveals, drawn, neighbourhoods(tuple(reveals), drawn.degree, seed))
 
 
 def epoch_of(setup: bytes, places: Sequence[int]) -> bytes:

@@ -1,4 +1,4 @@
-"""What each role of a masked sum keeps after a set-up. It decides nothing.
+"""What each role of a masked sum keeps after a set-up, and the order of the coordinator's prekeys. It has no cryptography.
 
 A party keeps its own secrets and the shares it holds for others; the coordinator keeps public keys and commitments only.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from securetm.aggregation.masked.graph import Geometry, Risk, neighbourhoods
+from securetm.aggregation.masked.graph import Risk
 from securetm.aggregation.masked.masked_errors import NotPrepared
 from securetm.contracts import Store
 from securetm.sessions.framing import hashed
@@ -57,10 +57,9 @@ class PublicSetup:
 
     epoch: bytes
     setup: bytes
-    drawn: tuple[int, ...]  # the places on the ring
-    geometry: Geometry
-    graph_seed: bytes
+    threshold: int  # shares that open a secret
     rounds: int
+    neighbours: Mapping[int, tuple[int, ...]]  # who masks with whom, of those who take part
     mask_keys: Mapping[int, tuple[bytes, ...]]  # by place, of those who take part
     commitments: Mapping[int, tuple[bytes, ...]]  # to their self-mask seeds
 
@@ -68,11 +67,6 @@ class PublicSetup:
     def places(self) -> tuple[int, ...]:
         """Who takes part in this set-up."""
         return tuple(sorted(self.mask_keys))
-
-    def neighbours(self) -> dict[int, tuple[int, ...]]:
-        """Who masks with whom, of those who take part."""
-        ring = neighbourhoods(self.drawn, self.geometry.degree, self.graph_seed)
-        return {place: tuple(peer for peer in ring[place] if peer in self.mask_keys) for place in self.mask_keys}
 
 
 class CoordinatorMemory:
