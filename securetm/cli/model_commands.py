@@ -29,7 +29,7 @@ def topics(
     found = finished.topics(words)
     results(json).print(topics_table(found))
     if json:
-        print_json({"run": finished.name, "model": finished.model_name, "topics": found})
+        print_json({"run": finished.name, "model": finished.plan.model.name, "topics": found})
 
 
 def transform(

@@ -22,10 +22,9 @@ from securetm.federation.party_state import PartyState
 from securetm.federation.paying import spend_of
 from securetm.federation.questions import HELD_OUT, TRAIN
 from securetm.federation.refusal_errors import AlreadyAnswered, AskedTooOften, BadState, OutOfTurn, WrongRound
-from securetm.federation.round_identity import digest_of_arrays, question_identity, round_identity, state_digest
+from securetm.federation.round_identity import compile_question, digest_of_arrays
 from securetm.models.row_trial import check_rows
-from securetm.profiles import cohort_of
-from securetm.route import ClippedAnswer, Route, compile_route
+from securetm.route import ClippedAnswer, Route
 from securetm.toml_settings import digest
 
 
@@ -44,21 +43,14 @@ def answer(session: JoinedSession, ask: wire.Ask) -> tuple[bytes, ...]:
 
 def _checked(session: JoinedSession, ask: wire.Ask) -> Answering:
     """Checks the question. The round id must say that the coordinator means the same as this party."""
-    own, profile = session.own, session.own.agreement.profile
+    own = session.own
     _check_cohort(own, ask.members)
-    query = own.questions.make(ask.question, _about(own, ask))
-    named = question_identity(ask.question, ask.number, query.terms)
-    cohort = cohort_of(
-        profile, ask.members, round_id=ask.round_id, number=ask.number, seed=own.agreement.plan.seed, question=named
-    )
-    route = compile_route(query.terms, profile, cohort)
-    about, words = state_digest(ask.state, route.terms), own.questions.words(ask.question)
-    meant = (ask.question, cohort, ask.serial, route.terms, profile.digest, about, words)
-    if ask.round_id != round_identity(session.identity, *meant):
+    query, route, cohort = compile_question(own.questions, session.identity, ask, _about(own, ask))
+    if ask.round_id != cohort.round_id:
         raise WrongRound()
     if ask.number >= own.questions.numbers(ask.question):
         raise AskedTooOften(ask.question, ask.number)
-    check_batch(route.terms, profile, cohort, len(own.members))
+    check_batch(route.terms, own.agreement.profile, cohort, len(own.members))
     return Answering(session, ask, query, cohort, route)
 
 

@@ -32,18 +32,17 @@ class PartyDocuments:
         whole = self.own.project(vocabulary)
         self.agreed = whole.select(np.flatnonzero(whole.lengths() > 0))
         plan, alone = agreement.plan, agreement.unit is not Unit.PERSON and agreement.budget is not None
-        # The least key of a person's documents decides on which side all of them lie. Where each document is protected by
-        # itself, it must not move other documents of its person. Keys do not depend on words, and lengths are public where
-        # single words are protected: then the split does not depend on the words.
+        # The least key of a person's documents decides on which side of the split all of them are. Where each document is
+        # protected by itself, it must not move other documents of its person. Keys do not depend on words, and lengths are
+        # public where single words are protected: then the split does not depend on the words.
         drawn = replace(self.agreed, persons=None) if alone else self.agreed
         self.train, self.held_out = drawn.split(1 - plan.training.held_out, plan.seed)
 
     def for_question(self, name: str) -> Corpus:
         """Returns the documents that this question reads."""
-        before = {WORDS: self.own, JOINT: self.own}
-        after = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
-        chosen = {**before, **after}
-        if (documents := chosen[name]) is None:
+        in_agreed_words = {FREQUENCIES: self.agreed, COHERENCE: self.agreed, TRAIN: self.train, HELD_OUT: self.held_out}
+        documents = {WORDS: self.own, JOINT: self.own, **in_agreed_words}[name]
+        if documents is None:
             raise BadState("no vocabulary has been agreed on")
         return documents
 
@@ -60,7 +59,7 @@ def read_in(words: tuple[str, ...], own: Corpus, agreement: Agreement, failure_l
 
 
 def note_lengths(documents: Corpus, budget: Budget | None, store: PartyStore) -> None:
-    """Writes the lengths of documents into the party's store: they decide what noise on single words means for a whole one."""
+    """Writes lengths of documents into the party's store: the epsilon of a word times its length is a document's epsilon."""
     lengths = documents.lengths()
     if budget is not None and budget.unit is Unit.WORD and len(lengths):
         at = np.percentile(lengths, (50, 95), method="higher")  # of an even number the longer one: rather overstated

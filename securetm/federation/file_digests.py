@@ -1,9 +1,9 @@
 """The SHA-256 of every file of a run, so that a file that was changed, cut, lost or swapped is refused by name.
 
-It is no signature: whoever can write into the folder can write digests too. Files that do not change any more are bound as soon
-as they are written, all others when the run has ended. Databases grow while a run works, and are then checked by SQLite alone;
-once it has ended they are bound by what is in their tables, since the same rows may lie in other bytes. A checkpoint and a
-party's memory carry a digest of their own from the beginning (models/tensor_file.py).
+Digests are no signature: whoever can write into the folder can write digests too. Files that do not change any more get a
+digest as soon as they are written, all others when the run has ended. Databases grow while a run works, and only SQLite checks
+them then; once it has ended they get a digest of the rows in their tables, because the same rows may be other bytes. A
+checkpoint and a party's memory carry a digest of their own from the beginning (models/tensor_file.py).
 """
 
 from __future__ import annotations

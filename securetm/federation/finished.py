@@ -106,11 +106,6 @@ class FinishedRun(LearnedModel):
         _check_together(folder, model, vocabulary)
         return cls(folder.path.name, model, state, vocabulary, folder.agreement.plan, is_bound(path))
 
-    @property
-    def model_name(self) -> str:
-        """The name of the topic model."""
-        return self.plan.model.name
-
     def read(self, file: Path, text: str | None) -> Corpus:
         """Reads new documents in the words of this run, also those that have none of these words."""
         return read_corpus(file, text=text, tokeniser=self.plan.tokeniser.make(), keep_empty=True).project(self.vocabulary)

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from securetm.agreement import Agreement
 from securetm.contracts import Profile, State, Terms, TopicModel
 from securetm.federation.questions import JOINT, MOST_WORD_BYTES, TOP_WORDS, Questions
 from securetm.federation.wire import LONGEST_SIGNED, MOST_LINKED
@@ -25,7 +24,6 @@ _TINY = (24, 48)  # words: from two sizes follows the size of a state over any n
 class RequestLimits:
     """The most bytes of each kind of body that a party reads, given the words agreed on so far."""
 
-    agreement: Agreement
     members: tuple[str, ...]
     questions: Questions
     parcel: int = 0  # the longest message to a party in the exchange under way
@@ -48,9 +46,10 @@ class RequestLimits:
 
     @cached_property
     def _words(self) -> int:
-        choice = self.agreement.plan.vocabulary
-        if self.agreement.words is not None:
-            return sum(len(word.encode()) + 1 for word in self.agreement.words)
+        agreement = self.questions.agreement
+        choice = agreement.plan.vocabulary
+        if agreement.words is not None:
+            return sum(len(word.encode()) + 1 for word in agreement.words)
         if choice.source == JOINT:
             return min(choice.max_words, choice.most_candidates) * (LONGEST + 1)
         return MOST_WORD_BYTES

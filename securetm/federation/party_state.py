@@ -71,7 +71,7 @@ class PartyState:
             raise NoLedger(self.name, profile.name)
         self.documents, self.failure_log = PartyDocuments(self.corpus), FailureLog(self.store)
         self.questions, self.memory = Questions(self.agreement), TrainingMemory(self.store)
-        self.limits = RequestLimits(self.agreement, self.members, self.questions)
+        self.limits = RequestLimits(self.members, self.questions)
         self.drawn = KeptNoise(self.others, self.ledger) if self.ledger is not None and self.others is not None else None
         self.computed: dict[str, Any] = {}  # by mechanisms, for the next round
         opens = profile.aggregation.opened_by == "parties"

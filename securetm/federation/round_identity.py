@@ -1,16 +1,38 @@
-"""The names of rounds, questions and set-ups: hashes that are equal only if two roles mean the same. It sends nothing."""
+"""Compiles questions, and names rounds, questions and set-ups: by hashes that are equal only if two roles mean the same.
+
+Both roles use it. It sends nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from securetm.contracts import Cohort, Needs, State, Terms
+from securetm.contracts import Cohort, Needs, Query, State, Terms
+from securetm.federation import wire
+from securetm.federation.questions import Questions
+from securetm.profiles import cohort_of
+from securetm.route import Route, compile_route
 from securetm.toml_settings import digest
+
+
+def compile_question(questions: Questions, session: bytes, ask: wire.Ask, about: State) -> tuple[Query, Route, Cohort]:
+    """Returns the query, its route, and the cohort with the round id that both roles must compute for this message.
+
+    The question is `about` this state. The message has no state where the parties hold their own.
+    """
+    agreement = questions.agreement
+    query = questions.make(ask.question, about)
+    named = question_identity(ask.question, ask.number, query.terms)
+    cohort = cohort_of(agreement.profile, ask.members, number=ask.number, seed=agreement.plan.seed, question=named)
+    route = compile_route(query.terms, agreement.profile, cohort)
+    meant = (agreement.profile.digest, state_digest(ask.state, route.terms), questions.words(ask.question))
+    identity = round_identity(session, ask.question, cohort, ask.serial, route.terms, *meant)
+    return query, route, replace(cohort, round_id=identity)
 
 
 def round_identity(

@@ -20,12 +20,10 @@ from securetm.federation.countersigning import Countersigning
 from securetm.federation.limits import largest_reply
 from securetm.federation.paying_errors import NoBudgetLeft, OutOfBudget
 from securetm.federation.questions import Questions
-from securetm.federation.round_identity import preparation_identity, question_identity, round_identity, state_digest
+from securetm.federation.round_identity import compile_question, preparation_identity
 from securetm.federation.running_errors import PartyRefused
 from securetm.federation.store import CoordinatorStore, named
 from securetm.federation.transcript import Parties
-from securetm.profiles import cohort_of
-from securetm.route import Route, compile_route
 
 ROUNDS_PREPARED = 64  # by one set-up of an aggregation that has one
 
@@ -89,30 +87,20 @@ class Rounds:
             self.prepare()
         begun, self.serial = time.perf_counter(), self.serial + 1
         self.watch.round_begins(self.serial)
-        shown, route, cohort = self._compiled(question, state)
-        ask = wire.Ask(question, cohort.number, self.serial, self.members, cohort.round_id, shown[self.members[0]], keep)
-        requests = self._requests(ask, shown, route.terms)
+        shown = {member: self.questions.shown(question, state, member) for member in self.members}
+        about, number = shown[self.members[0]], self.numbers.get(question, 0)
+        if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
+            shown = {member: {} for member in self.members}
+        ask = wire.Ask(question, number, self.serial, self.members, b"", shown[self.members[0]], keep)
+        _, route, cohort = compile_question(self.questions, self.session, ask, about)
+        self.numbers[question] = number + 1
+        requests = self._requests(replace(ask, round_id=cohort.round_id), shown, route.terms)
         opened, traffic = self.exchange(cohort, route.terms, requests)
         seen, answer = route.seen_and_opened(opened, RoundContext(cohort, self.entropy, self.store))
         row = (ask.serial, ask.question, ask.number, " ".join(answer.survivors), *traffic, time.perf_counter() - begun)
         self.store.later("INSERT OR REPLACE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
         self.watch.opened(self.serial, seen)
         return answer
-
-    def _compiled(self, question: str, state: State) -> tuple[Mapping[str, State], Route, Cohort]:
-        """Returns what each party is shown of the state, the question's route, and the cohort of a round that has its name."""
-        profile, number, first = self.agreement.profile, self.numbers.get(question, 0), self.members[0]
-        self.numbers[question] = number + 1
-        shown = {member: self.questions.shown(question, state, member) for member in self.members}
-        query = self.questions.make(question, shown[first])
-        if self.blind:  # the shapes of the start are public; the state after it is the parties' alone
-            shown = {member: {} for member in self.members}
-        named = question_identity(question, number, query.terms)
-        cohort = cohort_of(profile, self.members, number=number, seed=self.agreement.plan.seed, question=named)
-        route = compile_route(query.terms, profile, cohort)
-        meant = (profile.digest, state_digest(shown[first], route.terms), self.questions.words(question))
-        identity = round_identity(self.session, question, cohort, self.serial, route.terms, *meant)
-        return shown, route, replace(cohort, round_id=identity)
 
     def _requests(self, ask: wire.Ask, shown: Mapping[str, State], terms: Terms) -> dict[str, bytes]:
         """Packs the question for each party, with what the others signed of its ledger where a budget is spent."""

@@ -31,7 +31,7 @@ DTYPES = ("<f4", "<f8", "<i4", "<i8", "<u8", "|u1")
 
 @dataclass(frozen=True)
 class Invite:
-    """Opens a session, or resumes it after a round that both sides kept."""
+    """Opens a session, or resumes the training after a round that both sides kept."""
 
     agreement: bytes
     profile: bytes

@@ -1,7 +1,7 @@
 """Checks the form of a message's bytes before protobuf parses them. It reads no value.
 
-A field of two bytes can become an object of eighty, so what may be repeated is counted first, and what has a length is held to
-the longest that is accepted. Fields that nobody knows, or that stand twice where one is meant, are refused.
+A field of two bytes can become an object of eighty. So repeated fields are counted first, and no field may be longer than the
+longest that is accepted. Unknown fields are refused, and fields that occur twice where one is allowed.
 """
 
 from __future__ import annotations

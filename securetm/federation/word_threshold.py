@@ -1,7 +1,7 @@
 """How many documents a word needs to be found, where words are selected behind noise. Refuses corpora in which no word can be.
 
-It reads how many documents there are and nothing else, and serves whoever holds all corpora: a simulation, before anything is
-asked or charged. A party tells nobody how many documents it has.
+It reads only how many documents there are. A simulation uses it, which holds all corpora, before anything is asked or charged.
+A party tells nobody how many documents it has.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ def needed_by(agreement: Agreement) -> NamingThreshold | None:
 
 
 def check_words(agreement: Agreement, corpora: Mapping[str, Corpus]) -> NamingThreshold | None:
-    """Refuses corpora so small that even a word of all documents of a party would be found by luck only."""
+    """Refuses corpora so small that even a word in all documents of a party would be found by luck only."""
     needed = needed_by(agreement)
     if needed is None:
         return None
-    most = max((_units(corpus) for corpus in corpora.values()), default=0)
+    # A party's documents count, or its persons where the documents name them.
+    units = (len(corpus) if corpus.persons is None else len(np.unique(corpus.persons)) for corpus in corpora.values())
+    most = max(units, default=0)
     if most <= needed.threshold:
         raise NoWordCanBeFound(most, needed.found_from)
     return needed
@@ -43,8 +45,3 @@ def told(needed: NamingThreshold) -> str:
         f"words are chosen behind noise: one that is in {needed.found_from:,} documents of one party is found in 99 of 100 "
         f"selections, one in fewer than {needed.threshold:,} by luck only"
     )
-
-
-def _units(corpus: Corpus) -> int:
-    """Returns the number of documents, or of persons where the documents name them."""
-    return len(corpus) if corpus.persons is None else len(np.unique(corpus.persons))

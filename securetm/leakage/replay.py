@@ -15,7 +15,6 @@ from securetm.contracts import Array, RoundContext, State
 from securetm.entropy import OperatingSystem
 from securetm.federation.documents import PartyDocuments
 from securetm.federation.folder import RunFolder
-from securetm.federation.kept_noise import KeptNoise
 from securetm.federation.party import Party
 from securetm.federation.questions import TRAIN
 from securetm.federation.simulation import make_party
@@ -50,8 +49,7 @@ def replayed_tables(
 def _behind_noise(party: Party, documents: Any, query: Any) -> Any:
     """The documents with the noise that the party drew once and kept."""
     cohort = cohort_of(party.agreement.profile, party.members)
-    lasting = KeptNoise(party.others, party.ledger) if party.others is not None and party.ledger is not None else None
-    context = RoundContext(cohort, OperatingSystem(), party.store, lasting)
+    context = RoundContext(cohort, OperatingSystem(), party.store, party.drawn)
     return Route.through(query.terms, party.agreement.profile.mechanisms, cohort).on_documents(documents, context)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from securetm.aggregation.masked import coordinator_round, party_round
-from securetm.federation import answering, rounds
+from securetm.federation import round_identity
 from securetm.leakage import audit_plans, auditor, demonstration, protocol_violations
 from securetm.leakage.attacks import attack_called
 
@@ -140,8 +140,7 @@ def test_a_promise_that_no_party_keeps_exits_1_also_when_it_is_kept(
     sentence = f"NOT HELD: parties should have refused {other} (profile masked_strict). "
     assert securetm("audit", str(plan)).code == 0
     with monkeypatch.context() as blind:
-        for module in (answering, rounds):
-            blind.setattr(module, "state_digest", lambda *_: b"")
+        blind.setattr(round_identity, "state_digest", lambda *_: b"")
         plainly = securetm("audit", str(plan), "--json")
         first = securetm("audit", str(plan), "--evidence", str(folder), "--json")
     resumed = securetm("audit", str(plan), "--evidence", str(folder), "--json")
