@@ -22,7 +22,6 @@ from securetm.experiments.newsgroups import news
 from securetm.models.estimator import held_back
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.gibbs.lda_kernels import fold_in, said
 
 ALPHA, ETA = 0.1, 0.01
 WORDS, HELD_OUT = 2_000, 0.1
@@ -138,11 +137,9 @@ class HeldOutJudge:
     def per_word(self, topics: Array, alpha: Array) -> float:
         """Nats per unseen word under topics x words, with each topic's prior; less is a worse guess."""
         by_word = np.ascontiguousarray(topics.T, dtype=np.float64)
-        shares, out = np.empty((len(self._seen), len(topics))), np.zeros(len(self._seen))
-        seen, unseen = ((0, len(bags), bags.ends, bags.words, bags.counts) for bags in (self._seen, self._unseen))
-        fold_in(*seen, by_word, np.ascontiguousarray(alpha, dtype=np.float64), PASSES, shares)
-        said(*unseen, by_word, shares, out)
-        return float(out.sum() / max(self._unseen.counts.sum(), 1))
+        shares = self._seen.shares(by_word, np.ascontiguousarray(alpha, dtype=np.float64), PASSES, 1)
+        out = self._unseen.log_likelihood(by_word, shares, 1)
+        return float(out.sum() / max(self._unseen.draw_ends[-1], 1))
 
 
 # ---- documents and the record --------------------------------------------------------------------------------------

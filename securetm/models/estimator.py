@@ -1,6 +1,7 @@
-"""The scikit-learn face of every topic model: fit, transform, top words, save and load, on one machine.
+"""The scikit-learn methods of every topic model: fit, transform, top words, save and load, on one machine.
 
-`fit` asks the query of the model and adds its rows to the same clipped sum as a federation.
+`fit` asks the query of the model and adds its rows to the same clipped sum as a federation. A new model of securetm derives
+from `Estimator`, in a file or folder of its own, and gets a line in `securetm/models/__init__.py`.
 """
 
 from __future__ import annotations
@@ -66,6 +67,12 @@ class LearnedState:
     vocabulary: tuple[str, ...]
     history: tuple[FitProgress, ...] = field(default=())
 
+    @property
+    def score(self) -> float:
+        """Of held-out documents; where there are none, a later state is better."""
+        last = self.history[-1]
+        return last.epoch if last.held_out is None else last.held_out
+
 
 class Estimator(TopicModel):
     """A topic model with scikit-learn's methods. Settings stay frozen; only what was learned is set."""
@@ -73,9 +80,23 @@ class Estimator(TopicModel):
     n_topics: int
     _learned: ClassVar[LearnedState | None] = None  # of the class: nothing; `fit` and `load` set it on the instance
 
+    def __post_init__(self) -> None:
+        """Refuses settings that are not numbers, or not whole numbers; a number of numpy's becomes a plain one."""
+        for setting in fields(self):  # type: ignore[arg-type]  # every model is a dataclass
+            value, (number, kind, named) = getattr(self, setting.name), _KINDS.get(str(setting.type), (object, None, ""))
+            if kind is None:
+                continue
+            if isinstance(value, bool | np.bool_) or not isinstance(value, number):
+                raise BadSetting(type(self).__name__, setting.name, repr(value), f"must be {named}")
+            object.__setattr__(self, setting.name, kind(value))
+
+    def _check(self, setting: str, fine: bool, problem: str) -> None:
+        if not fine:
+            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
+
     @property
     def most_shown_topics(self) -> int:
-        """As many as were asked for."""
+        """`n_topics`."""
         return self.n_topics
 
     def fit(
@@ -101,7 +122,7 @@ class Estimator(TopicModel):
         for now in self._epochs(train, held, epochs, np.random.default_rng(seed)):
             if on_progress is not None:
                 on_progress(now.history[-1])
-            best = now if best is None or _risen(now, best) else best
+            best = now if best is None or now.score > best.score else best
             if held is not None and len(now.history) - len(best.history) >= patience:
                 break
         assert best is not None
@@ -111,14 +132,14 @@ class Estimator(TopicModel):
     def transform(self, documents: Any) -> Array:
         """Each document's topic shares: documents x topics, rows sum to one.
 
-        Of a document without a known word the model says what it expects of any; a warning counts such documents.
+        A document without a known word gets the model's expectation of any document; a warning counts such documents.
         """
         known = self._known(documents)
         warn_of_unknown(known)
         return self.infer(self.learned.state, known)
 
     def known_words(self, documents: Any) -> Array:
-        """How many words of each document the model knows, repeated ones each time; of one with 0 it says nothing."""
+        """The number of words of each document that the model knows, repeated ones each time."""
         return words_of(self._known(documents))
 
     def fit_transform(self, documents: Any, validation: Any = None, **options: Any) -> Array:
@@ -202,23 +223,20 @@ def as_documents(documents: Any, vocabulary: Sequence[str] | None = None) -> Any
 
 
 def words_of(documents: Any) -> Array:
-    """How many words each document has, repeated ones each time."""
+    """The number of words of each document, repeated ones each time."""
     return np.asarray(documents.counts.sum(axis=1)).reshape(-1).astype(np.int64)
 
 
 def warn_of_unknown(documents: Any) -> None:
     """Counts the documents without a word, whose topic shares would look like any other's."""
     if unknown := int((words_of(documents) == 0).sum()):
-        warnings.warn(unknown_among(unknown, len(documents)), NoKnownWords, stacklevel=3)
-
-
-def unknown_among(unknown: int, documents: int) -> str:
-    """The sentence of that warning."""
-    have = "document has" if documents == 1 else "documents has" if unknown == 1 else "documents have"
-    return (
-        f"{unknown} of {documents} {have} no word that the model knows: the topic shares given for "
-        f"{'it' if unknown == 1 else 'them'} are what the model expects of any document"
-    )
+        several = len(documents)
+        have = "document has" if several == 1 else "documents has" if unknown == 1 else "documents have"
+        sentence = (
+            f"{unknown} of {several} {have} no word that the model knows: the topic shares given for "
+            f"{'it' if unknown == 1 else 'them'} are what the model expects of any document"
+        )
+        warnings.warn(sentence, NoKnownWords, stacklevel=3)
 
 
 def _canonical(matrix: Any) -> Any:
@@ -238,17 +256,6 @@ def _matrix(counts: Any) -> Any:
         shape = " x ".join(map(str, table.shape))
         raise NoMatrix(f"{'numbers' if table.dtype.kind in 'biuf' else 'texts or other things'}, {shape or 'a single one'}")
     return sparse.csr_array(table)
-
-
-def check_kinds(model: Any) -> None:
-    """Refuses settings that are no numbers, or not whole where they must be; a number of numpy's becomes a plain one."""
-    for setting in fields(model):
-        value, (number, kind, named) = getattr(model, setting.name), _KINDS.get(str(setting.type), (object, None, ""))
-        if kind is None:
-            continue
-        if isinstance(value, bool | np.bool_) or not isinstance(value, number):
-            raise BadSetting(type(model).__name__, setting.name, repr(value), f"must be {named}")
-        object.__setattr__(model, setting.name, kind(value))
 
 
 def over(documents: Any, vocabulary: tuple[str, ...]) -> Any:
@@ -294,8 +301,3 @@ def _batches(count: int, size: int, rng: np.random.Generator) -> list[Array] | l
 
 def _per_word(model: TopicModel, state: State, documents: Any) -> float:
     return float(model.log_likelihood(state, documents, documents).sum() / max(documents.counts.sum(), 1))
-
-
-def _risen(now: LearnedState, best: LearnedState) -> bool:
-    new, old = now.history[-1].held_out, best.history[-1].held_out
-    return new is None or old is None or new > old

@@ -1,17 +1,41 @@
-"""Alias tables: a draw from any discrete distribution in constant time (Walker 1977, built as in Vose 1991). No chance here.
+"""Alias tables: a draw from any discrete distribution in constant time (Walker 1977, built as in Vose 1991).
 
-A cell of a table is one double: its upper bits are the share of the cell that is its own, its lower 16 bits the number of the
-other outcome that has the rest. So a draw reads one place in memory, and shares are right to 36 bits.
+A cell of a table is one double. Its upper bits are the probability of the cell's own outcome. Its lower 16 bits are the number
+of the other outcome, which has the rest. So a draw reads one place in memory, and probabilities are exact to 36 bits. This file
+draws no random number: the caller gives it.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.gibbs.draws import CountTable, on_ranges
 
-_OTHER = np.uint64(0xFFFF)
+_OTHER = np.uint64(0xFFFF)  # the bits of a cell that hold the number of its other outcome
+
+
+class Proposals(NamedTuple):
+    """The alias tables of one round, and the same memory as whole numbers: of each word's topics, and of alpha."""
+
+    of_words: Array  # by (count + eta) x scale
+    word_bits: Array
+    of_alpha: Array
+    alpha_bits: Array
+    scale: Array  # of each topic: one over its smoothed total
+
+
+def proposals_of(table: CountTable, threads: int) -> Proposals:
+    """This round's alias tables."""
+    scale = 1.0 / (table.totals + table.words * table.eta)
+    of_words, sums = np.empty((table.words, table.topics)), np.empty(table.words)
+    bits = of_words.view(np.uint64)
+    on_ranges(np.arange(table.words + 1), threads, build, table.by_word, scale, bits, sums)
+    of_alpha = tables_of(table.alpha[None])[0][0]
+    return Proposals(of_words, bits, of_alpha, of_alpha.view(np.uint64), scale)
 
 
 def tables_of(weights: Array) -> tuple[Array, Array]:
@@ -41,29 +65,29 @@ def build(first: int, last: int, weights: Array, scale: Array, tables: Array, su
 
 @njit(cache=True, nogil=True, inline="always")
 def _share_out(cut: Array, scale: float, other: Array, few: Array, many: Array) -> None:
-    """Cells that have less than their room are filled up from cells that have more, until none has more."""
-    poor, rich = 0, 0
+    """Fills cells below 1 from cells above 1, until no cell is above 1; `other` says from which."""
+    below, above = 0, 0
     for z in range(len(cut)):
         cut[z] *= scale
         other[z] = z
         if cut[z] < 1.0:
-            few[poor] = z
-            poor += 1
+            few[below] = z
+            below += 1
         else:
-            many[rich] = z
-            rich += 1
-    while poor > 0 and rich > 0:
-        poor -= 1
-        giver = many[rich - 1]
-        other[few[poor]] = giver
-        cut[giver] = (cut[giver] + cut[few[poor]]) - 1.0
+            many[above] = z
+            above += 1
+    while below > 0 and above > 0:
+        below -= 1
+        giver = many[above - 1]
+        other[few[below]] = giver
+        cut[giver] = (cut[giver] + cut[few[below]]) - 1.0
         if cut[giver] < 1.0:
-            rich -= 1
-            few[poor] = giver
-            poor += 1
-    for left in range(poor):  # what rounding left over
+            above -= 1
+            few[below] = giver
+            below += 1
+    for left in range(below):  # rounding left these
         cut[few[left]] = 1.0
-    for left in range(rich):
+    for left in range(above):
         cut[many[left]] = 1.0
 
 
@@ -78,7 +102,7 @@ def draw(table: Array, bits: Array, chance: float) -> int:
 
 
 def shares_of(tables: Array) -> Array:
-    """Back to probabilities: what each outcome has of all cells together. For tests, and for whoever wants to look."""
+    """The probability of each outcome, read back from the tables. Only tests need it."""
     bits = tables.view(np.uint64)
     own = np.minimum((bits & ~_OTHER).view(np.float64), 1.0)
     shares = own.copy()

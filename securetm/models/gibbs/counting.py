@@ -1,11 +1,10 @@
 """What LDA and SentenceLDA share: topics are counts of words, and every round each document draws its topics anew.
 
-How a draw is made is not here: each model says how it reads documents, and what it reads draws by itself.
+How a topic is drawn is not here: each model says how it reads documents, and the documents draw.
 """
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,41 +13,29 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, State, Terms
-from securetm.errors import BrokenPromise, check_setting
-from securetm.models.estimator import Estimator, check_kinds
-from securetm.models.gibbs.draws import MOST_TOPICS, Assignments, CountTable, SampledDocuments
-from securetm.models.gibbs.lda_documents import LdaDocuments
-from securetm.models.noisy_counts import NoisedCounts, above_noise, told_to_parties
+from securetm.models.gibbs.counted_topics import CountedTopics
+from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
+from securetm.models.noisy_counts import NoisedCounts, above_noise
 
-MOST_COUNTED = 1e12  # what is larger came from no corpus, and products of such numbers would not be finite
-_PASSES = 100  # of folding in, where a document's topics do not settle earlier
+MOST_COUNTED = 1e12  # no corpus gives a larger count, and products of larger numbers would not be finite
+PASSES = 100  # of folding in, where a document's topics do not settle earlier
 
 
 @dataclass(frozen=True)
-class Counting(Estimator):
-    """A model whose answer is a sum over documents: fields are public settings, all that it learns is in the state.
+class Counting(CountedTopics):
+    """A model whose answer is a sum over documents of the counts of their drawn topics.
 
-    In a round each document draws its topics anew, `sweeps` times, given the shared counts of the round before and its own,
-    and gives its new counts. What the other documents draw meanwhile it learns a round later, as processors do in approximate
-    distributed LDA (Newman et al. 2009); here each document is a processor, so given the state no document's counts depend on
-    another's, and who holds which does not matter: a federation learns what one machine would, count for count.
+    In a round each document draws its topics anew, `sweeps` times, given the shared counts of the round before and its own, and
+    gives its new counts. It learns of the other documents' draws a round later, as processors do in approximate distributed LDA
+    (Newman et al. 2009); here each document is a processor. So given the state no document's counts depend on another document,
+    nor on who holds it: a federation learns what one machine would, count for count.
     """
 
-    n_topics: int = 50  # of the shared model
-    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
-    eta: float = 0.01  # of a topic's words
     sweeps: int = 2  # of draws over all words in a round
-    threads: int = 1  # changes nothing but the time it takes
-    deviations: float = 2.0  # of noise, if a total has any: counts below stand for no more than their mean
 
     def __post_init__(self) -> None:
-        check_kinds(self)
-        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
-        check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
-        check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
-        check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
-        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
-        check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+        super().__post_init__()
+        self._check("sweeps", self.sweeps >= 1, "must be at least 1")
 
     @abstractmethod
     def read(self, documents: Any, words: int) -> SampledDocuments:
@@ -68,10 +55,6 @@ class Counting(Estimator):
 
     def query(self, state: State) -> CountsQuery:
         """The next question: how often each word has each topic after every document has drawn its topics again."""
-        return self.asked(state)
-
-    def asked(self, state: State) -> CountsQuery:
-        """The same question. A model that asks for more than the counts overrides this."""
         return CountsQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
@@ -84,33 +67,20 @@ class Counting(Estimator):
         kept = noised.arrays() if noised else {}
         return {**after, **kept, "counts": above_noise(counts, self.deviations, answer.deviation)}
 
-    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
-        """The counts, the priors, the step and the seed, without the noised sums that are kept for the end."""
-        return told_to_parties(state)
+    def smoothed(self, state: State) -> Array:
+        """The counts of a state with eta added."""
+        table = self.table(state)
+        return table.counts + table.eta
 
-    def topics(self, state: State) -> Array:
-        """Each topic's words: its counts, smoothed by eta; from noised sums, the likely counts."""
-        table, noised = self.table(state), NoisedCounts.kept_in(state)
-        smooth = noised.likely() if noised else table.counts + table.eta
-        shares: Array = smooth / smooth.sum(axis=1, keepdims=True)
-        return shares
-
-    def infer(self, state: State, documents: Any) -> Array:
-        """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
-        bags = LdaDocuments.of(documents.counts, self._words(state))
-        return bags.shares(self._by_word(state), self.table(state).alpha, _PASSES, self.threads)
-
-    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
-        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
-        by_word, shares = self._by_word(state), self.infer(state, seen)
-        return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+    def folding(self, state: State) -> tuple[Array, int]:
+        """The learned alpha, and 100 passes."""
+        return self.table(state).alpha, PASSES
 
     # ---- what the query shares ----
 
     def table(self, state: State) -> CountTable:
         """The shared counts, clamped: a malicious coordinator may send negative or huge numbers."""
-        if state["counts"].shape[0] != self.n_topics:
-            raise BrokenPromise("table of topics", state["counts"].shape[0], self.n_topics)
+        self._check_topics(state["counts"])
         alpha, eta = (bounded(state[name], 1.0 / MOST_COUNTED) for name in ("alpha", "eta"))
         return CountTable(bounded(state["counts"]), alpha, float(eta[0]), int(state["step"][0]), int(state["seed"][0]))
 
@@ -118,12 +88,6 @@ class Counting(Estimator):
         """The topic of every draw after this round's sweeps."""
         topics = held.redrawn(table, old, self.sweeps, self.threads)
         return replace(old, steps=np.full(len(held), table.step), topics=topics)
-
-    def _by_word(self, state: State) -> Array:
-        return np.ascontiguousarray(self.topics(state).T)
-
-    def _words(self, state: State) -> int:
-        return int(state["counts"].shape[1])
 
 
 @dataclass(frozen=True)
@@ -135,7 +99,7 @@ class CountsQuery:
 
     @property
     def terms(self) -> Terms:
-        """One row per document: whole numbers that add up to its number of words. A mechanism bounds that number."""
+        """One row per document: whole numbers whose sum is its number of words. A mechanism bounds that number."""
         return Terms((Block("counts", self.state["counts"].shape),), domain=Domain.INTEGER)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
@@ -144,16 +108,14 @@ class CountsQuery:
         held, before = self.model.read(documents, table.words), Assignments.remembered(memory)
         fresh = self.model.redrawn(table, held, before.recall(held.draw_ends, held.names(documents.keys)))
         before.keep(memory, fresh)
-        self.add_rows(held, fresh, table, clipped_sum, documents)
+        held.add_rows(fresh.topics, table, clipped_sum, documents.persons, self.beside(held, fresh, table, documents))
 
-    def add_rows(
-        self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
-    ) -> None:
-        """Adds the counts of the drawn topics to the sum. Another question may add more."""
-        held.add_rows(fresh.topics, table, clipped_sum, documents.persons)
+    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:  # noqa: ARG002
+        """What each document gives beside its counts, as a sparse row: here nothing."""
+        return None
 
 
 def bounded(numbers: Array, least: float = 0.0) -> Array:
-    """Numbers of a state, perhaps a forged one, clamped to what counts and priors may be."""
+    """Numbers of a state, which may be forged, clamped to the range of counts and priors."""
     found: Array = np.clip(np.nan_to_num(numbers, nan=0.0), least, MOST_COUNTED)
     return found

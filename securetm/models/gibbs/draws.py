@@ -1,26 +1,42 @@
 """The draws of a model: a token of LDA, or a sentence of SentenceLDA, has one topic. It draws no random number.
 
-All of it stays with whoever holds the documents; what leaves is a sum over documents, added by `CountsQuery`.
+All of it stays with whoever holds the documents. `CountsQuery` adds the sum over documents, which leaves.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 
-from securetm.contracts import Array, ClippedSum, Memory
+from securetm.contracts import Array, ClippedSum, Memory, Rows
 from securetm.models.document_noise import starts_of
 
 NEVER = -2  # the step of a document that no state can have counted
 MOST_TOPICS = 1 << 16  # a draw's topic is kept in two bytes
 _MINE = "draws/"  # in the party's memory, beside what others keep there
 _DRAWS = 0  # the stream of a document's noise
+_CHUNK = 1 << 20  # words whose rows are added at a time, so that memory does not grow with the corpus
+
+
+class RoundFacts(NamedTuple):
+    """The weights of one round's draws, and what is known of each document, as the kernels read them."""
+
+    noise: Array  # where each document's stream of public noise begins
+    known: Array  # which documents have topics already
+    counted: Array  # which of them are in the table
+    shared: Array  # the table, vocabulary x topics
+    totals: Array  # of each topic
+    alpha: Array
+    eta: float
+    smoothing: float  # eta of all words together
 
 
 @dataclass(frozen=True)
@@ -35,12 +51,12 @@ class CountTable:
 
     @property
     def topics(self) -> int:
-        """The number of them."""
+        """The number of topics."""
         return int(self.counts.shape[0])
 
     @property
     def words(self) -> int:
-        """The number of them."""
+        """The number of words."""
         return int(self.counts.shape[1])
 
     @cached_property
@@ -55,8 +71,13 @@ class CountTable:
         return whole
 
     def noise(self, names: Array) -> Array:
-        """Where each document's stream of public noise begins. By name: two documents with one key must not draw alike."""
+        """Where each document's stream of public noise begins. It depends on the name: two documents may have one key."""
         return starts_of(self.seed, self.step, names, _DRAWS)
+
+    def facts(self, old: Assignments, shared: Array) -> RoundFacts:
+        """The facts of this round for a kernel that reads the table in the form `shared`."""
+        of_documents = (self.noise(old.names), old.known(), old.counted(self.step))
+        return RoundFacts(*of_documents, shared, self.totals, self.alpha, self.eta, self.eta * self.words)
 
 
 @dataclass(frozen=True)
@@ -106,43 +127,61 @@ class Assignments:
         lengths = np.concatenate([np.diff(fresh.draw_ends), np.diff(self.draw_ends)[others]])
         memory[_MINE + "names"] = np.concatenate([fresh.names, self.names[others]])
         memory[_MINE + "steps"] = np.concatenate([fresh.steps, self.steps[others]])
-        memory[_MINE + "draw_ends"] = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        memory[_MINE + "draw_ends"] = with_zero(np.cumsum(lengths))
         memory[_MINE + "topics"] = np.concatenate([fresh.topics, self.topics[_places(self.draw_ends, others)]])
 
 
-class SampledDocuments(Protocol):
+@dataclass(frozen=True)
+class SampledDocuments(ABC):
     """A party's documents in the form that one model draws topics from."""
 
-    @property
-    def draw_ends(self) -> Array:
-        """Where each document's draws begin, and where the last one's end."""
-        ...
+    draw_ends: Array  # where each document's draws begin, and where the last one's end
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self.draw_ends) - 1
+
+    @property
+    def lengths(self) -> Array:
+        """Running sums of words by document: the cost of drawing topics and of adding rows."""
+        return self.draw_ends
+
+    @abstractmethod
     def names(self, keys: Array) -> Array:
         """The name under which each document's topics are remembered."""
-        ...
 
+    @abstractmethod
     def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
-        """The topic of every draw after so many sweeps. A document's depend on no other document."""
-        ...
+        """The topic of every draw after so many sweeps. A document's topics depend on no other document."""
 
+    @abstractmethod
     def counted(self, topics: Array, table: CountTable) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
-        ...
 
-    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
-        """Adds the same counts to a clipped sum, one row per document."""
-        ...
+    @abstractmethod
+    def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
+        """The topic-word counts of some documents, one row each."""
+
+    def chunks(self, persons: Array | None) -> Iterator[Array]:
+        """The documents whose rows are added at a time. All documents of a person are in one chunk."""
+        return chunks(self.lengths, persons, _CHUNK)
+
+    def add_rows(
+        self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None, beside: Any = None
+    ) -> None:
+        """Adds each document's counts to a clipped sum, as one row that ends with the document's row of `beside`."""
+        for documents in self.chunks(persons):
+            rows = self.rows(documents, topics, table)
+            clipped_sum.add(rows if beside is None else sparse.hstack([rows, beside[documents]], format="csr"), documents)
 
 
-def on_ranges(weights: Array, threads: int, work: Callable[[int, int], None]) -> None:
-    """Documents are shared out among threads in ranges of about equal weight; no document's result depends on it.
+def on_ranges(weights: Array, threads: int, work: Callable[..., None], *facts: Any) -> None:
+    """Calls `work(first, last, *facts)` on ranges of documents of about equal weight, one range per thread.
 
-    `weights` are running sums: where each document begins and where the last one ends.
+    `weights` are running sums: where each document begins and where the last one ends. No document's result depends on the
+    ranges.
     """
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, first, last) for first, last in ranges(weights, threads)]:
+        for done in [pool.submit(work, first, last, *facts) for first, last in ranges(weights, threads)]:
             done.result()
 
 
@@ -154,7 +193,7 @@ def ranges(weights: Array, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def chunks(weights: Array, owners: Array | None, most: int) -> Iterator[Array]:
-    """Documents a chunk of about `most` at a time by weight; an owner's documents are all in one, and come back in none."""
+    """Documents in chunks of about `most` by weight. All documents of an owner are in one chunk."""
     lengths = np.diff(weights)
     order = np.arange(len(lengths)) if owners is None or lengths.sum() < most else np.argsort(owners, kind="stable")
     filled = np.cumsum(lengths[order]) // most
@@ -165,7 +204,12 @@ def chunks(weights: Array, owners: Array | None, most: int) -> Iterator[Array]:
 
 
 def _places(ends: Array, documents: Array) -> Array:
-    """Where the draws of these documents stand, one after the other."""
+    """The places of these documents' draws, one after the other."""
     lengths = np.diff(ends)[documents]
     shift = np.repeat(ends[documents] - np.cumsum(lengths) + lengths, lengths)
     return shift + np.arange(len(shift))
+
+
+def with_zero(ends: Array) -> Array:
+    """Where each item begins, and where the last one ends, from where each one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.asarray(ends, dtype=np.int64)])

@@ -1,6 +1,6 @@
 """Latent Dirichlet allocation: every token of a document has a topic of its own.
 
-It is not a federation and knows no privacy; what it asks of documents it asks through a query.
+It is not a federation and knows no privacy. It learns from documents through a query only.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Answer, ClippedSum, State, Terms
-from securetm.errors import check_setting
+from securetm.contracts import Answer, Block, State, Terms
 from securetm.models import priors
 from securetm.models.gibbs.counting import Counting, CountsQuery
 from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
@@ -24,7 +23,7 @@ SAMPLERS = ("auto", "gibbs", "mh")
 PRIORS = ("fixed", "symmetric", "learned")
 # Up to here a draw over all topics learns more in a second than proposals do. Held-out nats per word on 20 Newsgroups, by Gibbs
 # and by proposals, which had as much time or more: K = 50 -6.69 and -6.77, K = 200 -6.61 and -6.76, K = 1,000 -6.63 and -6.91.
-# A draw costs as much as there are topics and a proposal does not, so far beyond what was measured it is proposals.
+# The cost of a draw grows with the number of topics, and that of a proposal does not, so beyond it proposals are taken.
 _FEW_TOPICS = 4_000
 
 
@@ -32,35 +31,39 @@ _FEW_TOPICS = 4_000
 class LDA(Counting):
     """LDA by Gibbs sampling or by Metropolis-Hastings; in a federation all parties draw from one shared table of counts.
 
-    `priors` says whether alpha and eta stay as they are set or are only where learning begins: `symmetric` learns one alpha for
-    all topics, `learned` one for each (Wallach et al. 2009). Eta is learned from the table alone; for alpha each document gives
-    a few whole numbers more.
+    `priors` says whether alpha and eta are fixed, or learned from the values that are set: `symmetric` learns one alpha for all
+    topics, `learned` one for each (Wallach et al. 2009). Eta is learned from the table alone. For alpha each document gives a
+    few whole numbers more.
     """
 
     name: ClassVar[str] = "lda"
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "sweeps": 5}
     federated_rounds: ClassVar[int] = 100
 
-    sampler: str = "auto"  # gibbs, or mh: both draw from the same law; auto: what learns faster for so many topics
+    sampler: str = "auto"  # gibbs, or mh: both draw from the same distribution; auto: whichever learns faster
     cycles: int = 1  # of mh: pairs of proposals for a token in a sweep
     priors: str = "fixed"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_setting(self, "sampler", self.sampler in SAMPLERS, f"must be one of {', '.join(SAMPLERS)}")
-        check_setting(self, "priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
-        check_setting(self, "cycles", self.cycles >= 1, "must be at least 1")
+        self._check("sampler", self.sampler in SAMPLERS, f"must be one of {', '.join(SAMPLERS)}")
+        self._check("priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
+        self._check("cycles", self.cycles >= 1, "must be at least 1")
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""
         if documents.perturbed is not None:
             return Slots.of(documents, words, by_sentence=False)
-        by_proposals = self.sampler == "mh" or (self.sampler == "auto" and self.n_topics > _FEW_TOPICS)
-        return replace(LdaDocuments.of(documents.counts, words), cycles=self.cycles if by_proposals else 0)
+        return replace(LdaDocuments.of(documents.counts, words), cycles=self.cycles_from(_FEW_TOPICS))
 
-    def asked(self, state: State) -> CountsQuery:
+    def cycles_from(self, few_topics: int) -> int:
+        """The pairs of proposals for a token in a sweep; 0 where it is drawn by Gibbs, as `auto` does for few topics."""
+        by_proposals = self.sampler == "mh" or (self.sampler == "auto" and self.n_topics > few_topics)
+        return self.cycles if by_proposals else 0
+
+    def query(self, state: State) -> CountsQuery:
         """How often each word has each topic; where priors are learned, also the numbers they are learned from."""
-        return super().asked(state) if self.priors == "fixed" else LearningQuery(self, state)
+        return super().query(state) if self.priors == "fixed" else LearningQuery(self, state)
 
     def update(self, state: State, answer: Answer) -> State:
         """The state after one sum: its counts, and the learned priors."""
@@ -78,15 +81,11 @@ class LearningQuery(CountsQuery):
 
     @property
     def terms(self) -> Terms:
-        """The row of `CountsQuery`, and for each topic the number of its tables: at most one per word."""
+        """The row of `CountsQuery`; beside it the number of each topic's tables, at most one per word, and the document's."""
         counts = super().terms
-        return replace(counts, layout=(*counts.layout, priors.block_of(self.model.n_topics)))
+        return replace(counts, layout=(*counts.layout, Block(priors.BLOCK, (self.model.n_topics + 1,))))
 
-    def add_rows(
-        self, held: SampledDocuments, fresh: Assignments, table: CountTable, clipped_sum: ClippedSum, documents: Any
-    ) -> None:
-        """Adds the tables of the counted topics. Where noise replaced the words, all documents give one row."""
+    def beside(self, held: SampledDocuments, fresh: Assignments, table: CountTable, documents: Any) -> Any:
+        """The tables of the counted topics. Where noise replaced the words, all documents give one row."""
         found = priors.tables_of_documents(fresh.topics, held.draw_ends, fresh.names, table.alpha, table.seed, table.step)
-        if documents.perturbed is not None:
-            found = sparse.csr_array(found.sum(axis=0)[None])
-        super().add_rows(held, fresh, table, priors.WithPriorTables(clipped_sum, found), documents)
+        return found if documents.perturbed is None else sparse.csr_array(found.sum(axis=0)[None])

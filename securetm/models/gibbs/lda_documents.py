@@ -1,36 +1,39 @@
 """A party's documents in the form that LDA reads: words and counts in a fixed order, one draw per token.
 
-It stays with whoever holds the documents. How tokens draw is in the kernels; another sampler reads the same bags.
+It stays with whoever holds the documents. The kernels draw the topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, ClippedSum
+from securetm.contracts import Array, Rows
 from securetm.errors import BrokenPromise, CountsNotWhole
-from securetm.models.gibbs.alias_tables import build, tables_of
-from securetm.models.gibbs.draws import Assignments, CountTable, chunks, on_ranges
+from securetm.models.gibbs.alias_tables import proposals_of
+from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments, on_ranges
 from securetm.models.gibbs.lanes import LANES
-from securetm.models.gibbs.lda_kernels import counts_of, draws_of, fold_in, name_documents, resample, rows_of, said
+from securetm.models.gibbs.lda_kernels import (
+    Bags,
+    counts_of,
+    draws_of,
+    fold_in,
+    log_likelihoods,
+    name_documents,
+    resample,
+    rows_of,
+)
 from securetm.models.gibbs.lda_mh import resample_by_proposals
-
-_CHUNK = 1 << 20  # tokens added at a time, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
-class LdaDocuments:
+class LdaDocuments(SampledDocuments):
     """Documents as lists of words and counts, in the order of the vocabulary; a document's tokens stand in the same order."""
 
-    ends: Array  # where each document begins in `words`, and where the last one ends
-    words: Array
-    counts: Array
-    draw_ends: Array  # the same for its tokens
+    bags: Bags
     cycles: int = 0  # of proposals for each token in a sweep; 0: it is drawn by Gibbs
 
     @classmethod
@@ -50,77 +53,56 @@ class LdaDocuments:
             table.sum_duplicates()
             table.eliminate_zeros()
             whole, ends = table.data, table.indptr.astype(np.int64)
-        return cls(ends, table.indices.astype(np.int64), whole, draw_ends)
+        return cls(draw_ends, Bags(ends, table.indices.astype(np.int64), whole))
 
-    def __len__(self) -> int:
-        return len(self.ends) - 1
+    def limited(self, repeats: int) -> Self:
+        """The same documents, in which no word counts more often than `repeats` times."""
+        bags = self.bags._replace(counts=np.minimum(self.bags.counts, repeats))
+        return replace(self, draw_ends=draws_of(bags.ends, bags.counts)[0], bags=bags)
 
     def names(self, keys: Array) -> Array:
-        """What each document's topics are remembered under: its key and what it holds."""
-        return name_documents(self.ends, self.words, self.counts, np.ascontiguousarray(keys, dtype=np.uint64))
+        """The name under which each document's topics are remembered, made of its key and its words."""
+        return name_documents(self.bags, np.ascontiguousarray(keys, dtype=np.uint64))
 
     def shares(self, by_word: Array, alpha: Array, passes: int, threads: int) -> Array:
-        """Each document's topic shares under fixed topics, without chance (CVB0), in at most so many passes over it."""
+        """Each document's topic shares under fixed topics, without random draws (CVB0), in at most so many passes over it."""
         out = np.empty((len(self), by_word.shape[1]))
-        facts = (self.ends, self.words, self.counts, by_word, alpha, passes)
-        on_ranges(self.draw_ends, threads, lambda first, last: fold_in(first, last, *facts, out))
+        on_ranges(self.draw_ends, threads, fold_in, self.bags, by_word, alpha, passes, out)
         return out
 
     def log_likelihood(self, by_word: Array, shares: Array, threads: int) -> Array:
-        """Of each document's words under fixed topics and these shares of them."""
+        """The log-likelihood of each document's words under fixed topics and its topic shares."""
         out = np.zeros(len(self))
-        facts = (self.ends, self.words, self.counts, by_word, shares)
-        on_ranges(self.draw_ends, threads, lambda first, last: said(first, last, *facts, out))
+        on_ranges(self.draw_ends, threads, log_likelihoods, self.bags, by_word, shares, out)
         return out
 
     def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
-        """Token by token, by Gibbs or by proposals."""
-        topics, noise = old.topics.copy(), table.noise(old.names)
-        facts: tuple[Any, ...] = (
-            self.ends,
-            self.words,
-            self.counts,
-            self.draw_ends,
-            noise,
-            old.known(),
-            old.counted(table.step),
-        )
-        draw: Callable[..., None]
-        draw, rest = self._by_proposals(table, sweeps, threads) if self.cycles else (resample, _for_gibbs(table, sweeps))
-        facts = (*facts, *rest, topics)
-        on_ranges(self.draw_ends, threads, lambda first, last: draw(first, last, *facts))
+        """The topic of every token after so many sweeps, by Gibbs or by proposals."""
+        topics, documents = old.topics.copy(), (self.bags, self.draw_ends)
+        if self.cycles:
+            given, proposals = table.facts(old, table.by_word), proposals_of(table, threads)
+            facts = (*documents, given, proposals, sweeps, self.cycles, topics)
+            on_ranges(self.draw_ends, threads, resample_by_proposals, *facts)
+        else:
+            on_ranges(self.draw_ends, threads, resample, *documents, table.facts(old, _in_lanes(table)), sweeps, topics)
         return topics
-
-    def _by_proposals(self, table: CountTable, sweeps: int, threads: int) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The draw, and what it needs to know: the shared table, the priors, and alias tables of the words and of alpha."""
-        of_words, sums = np.empty(table.by_word.shape), np.empty(table.words)
-        scale, bits = 1.0 / (table.totals + table.words * table.eta), of_words.view(np.uint64)
-        rows = np.arange(table.words + 1)
-        on_ranges(rows, threads, lambda first, last: build(first, last, table.by_word, scale, bits, sums))
-        proposals = (of_words, tables_of(table.alpha[None])[0][0])
-        return resample_by_proposals, (*_shared(table, table.by_word), *proposals, sweeps, self.cycles)
 
     def counted(self, topics: Array, table: CountTable) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
         by_word = np.zeros((table.words, table.topics))
-        counts_of(self.ends, self.words, self.counts, self.draw_ends, topics, by_word)
+        counts_of(self.bags, self.draw_ends, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
-        """Each document's counts, as one sparse row."""
-        k, words = table.topics, table.words
-        narrow = np.zeros(0, dtype=np.int32 if k * words < 2**31 else np.int64)  # of the type that places have
-        facts = (self.ends, self.words, self.counts, self.draw_ends, topics, words, k, narrow)
-        for rows in chunks(self.draw_ends, persons, _CHUNK):
-            clipped_sum.add(sparse.csr_array(rows_of(rows, *facts), shape=(len(rows), k * words)), rows)
+    def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
+        """The topic-word counts of some documents, one sparse row each."""
+        width = table.topics * table.words
+        narrow = np.zeros(0, dtype=np.int32 if width < 2**31 else np.int64)
+        parts = rows_of(documents, self.bags, self.draw_ends, topics, table.words, table.topics, narrow)
+        return sparse.csr_array(parts, shape=(len(documents), width))
 
 
-def _for_gibbs(table: CountTable, sweeps: int) -> tuple[Any, ...]:
-    """The shared table as words x topics in single precision, with zeros to whole blocks of lanes, and the priors."""
+def _in_lanes(table: CountTable) -> Array:
+    """The shared table as words x topics in single precision, with zeros up to whole blocks of lanes."""
     by_word = np.zeros((table.words, -(-table.topics // LANES) * LANES), dtype=np.float32)
     by_word[:, : table.topics] = table.counts.T
-    return (*_shared(table, by_word), sweeps)
-
-
-def _shared(table: CountTable, by_word: Array) -> tuple[Any, ...]:
-    return by_word, table.totals, table.alpha, table.eta
+    return by_word

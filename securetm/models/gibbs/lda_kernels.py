@@ -1,25 +1,36 @@
-"""The loops of LDA over a range of documents: names, topic draws, rows, and folding in, compiled and free of the interpreter.
+"""The compiled loops of LDA over a range of documents: names, topic draws, rows, topic shares and likelihoods.
 
-They know no privacy and keep nothing: what a document gives is a function of the document, the shared counts and public noise.
+They know no privacy and keep nothing. A document's row is a function of the document, the shared counts and public noise.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import mix, uniform
+from securetm.models.gibbs.draws import RoundFacts
 from securetm.models.gibbs.lanes import LANES, choose, lanes_for
 
 _SETTLED = 1e-4  # of a topic's words in a document: folding in ends where no topic moves further
 
 
+class Bags(NamedTuple):
+    """Documents as lists of words and counts."""
+
+    ends: Array  # where each document begins in `words`, and where the last one ends
+    words: Array
+    counts: Array
+
+
 @njit(cache=True, nogil=True)
-def name_documents(ends: Array, words: Array, counts: Array, keys: Array) -> Array:
-    """A 64-bit name of each document: its key and what it holds, so that topics are never recalled for other words."""
+def name_documents(bags: Bags, keys: Array) -> Array:
+    """A 64-bit name of each document, made of its key and its words: no topic is recalled for other words."""
+    ends, words, counts = bags
     names = np.empty(len(keys), dtype=np.uint64)
     for d in range(len(keys)):
         name = mix(keys[d] + np.uint64(1))
@@ -43,29 +54,15 @@ def draws_of(ends: Array, counts: Array) -> tuple[Array, int]:
 
 
 @njit(cache=True, nogil=True)
-def resample(
-    first: int,
-    last: int,
-    ends: Array,
-    words: Array,
-    counts: Array,
-    draw_ends: Array,
-    noise: Array,
-    known: Array,
-    counted: Array,
-    shared: Array,
-    totals: Array,
-    alpha: Array,
-    eta: float,
-    sweeps: int,
-    topics: Array,
-) -> None:
+def resample(first: int, last: int, bags: Bags, draw_ends: Array, given: RoundFacts, sweeps: int, topics: Array) -> None:
     """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each token's topic before and after.
 
-    `shared` is words x topics in single precision, with zeros to whole blocks of lanes. A document that is `counted` in it
-    takes its old topics out and puts its new ones in as it goes; of the other documents it sees `shared` alone. A document
-    that is not `known` draws its first topics one by one.
+    `given.shared` is in single precision, with zeros up to whole blocks of lanes. A document that is `counted` in it takes its
+    old topics out and puts its new ones in as it goes. Of the other documents it sees the table alone. A document that is not
+    `known` draws its first topics one by one.
     """
+    ends, words, counts = bags
+    noise, known, counted, shared, totals, alpha, eta, smoothing = given
     k, blocks = len(alpha), shared.shape[1] // LANES
     one, least = np.float32(1.0), np.float32(eta)
     here, others = np.empty(k), np.empty(k)
@@ -73,7 +70,7 @@ def resample(
     for d in range(first, last):
         begin, end = draw_ends[d], draw_ends[d + 1]
         old, now = topics[begin:end].copy(), topics[begin:end]
-        _open(old, known[d], counted[d], totals, alpha, eta * shared.shape[0], here, others, share)
+        _open(old, known[d], counted[d], totals, alpha, smoothing, here, others, share)
         drawn = 0
         for sweep in range(sweeps):
             assigned = known[d] or sweep > 0
@@ -114,7 +111,7 @@ def _open(
     others: Array,
     share: Array,
 ) -> None:
-    """A document's counts of topics, everybody else's, and the part of a topic's chance that is the same for all words."""
+    """Sets a document's counts of topics, everybody else's, and the factor of a topic's probability that no word changes."""
     here[:] = 0.0
     if known:
         for z in old:
@@ -126,7 +123,7 @@ def _open(
 
 @njit(cache=True, nogil=True, inline="always")
 def _weigh(row: Array, old: Array, now: Array, t: int, count: int, counted: bool, assigned: bool, weight: Array) -> None:
-    """How much of one word each topic has: the others' counts, never below none, and this document's of the moment."""
+    """Sets each topic's count of one word: the others' count, never below 0, and this document's current one."""
     one = np.float32(1.0)
     for z in range(len(row)):
         weight[z] = row[z]
@@ -139,8 +136,9 @@ def _weigh(row: Array, old: Array, now: Array, t: int, count: int, counted: bool
 
 
 @njit(cache=True, nogil=True)
-def counts_of(ends: Array, words: Array, counts: Array, draw_ends: Array, topics: Array, by_word: Array) -> None:
-    """All documents' topic-word counts together, added to `by_word` (vocabulary x topics)."""
+def counts_of(bags: Bags, draw_ends: Array, topics: Array, by_word: Array) -> None:
+    """Adds all documents' topic-word counts to `by_word` (vocabulary x topics)."""
+    ends, words, counts = bags
     for d in range(len(ends) - 1):
         t = draw_ends[d]
         for i in range(ends[d], ends[d + 1]):
@@ -151,20 +149,13 @@ def counts_of(ends: Array, words: Array, counts: Array, draw_ends: Array, topics
 
 @njit(cache=True, nogil=True)
 def rows_of(
-    documents: Array,
-    ends: Array,
-    words: Array,
-    counts: Array,
-    draw_ends: Array,
-    topics: Array,
-    vocabulary: int,
-    k: int,
-    narrow: Array,
+    documents: Array, bags: Bags, draw_ends: Array, topics: Array, vocabulary: int, k: int, narrow: Array
 ) -> tuple[Array, Array, Array]:
-    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right.
+    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its norm is right.
 
     Places have the type of `narrow`.
     """
+    ends, words, counts = bags
     size = 0
     for d in documents:
         size += draw_ends[d + 1] - draw_ends[d]
@@ -195,10 +186,9 @@ def rows_of(
 
 
 @njit(cache=True, nogil=True)
-def fold_in(
-    first: int, last: int, ends: Array, words: Array, counts: Array, phi: Array, alpha: Array, passes: int, out: Array
-) -> None:
+def fold_in(first: int, last: int, bags: Bags, phi: Array, alpha: Array, passes: int, out: Array) -> None:
     """Topic shares of documents under fixed topics (`phi`: vocabulary x topics) by CVB0: a word's own share is left out."""
+    ends, words, counts = bags
     k = phi.shape[1]
     most = 0
     for d in range(first, last):
@@ -222,7 +212,7 @@ def fold_in(
 
 @njit(cache=True, nogil=True, inline="always")
 def move(share: Array, here: Array, fresh: Array, chances: Array, count: int, alpha: Array) -> float:
-    """One share of topics anew, of a word or a sentence that stands there `count` times, and how far it moved the document."""
+    """Updates the topic shares of a word or sentence that occurs `count` times. Returns how far it moved the document."""
     total, moved = 0.0, 0.0
     for z in range(len(share)):
         fresh[z] = (max(here[z] - share[z], 0.0) + alpha[z]) * chances[z]
@@ -236,8 +226,9 @@ def move(share: Array, here: Array, fresh: Array, chances: Array, count: int, al
 
 
 @njit(cache=True, nogil=True)
-def said(first: int, last: int, ends: Array, words: Array, counts: Array, phi: Array, shares: Array, out: Array) -> None:
-    """Log-likelihood of documents' words under fixed topics and the documents' own shares of them."""
+def log_likelihoods(first: int, last: int, bags: Bags, phi: Array, shares: Array, out: Array) -> None:
+    """The log-likelihood of each document's words under fixed topics and the documents' own shares of them."""
+    ends, words, counts = bags
     for d in range(first, last):
         likelihood = 0.0
         for i in range(ends[d], ends[d + 1]):

@@ -1,7 +1,7 @@
-"""LDA's draws by Metropolis and Hastings: a token's topic is proposed in constant time and accepted by the exact ratio.
+"""LDA's draws by Metropolis-Hastings: a token's topic is proposed in constant time and accepted by the exact ratio.
 
-Proposals take turns as in LightLDA (Yuan et al. 2015) and iFTM's Algorithm 1. What is drawn in the end has the law of Gibbs'
-`resample`, but a topic moves less often; nothing here knows privacy.
+The document and the word propose in turn, as in LightLDA (Yuan et al. 2015) and iFTM's Algorithm 1. The draws have the same
+distribution as those of `resample`, but a topic moves less often. Nothing here knows privacy.
 """
 
 from __future__ import annotations
@@ -13,38 +13,31 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import uniform
-from securetm.models.gibbs.alias_tables import draw
+from securetm.models.gibbs.alias_tables import Proposals, draw
+from securetm.models.gibbs.draws import RoundFacts
+from securetm.models.gibbs.lda_kernels import Bags
 
 
 @njit(cache=True, nogil=True)
 def resample_by_proposals(
     first: int,
     last: int,
-    ends: Array,
-    words: Array,
-    counts: Array,
+    bags: Bags,
     draw_ends: Array,
-    noise: Array,
-    known: Array,
-    counted: Array,
-    shared: Array,
-    totals: Array,
-    alpha: Array,
-    eta: float,
-    of_words: Array,
-    of_alpha: Array,
+    given: RoundFacts,
+    proposals: Proposals,
     sweeps: int,
     cycles: int,
     topics: Array,
 ) -> None:
-    """As `resample`, with so many pairs of proposals per token and sweep, the document's and then the word's.
+    """As `resample`, with so many pairs of proposals per token and sweep: the document's and then the word's.
 
-    `of_words` are alias tables of shared / (totals + words x eta), row by row; `of_alpha` is one of alpha. A document that is
-    not `known` begins with topics of the words alone.
+    `given.shared` holds counts with eta added. A document that is not `known` begins with topics of the words alone.
     """
-    k, smoothing = shared.shape[1], eta * shared.shape[0]
-    here, others, alone = np.empty(k), np.empty(k), 1.0 / (totals + smoothing)
-    by_word, by_alpha = of_words.view(np.uint64), of_alpha.view(np.uint64)
+    ends, words, counts = bags
+    noise, known, counted, shared, totals, alpha, eta, smoothing = given
+    of_words, by_word, of_alpha, by_alpha, alone = proposals
+    here, others = np.empty(len(alpha)), np.empty(len(alpha))
     prior = alpha.sum()
     for d in range(first, last):
         now = topics[draw_ends[d] : draw_ends[d + 1]]
@@ -79,7 +72,7 @@ def resample_by_proposals(
 
 @njit(cache=True, nogil=True)
 def _begin(count: int, table: Array, bits: Array, noise: np.uint64, drawn: int, now: Array) -> int:
-    """A word's first topics in a document, each by the word alone; how many the document has drawn then."""
+    """Draws a word's first topics in a document, each by the word alone. Returns how many the document has drawn then."""
     for t in range(drawn, drawn + count):
         now[t] = draw(table, bits, uniform(noise, t))
     return drawn + count
@@ -87,13 +80,13 @@ def _begin(count: int, table: Array, bits: Array, noise: np.uint64, drawn: int, 
 
 @njit(cache=True, nogil=True, inline="always")
 def _whole(z: Any) -> int:
-    """A topic as it was kept in two bytes, for reckoning: numba makes floats of what signed and unsigned numbers may be."""
+    """A topic as a signed number: numba turns a mixture of signed and unsigned numbers into floats."""
     return np.int64(z)  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _kept(z: int, other: int, less: float, more: float, chance: float, t: int, now: Array) -> int:
-    """Which topic token `t` has after another was proposed: what it aims at there, divided by that here, is more / less."""
+    """The topic of token `t` after another was proposed: the ratio of their target probabilities is more / less."""
     kept = other if chance * less < more else z
     now[t] = kept
     return kept
@@ -103,8 +96,8 @@ def _kept(z: int, other: int, less: float, more: float, chance: float, t: int, n
 def _by_document(x: float, now: Array, of_alpha: Array, by_alpha: Array, prior: float) -> int:
     """The topic of one of the document's tokens, or one by alpha; `x` lies between 0 and their number and alpha together.
 
-    A token's own topic is among them as it is at the moment: to draw that is to stay, so moves are proposed by the counts of
-    the other tokens and alpha. These are a factor of what is aimed at: only the other one, the word's, is left to the ratio.
+    A token's own current topic is among them. To draw it is to stay, so moves are proposed by the counts of the other tokens
+    and alpha. These are one factor of the target probability, so the ratio holds the other factor only: the word's.
     """
     if x < len(now):
         return _whole(now[int(x)])
@@ -113,7 +106,7 @@ def _by_document(x: float, now: Array, of_alpha: Array, by_alpha: Array, prior: 
 
 @njit(cache=True, nogil=True, inline="always")
 def _open(old: Array, now: Array, counted: bool, totals: Array, smoothing: float, here: Array, others: Array) -> None:
-    """A document's counts of topics, and everybody else's."""
+    """Sets a document's counts of topics, and everybody else's."""
     for z in range(len(here)):
         here[z] = 0.0
         others[z] = totals[z]
@@ -127,7 +120,7 @@ def _open(old: Array, now: Array, counted: bool, totals: Array, smoothing: float
 
 @njit(cache=True, nogil=True, inline="always")
 def _weight(row: Array, z: int, t: int, start: int, stop: int, old: Array, now: Array, counted: bool, eta: float) -> float:
-    """How much of one word a topic has without token `t`: the others' counts, never below none, and this document's."""
+    """A topic's count of one word without token `t`: the others' count, never below eta, and this document's."""
     weight: float = row[z]
     for s in range(start, stop):
         if counted and old[s] == z:

@@ -1,7 +1,7 @@
-"""The loops that draw topics for slots of weights by Metropolis-Hastings, compiled and free of the interpreter.
+"""The compiled loops that draw topics for slots of weights by Metropolis-Hastings.
 
-They know no privacy and keep nothing: topics are a function of the weights that come in, the shared topics and public noise.
-Arrays are passed one by one and never in parts: to count who holds them would take as long as a draw does.
+They know no privacy and keep nothing. Topics are a function of the weights, the shared topics and public noise.
+Inner functions take whole arrays and never slices: counting the references of a slice would take as long as a draw.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from securetm.models.document_noise import uniform
 
 MOST_WORDS = 8  # proposals by words that one draw gets, however many slots it has
 WHOLE = 1 << 32  # a weight of one in the sums: in fixed point it does not matter in which order they are added
-_TRIES = 16  # to choose a word by its weight, before any will do
-_DOCUMENT, _WORD = 3, _TRIES + 2  # numbers of the stream that a proposal by the document may take, and one by a word
-_MOST = 700.0  # its exponential is finite
-_OTHER = np.uint64(0xFFFF)  # alias tables: where a cell keeps its other outcome
+_TRIES = 16  # to choose a word by its weight; then any word is taken
+_DOCUMENT, _WORD = 3, _TRIES + 2  # random numbers that a proposal by the document takes at most, and one by a word
+_MOST = 700.0  # the exponential of this is finite
+_OTHER = np.uint64(0xFFFF)  # alias tables: the bits of a cell that hold the number of its other outcome
 
 
 class DrawLayout(NamedTuple):
-    """Whose a draw is and which slots it has: where pieces, documents' draws and draws' slots begin, and the last ones end."""
+    """The places of pieces, draws and slots: where each one begins, and where the last one ends."""
 
-    pieces: Array
-    owners: Array
-    draw_ends: Array
-    slot_ends: Array
+    pieces: Array  # among the draws
+    owners: Array  # the document of each piece
+    draw_ends: Array  # of each document among the draws
+    slot_ends: Array  # of each draw among the slots
 
 
 class SlotWeights(NamedTuple):
-    """The weights of some slots in a row, as they were read."""
+    """The weights of some consecutive slots, as the parts of a CSR matrix."""
 
     ends: Array
     words: Array
@@ -62,22 +62,12 @@ def first_topics(first: int, last: int, draw_ends: Array, noise: Array, known: A
 
 
 @njit(cache=True, nogil=True)
-def draw_pieces(  # noqa: C901 - in one piece, see above
+def draw_pieces(  # noqa: C901 - in one function, so that the arrays' references are counted once
     first: int,
     last: int,
-    pieces: Array,
-    owners: Array,
-    draw_ends: Array,
-    slot_ends: Array,
-    ends: Array,
-    words: Array,
-    weights: Array,
-    log_phi: Array,
-    tables: Array,
-    bits: Array,
-    alpha: Array,
-    alpha_table: Array,
-    alpha_bits: Array,
+    layout: DrawLayout,
+    read: SlotWeights,
+    shared: SharedTopics,
     noise: Array,
     sweeps: int,
     topics: Array,
@@ -85,9 +75,12 @@ def draw_pieces(  # noqa: C901 - in one piece, see above
     """Sweeps over pieces `first` to `last`, whose slots are those that were read.
 
     A draw's target is (topics of the document's other draws + alpha) x exp(sum of weight x log phi). All proposals are made
-    before the first is judged, for none depends on the topic that is there: one by the document's other draws and alpha, then
-    some by single words of the draw. So each topic among them is weighed once.
+    before the first is judged, because none depends on the current topic: one by the document's other draws and alpha, then
+    some by single words of the draw. So the weights of each proposed topic are summed once.
     """
+    pieces, owners, draw_ends, slot_ends = layout
+    ends, words, weights = read
+    log_phi, tables, bits, alpha, alpha_table, alpha_bits = shared
     most, origin = MOST_WORDS + 2, slot_ends[pieces[first]]
     here, place = np.zeros(len(alpha)), np.full(len(alpha), -1)  # the document's other draws by topic; where a topic is tried
     asked, by, tried, sums = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
@@ -154,14 +147,14 @@ def draw_pieces(  # noqa: C901 - in one piece, see above
 
 @njit(cache=True, nogil=True)
 def _of_another(topics: Array, begin: int, others: int, t: int, height: float) -> int:
-    """The topic of another draw of the document, all alike."""
+    """The topic of another draw of the document, each with the same probability."""
     other = begin + min(int(height), others - 1)
     return int(topics[other + 1 if other >= t else other])
 
 
 @njit(cache=True, nogil=True)
 def _from_table(tables: Array, bits: Array, row: int, chance: float) -> int:
-    """As `alias_tables.draw` does, from a row of many tables."""
+    """`alias_tables.draw` from one row of many tables."""
     at = chance * tables.shape[1]
     cell = min(int(at), tables.shape[1] - 1)
     if at - cell < tables[row, cell]:
@@ -171,7 +164,7 @@ def _from_table(tables: Array, bits: Array, row: int, chance: float) -> int:
 
 @njit(cache=True, nogil=True)
 def _by_weight(b: int, e: int, weights: Array, start: np.uint64, index: int) -> int:
-    """An entry, chosen by its weight up to 1: one by chance, taken with that probability, else another one."""
+    """An entry drawn by its weight up to 1: a random entry is accepted with that probability, else another one is tried."""
     i = b
     for n in range(_TRIES):
         at = uniform(start, index + n) * (e - b)
@@ -183,9 +176,9 @@ def _by_weight(b: int, e: int, weights: Array, start: np.uint64, index: int) -> 
 
 @njit(cache=True, nogil=True)
 def _three(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int, z: int) -> tuple[float, float, float]:
-    """Three topics' sums of weight x log phi in one pass, for to read the entries is half the work.
+    """Three topics' sums of weight x log phi in one pass, because reading the entries is half the work.
 
-    By four lanes each, in one order: one long chain of additions is slow, and every machine must draw alike.
+    Each sum has four lanes, since one long chain of additions is slow. The order is fixed, so that every machine draws alike.
     """
     a0 = a1 = a2 = b0 = b1 = b2 = c0 = c1 = c2 = d0 = d1 = d2 = 0.0
     whole = b + (e - b) // 4 * 4
@@ -216,7 +209,7 @@ def _three(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int,
 
 @njit(cache=True, nogil=True)
 def _two(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y: int) -> tuple[float, float]:
-    """The same of two topics."""
+    """Two topics' sums, as `_three`."""
     a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = 0.0
     whole = b + (e - b) // 4 * 4
     for i in range(b, whole, 4):
@@ -240,18 +233,9 @@ def _two(b: int, e: int, words: Array, weights: Array, log_phi: Array, x: int, y
 
 
 @njit(cache=True, nogil=True)
-def add_up(
-    first: int,
-    last: int,
-    pieces: Array,
-    slot_ends: Array,
-    ends: Array,
-    words: Array,
-    weights: Array,
-    topics: Array,
-    sums: Array,
-) -> None:
+def add_up(first: int, last: int, layout: DrawLayout, read: SlotWeights, topics: Array, sums: Array) -> None:
     """Adds the weights of pieces `first` to `last`, whose slots are those that were read, to the sums of their topics."""
+    pieces, slot_ends, (ends, words, weights) = layout.pieces, layout.slot_ends, read
     origin = slot_ends[pieces[first]]
     for t in range(pieces[first], pieces[last]):
         z = topics[t]

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
-from securetm.errors import check_setting
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
 from securetm.models.neural import optimisers
@@ -59,19 +58,20 @@ class ProdLDA(Estimator):
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20, "learning_rate": 5e-3}
 
     def __post_init__(self) -> None:
-        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
-        check_setting(self, "hidden", self.hidden >= 1, "must be at least 1")
-        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
-        check_setting(self, "dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
-        check_setting(self, "theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
-        check_setting(self, "alpha", self.alpha > 0, "must be positive")
-        check_setting(self, "gain", self.gain > 0, "must be positive")
-        check_setting(self, "word_spread", self.word_spread > 0, "must be positive")
-        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
-        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
-        check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
-        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
-        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
+        super().__post_init__()
+        self._check("n_topics", self.n_topics >= 2, "must be at least 2")
+        self._check("hidden", self.hidden >= 1, "must be at least 1")
+        self._check("batch", self.batch >= 1, "must be at least 1")
+        self._check("dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
+        self._check("theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
+        self._check("alpha", self.alpha > 0, "must be positive")
+        self._check("gain", self.gain > 0, "must be positive")
+        self._check("word_spread", self.word_spread > 0, "must be positive")
+        self._check("learning_rate", self.learning_rate > 0, "must be positive")
+        self._check("beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
+        self._check("optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
+        self._check("dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        self._check("local_epochs", self.local_epochs >= 0, "must not be negative")
 
     # ---- contracts.TopicModel ----
 

@@ -1,6 +1,6 @@
 """A party's documents in the form that SentenceLDA reads: words and counts of each sentence, one draw per sentence.
 
-It stays with whoever holds the documents. How sentences draw is in the kernels.
+It stays with whoever holds the documents. The kernels draw the topics.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from securetm.contracts import Array, ClippedSum
+from securetm.contracts import Array, Rows
 from securetm.errors import BrokenPromise
-from securetm.models.gibbs.draws import Assignments, CountTable, chunks, on_ranges
+from securetm.models.gibbs.alias_tables import proposals_of
+from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments, on_ranges, with_zero
 from securetm.models.gibbs.slots import Slots
 from securetm.models.model_errors import NoSentences
 from securetm.models.sentence.sentence_gibbs_kernels import (
-    RoundFacts,
     SentenceWords,
     counts_of_sentences,
     gather,
@@ -26,16 +26,14 @@ from securetm.models.sentence.sentence_gibbs_kernels import (
     resample_sentences,
     rows_of_sentences,
 )
-from securetm.models.sentence.sentence_mh_kernels import proposals_of, resample_by_proposals
-
-_CHUNK = 1 << 20  # words added at a time, so that memory does not grow with the corpus
+from securetm.models.sentence.sentence_mh_kernels import resample_by_proposals
 
 
 @dataclass(frozen=True)
-class Sentences:
+class SentenceDocuments(SampledDocuments):
     """Documents as sentences in reading order."""
 
-    spoken: SentenceWords
+    sentences: SentenceWords
     cycles: int = 0  # of proposals for each sentence in a sweep; 0: it is drawn by Gibbs
 
     @classmethod
@@ -49,51 +47,38 @@ class Sentences:
         words = max(documents.counts.shape[1], int(tokens.max(initial=0)) + 1)
         if words != vocabulary:
             raise BrokenPromise("document", words, vocabulary)
-        return cls(gather(np.ascontiguousarray(tokens), token_ends, sentence_ends, vocabulary))
-
-    def __len__(self) -> int:
-        return len(self.draw_ends) - 1
-
-    @property
-    def draw_ends(self) -> Array:
-        """Where each document's sentences begin, and where the last one's end."""
-        return self.spoken.draw_ends
+        sentences = gather(np.ascontiguousarray(tokens), token_ends, sentence_ends, vocabulary)
+        return cls(sentences.draw_ends, sentences)
 
     @cached_property
     def lengths(self) -> Array:
-        """Running sums of words by document: what drawing and pouring cost."""
-        words = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.spoken.counts)])
-        return words[self.spoken.word_ends[self.draw_ends]]
+        """Running sums of words by document: the cost of drawing topics and of adding rows."""
+        return with_zero(np.cumsum(self.sentences.counts))[self.sentences.word_ends[self.draw_ends]]
 
     def names(self, keys: Array) -> Array:
-        """What each document's topics are remembered under: its key and what its sentences hold."""
-        return name_sentences(self.spoken, np.ascontiguousarray(keys, dtype=np.uint64))
+        """The name under which each document's topics are remembered, made of its key and its sentences."""
+        return name_sentences(self.sentences, np.ascontiguousarray(keys, dtype=np.uint64))
 
     def redrawn(self, table: CountTable, old: Assignments, sweeps: int, threads: int) -> Array:
-        """Sentence by sentence, by collapsed Gibbs sampling or by proposals: both draw from one law."""
-        topics, counts = old.topics.copy(), np.ascontiguousarray(table.counts.T)
-        of_documents = (table.noise(old.names), old.known(), old.counted(table.step))
-        given = RoundFacts(*of_documents, counts, table.totals, table.alpha, table.eta, table.eta * table.words)
+        """The topic of every sentence after so many sweeps, by collapsed Gibbs sampling or by proposals."""
+        topics, given = old.topics.copy(), table.facts(old, np.ascontiguousarray(table.counts.T))
         if self.cycles:
-            facts = (self.spoken, given, proposals_of(table, threads), sweeps, self.cycles, topics)
-            on_ranges(self.lengths, threads, lambda first, last: resample_by_proposals(first, last, *facts))
+            rest = (proposals_of(table, threads), float(table.alpha.sum()), sweeps, self.cycles, topics)
+            on_ranges(self.lengths, threads, resample_by_proposals, self.sentences, given, *rest)
         else:
-            rest = (self.spoken, given, sweeps, topics)
-            on_ranges(self.lengths, threads, lambda first, last: resample_sentences(first, last, *rest))
+            on_ranges(self.lengths, threads, resample_sentences, self.sentences, given, sweeps, topics)
         return topics
 
     def counted(self, topics: Array, table: CountTable) -> Array:
         """How often each word has each topic in all these documents together: topics x words."""
         by_word = np.zeros((table.words, table.topics))
-        counts_of_sentences(self.spoken, topics, by_word)
+        counts_of_sentences(self.sentences, topics, by_word)
         return np.ascontiguousarray(by_word.T)
 
-    def add_rows(self, topics: Array, table: CountTable, clipped_sum: ClippedSum, persons: Array | None) -> None:
-        """Each document's counts, as one sparse row."""
-        k, words = table.topics, table.words
-        for rows in chunks(self.lengths, persons, _CHUNK):
-            found = rows_of_sentences(rows, self.spoken, topics, words, k)
-            clipped_sum.add(sparse.csr_array(found, shape=(len(rows), k * words)), rows)
+    def rows(self, documents: Array, topics: Array, table: CountTable) -> Rows:
+        """The topic-word counts of some documents, one sparse row each."""
+        parts = rows_of_sentences(documents, self.sentences, topics, table.words, table.topics)
+        return sparse.csr_array(parts, shape=(len(documents), table.topics * table.words))
 
 
 def slots_of(documents: Any, vocabulary: int, longest: int = 0) -> Slots:
@@ -107,7 +92,7 @@ def _ends(documents: Any, longest: int) -> tuple[Array, Array]:
     """Where documents end, and where their sentences do, none of which is empty; both begin with 0."""
     if documents.sentence_ends is None:
         raise NoSentences()
-    token_ends = np.concatenate([np.zeros(1, np.int64), documents.token_ends]).astype(np.int64)
+    token_ends = with_zero(documents.token_ends)
     sentence_ends = np.unique(np.concatenate([token_ends, documents.sentence_ends]).astype(np.int64))
     return token_ends, _cut(sentence_ends, longest) if longest else sentence_ends
 

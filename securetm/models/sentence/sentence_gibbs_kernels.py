@@ -1,6 +1,6 @@
-"""The loops of SentenceLDA over a range of documents: reading, names, topic draws, rows; compiled and free of the interpreter.
+"""The compiled loops of SentenceLDA over a range of documents: reading, names, topic draws and rows.
 
-They know no privacy and keep nothing: what a document gives is a function of the document, the shared counts and public noise.
+They know no privacy and keep nothing. A document's row is a function of the document, the shared counts and public noise.
 """
 
 from __future__ import annotations
@@ -13,53 +13,41 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import mix, uniform
+from securetm.models.gibbs.draws import RoundFacts
 
-_LANES = 8  # products that are added side by side
-STRETCH = 16  # words of a sentence that are multiplied before the product's power of two is put aside: 1e-18 ** 16 is a double
+_LANES = 8  # sums side by side
+STRETCH = 16  # words of a sentence that are multiplied before the product is rescaled: 1e-18 ** 16 is still a double
 
 
 class SentenceWords(NamedTuple):
-    """Documents as sentences. A sentence is a list of words and counts; a word is a place among the kinds its document has."""
+    """Documents as sentences. A sentence is a list of words and counts; a word is a place in its document's `kinds`."""
 
     draw_ends: Array  # where each document begins among the sentences, and where the last one ends
     word_ends: Array  # where each sentence begins in `places`, and where the last one ends
     places: Array
     counts: Array
     kind_ends: Array  # where each document begins in `kinds`, and where the last one ends
-    kinds: Array
-
-
-class RoundFacts(NamedTuple):
-    """The weights of one round's draws, and what is known of each document."""
-
-    noise: Array  # where each document's stream of public noise begins
-    known: Array  # which documents have topics already
-    counted: Array  # which of them are in the table
-    shared: Array  # the table, vocabulary x topics, counts alone
-    totals: Array  # of each topic
-    alpha: Array
-    eta: float
-    smoothing: float  # eta of all words together
+    kinds: Array  # the distinct words of each document
 
 
 class DocumentBuffers(NamedTuple):
-    """Buffers for one document: its sentences in each topic, and the shared counts with its own current ones."""
+    """Buffers for one document."""
 
-    here: Array
-    mass: Array
-    rows: Array  # kinds of words x topics
+    here: Array  # its sentences in each topic
+    mass: Array  # each topic's words, shared and its own
+    rows: Array  # the counts of its distinct words, shared and its own: words x topics
 
 
 class SentenceBuffers(NamedTuple):
-    """Room for one sentence: numerators, denominators, powers of two, and what comes of them (beyond the last topic zeros)."""
+    """Buffers for one sentence: each topic's weight as a quotient of products."""
 
-    above: Array
-    below: Array
-    power: Array
-    weight: Array
-    sums: Array
-    at: Array  # the next words of the sentence: places
-    plus: Array  # what each adds to its row: eta, and one for each time that the word came before
+    above: Array  # numerators
+    below: Array  # denominators
+    power: Array  # powers of two that were taken out
+    weight: Array  # zeros beyond the last topic
+    sums: Array  # of blocks of weights
+    at: Array  # the rows of the next words of the sentence
+    plus: Array  # what is added to each row: eta, and one for each earlier occurrence of the word
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -67,14 +55,14 @@ class SentenceBuffers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def gather(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: int) -> SentenceWords:
-    """Documents as sentences; words are numbered as they first come.
+    """Documents as sentences; a document's distinct words are numbered in order of appearance.
 
     `sentence_ends` has no empty sentence and every document's end; both kinds of ends begin with 0.
     """
     draw_ends, word_ends = np.zeros(len(token_ends), np.int64), np.zeros(len(sentence_ends), np.int64)
     places, counts = np.empty(len(tokens), np.int64), np.empty(len(tokens), np.int64)
     kind_ends, kinds = np.zeros(len(token_ends), np.int64), np.empty(len(tokens), np.int64)
-    place, entry = np.full(vocabulary, -1, np.int64), np.full(vocabulary, -1, np.int64)  # where a word was met last
+    place, entry = np.full(vocabulary, -1, np.int64), np.full(vocabulary, -1, np.int64)  # the last place of each word
     s = used = known = 0
     for d in range(len(token_ends) - 1):
         while s < len(sentence_ends) - 1 and sentence_ends[s] < token_ends[d + 1]:
@@ -97,16 +85,16 @@ def gather(tokens: Array, token_ends: Array, sentence_ends: Array, vocabulary: i
 
 
 @njit(cache=True, nogil=True)
-def name_sentences(spoken: SentenceWords, keys: Array) -> Array:
-    """A 64-bit name of each document: its key and what its sentences hold, so that topics are never recalled for others."""
+def name_sentences(sentences: SentenceWords, keys: Array) -> Array:
+    """A 64-bit name of each document, made of its key and its sentences: no topic is recalled for other sentences."""
     names = np.empty(len(keys), dtype=np.uint64)
     for d in range(len(keys)):
         name = mix(keys[d] + np.uint64(1))
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            name = mix(name ^ np.uint64(spoken.word_ends[s + 1] - spoken.word_ends[s]))
-            for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-                word = spoken.kinds[spoken.kind_ends[d] + spoken.places[e]]
-                name = mix(mix(name ^ np.uint64(word)) + np.uint64(spoken.counts[e]))
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            name = mix(name ^ np.uint64(sentences.word_ends[s + 1] - sentences.word_ends[s]))
+            for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+                word = sentences.kinds[sentences.kind_ends[d] + sentences.places[e]]
+                name = mix(mix(name ^ np.uint64(word)) + np.uint64(sentences.counts[e]))
         names[d] = name
     return names
 
@@ -115,92 +103,92 @@ def name_sentences(spoken: SentenceWords, keys: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def resample_sentences(first: int, last: int, spoken: SentenceWords, given: RoundFacts, sweeps: int, topics: Array) -> None:
+def resample_sentences(first: int, last: int, sentences: SentenceWords, given: RoundFacts, sweeps: int, topics: Array) -> None:
     """Collapsed Gibbs sweeps over documents `first` to `last`; `topics` holds each sentence's topic before and after.
 
-    A document that is `counted` in the table takes its old topics out and puts its new ones in as it goes; of the other
+    A document that is `counted` in the table takes its old topics out and puts its new ones in as it goes. Of the other
     documents it sees the table alone. A document that is not `known` draws its first topics one by one.
     """
     k = given.shared.shape[1]
     padded = -(-k // _LANES) * _LANES
     room = (np.empty(k), np.empty(k), np.empty(k, np.int64), np.zeros(padded), np.empty(padded // _LANES))
-    scales = SentenceBuffers(*room, np.empty(STRETCH, np.int64), np.empty(STRETCH))
-    bench = DocumentBuffers(np.empty(k), np.empty(k), np.empty((widest(spoken, first, last), k)))
+    products = SentenceBuffers(*room, np.empty(STRETCH, np.int64), np.empty(STRETCH))
+    document = DocumentBuffers(np.empty(k), np.empty(k), np.empty((widest(sentences, first, last), k)))
     for d in range(first, last):
-        _open(d, spoken, given, topics, bench)
-        begin, end, drawn = spoken.draw_ends[d], spoken.draw_ends[d + 1], 0
+        _open(d, sentences, given, topics, document)
+        begin, end, drawn = sentences.draw_ends[d], sentences.draw_ends[d + 1], 0
         for sweep in range(sweeps):
             for s in range(begin, end):
                 if given.known[d] or sweep > 0:
-                    _put(s, topics[s], -1.0, spoken, bench)
-                _weigh(s, spoken, given, bench, scales)
-                topics[s] = pick(scales.weight, scales.sums, k, uniform(given.noise[d], drawn))
-                _put(s, topics[s], 1.0, spoken, bench)
+                    _put(s, topics[s], -1.0, sentences, document)
+                _weigh(s, sentences, given, document, products)
+                topics[s] = pick(products.weight, products.sums, k, uniform(given.noise[d], drawn))
+                _put(s, topics[s], 1.0, sentences, document)
                 drawn += 1
 
 
 @njit(cache=True, nogil=True)
-def widest(spoken: SentenceWords, first: int, last: int) -> int:
-    """The most kinds of words that one of these documents has."""
+def widest(sentences: SentenceWords, first: int, last: int) -> int:
+    """The most distinct words of one of these documents."""
     most = 0
     for d in range(first, last):
-        most = max(most, spoken.kind_ends[d + 1] - spoken.kind_ends[d])
+        most = max(most, sentences.kind_ends[d + 1] - sentences.kind_ends[d])
     return most
 
 
 @njit(cache=True, nogil=True)
-def _open(d: int, spoken: SentenceWords, given: RoundFacts, topics: Array, bench: DocumentBuffers) -> None:
-    """Everybody's words without this document's old ones, never less than none, and then with its own."""
-    bench.mass[:] = given.totals
-    for i in range(spoken.kind_ends[d], spoken.kind_ends[d + 1]):
-        bench.rows[i - spoken.kind_ends[d]] = given.shared[spoken.kinds[i]]
+def _open(d: int, sentences: SentenceWords, given: RoundFacts, topics: Array, document: DocumentBuffers) -> None:
+    """Sets the buffers: everybody's words without this document's old ones, never below 0, and then with its current ones."""
+    document.mass[:] = given.totals
+    for i in range(sentences.kind_ends[d], sentences.kind_ends[d + 1]):
+        document.rows[i - sentences.kind_ends[d]] = given.shared[sentences.kinds[i]]
     if given.counted[d]:
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            _put(s, topics[s], -1.0, spoken, bench)
-    bench.here[:] = 0.0
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            _put(s, topics[s], -1.0, sentences, document)
+    document.here[:] = 0.0
     if given.known[d]:
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            _put(s, topics[s], 1.0, spoken, bench)
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            _put(s, topics[s], 1.0, sentences, document)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put(s: int, z: int, sign: float, spoken: SentenceWords, bench: DocumentBuffers) -> None:
-    """A sentence's words into a topic or out of it; noise in the others' counts leaves none below zero."""
-    bench.here[z] += sign
-    for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-        count = sign * spoken.counts[e]
-        bench.rows[spoken.places[e], z] = max(bench.rows[spoken.places[e], z] + count, 0.0)
-        bench.mass[z] = max(bench.mass[z] + count, 0.0)
+def _put(s: int, z: int, sign: float, sentences: SentenceWords, document: DocumentBuffers) -> None:
+    """Adds a sentence's words to a topic or takes them out. No count falls below 0, even where shared counts are noisy."""
+    document.here[z] += sign
+    for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+        count = sign * sentences.counts[e]
+        document.rows[sentences.places[e], z] = max(document.rows[sentences.places[e], z] + count, 0.0)
+        document.mass[z] = max(document.mass[z] + count, 0.0)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _weigh(s: int, spoken: SentenceWords, given: RoundFacts, bench: DocumentBuffers, scales: SentenceBuffers) -> None:
-    """Each topic's share of the document times how likely it makes the whole sentence (Dirichlet-multinomial).
+def _weigh(s: int, sentences: SentenceWords, given: RoundFacts, document: DocumentBuffers, products: SentenceBuffers) -> None:
+    """Each topic's share of the document times its likelihood of the whole sentence (Dirichlet-multinomial).
 
-    Numerators and denominators are multiplied apart. Of a long sentence each product's power of two is put aside every few
-    words, so that no topic is lost on the way, however long the sentence is.
+    Numerators and denominators are multiplied apart. In a long sentence the power of two is taken out of the products every
+    few words, so that no topic underflows, however long the sentence is.
     """
-    for z in range(len(scales.above)):
-        scales.above[z], scales.below[z], scales.power[z] = bench.here[z] + given.alpha[z], 1.0, 0
+    for z in range(len(products.above)):
+        products.above[z], products.below[z], products.power[z] = document.here[z] + given.alpha[z], 1.0, 0
     done = waiting = 0
-    for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-        for j in range(spoken.counts[e]):
+    for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+        for j in range(sentences.counts[e]):
             if waiting == STRETCH:
-                _multiply(waiting, given.smoothing + done, bench, scales)
-                _put_aside(scales)
+                _multiply(waiting, given.smoothing + done, document, products)
+                _rescale(products)
                 done, waiting = done + waiting, 0
-            scales.at[waiting], scales.plus[waiting] = spoken.places[e], given.eta + j
+            products.at[waiting], products.plus[waiting] = sentences.places[e], given.eta + j
             waiting += 1
-    _multiply(waiting, given.smoothing + done, bench, scales)
-    _settle(done > 0, scales)
+    _multiply(waiting, given.smoothing + done, document, products)
+    _weigh_topics(done > 0, products)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _multiply(words: int, smoothing: float, bench: DocumentBuffers, scales: SentenceBuffers) -> None:
-    """The waiting words into the products, four at a time where there are as many: memory is what takes the time."""
-    above, below, mass, at, plus, t = scales.above, scales.below, bench.mass, scales.at, scales.plus, 0
+def _multiply(words: int, smoothing: float, document: DocumentBuffers, products: SentenceBuffers) -> None:
+    """Multiplies the waiting words into the products, four at a time where possible: memory access takes most of the time."""
+    above, below, mass, at, plus, t = products.above, products.below, document.mass, products.at, products.plus, 0
     while t + 4 <= words:
-        a, b, c, d = bench.rows[at[t]], bench.rows[at[t + 1]], bench.rows[at[t + 2]], bench.rows[at[t + 3]]
+        a, b, c, d = document.rows[at[t]], document.rows[at[t + 1]], document.rows[at[t + 2]], document.rows[at[t + 3]]
         of_a, of_b, of_c, of_d = plus[t], plus[t + 1], plus[t + 2], plus[t + 3]
         for z in range(len(above)):
             others = mass[z] + (smoothing + t)
@@ -208,7 +196,7 @@ def _multiply(words: int, smoothing: float, bench: DocumentBuffers, scales: Sent
             below[z] *= (others * (others + 1.0)) * ((others + 2.0) * (others + 3.0))
         t += 4
     while t < words:
-        a, of_a = bench.rows[at[t]], plus[t]
+        a, of_a = document.rows[at[t]], plus[t]
         for z in range(len(above)):
             above[z] *= a[z] + of_a
             below[z] *= mass[z] + (smoothing + t)
@@ -216,30 +204,32 @@ def _multiply(words: int, smoothing: float, bench: DocumentBuffers, scales: Sent
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put_aside(scales: SentenceBuffers) -> None:
-    for z in range(len(scales.below)):
-        scales.above[z], more = math.frexp(scales.above[z] / scales.below[z])
-        scales.power[z] += more
-        scales.below[z] = 1.0
+def _rescale(products: SentenceBuffers) -> None:
+    """Divides numerators by denominators, and takes the powers of two out of the quotients."""
+    for z in range(len(products.below)):
+        products.above[z], more = math.frexp(products.above[z] / products.below[z])
+        products.power[z] += more
+        products.below[z] = 1.0
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _settle(long: bool, scales: SentenceBuffers) -> None:
+def _weigh_topics(long: bool, products: SentenceBuffers) -> None:
+    """Sets the weights: the quotients, in a long sentence relative to the largest power of two."""
     if long:
-        _put_aside(scales)
-        most = scales.power.max()
-        for z in range(len(scales.power)):
-            scales.weight[z] = math.ldexp(scales.above[z], max(scales.power[z] - most, -2000))
+        _rescale(products)
+        most = products.power.max()
+        for z in range(len(products.power)):
+            products.weight[z] = math.ldexp(products.above[z], max(products.power[z] - most, -2000))
     else:
-        for z in range(len(scales.power)):
-            scales.weight[z] = scales.above[z] / scales.below[z]
+        for z in range(len(products.power)):
+            products.weight[z] = products.above[z] / products.below[z]
 
 
 @njit(cache=True, nogil=True, inline="always")
 def pick(weight: Array, sums: Array, k: int, chance: float) -> int:
-    """A topic with probability in proportion to its weight.
+    """A topic with probability proportional to its weight.
 
-    Sums go by lanes, since one long chain of additions is slow, and in one order, so that every machine draws alike.
+    Sums go by lanes, since one long chain of additions is slow. Their order is fixed, so that every machine draws alike.
     """
     total = 0.0
     for block in range(len(sums)):
@@ -260,38 +250,38 @@ def pick(weight: Array, sums: Array, k: int, chance: float) -> int:
     return z
 
 
-# ---- what leaves ------------------------------------------------------------------------------------------------------
+# ---- rows --------------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
-def counts_of_sentences(spoken: SentenceWords, topics: Array, out: Array) -> None:
-    """All documents' topic-word counts together, added to `out` (vocabulary x topics)."""
-    for d in range(len(spoken.draw_ends) - 1):
-        words = spoken.kinds[spoken.kind_ends[d] : spoken.kind_ends[d + 1]]
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-                out[words[spoken.places[e]], topics[s]] += spoken.counts[e]
+def counts_of_sentences(sentences: SentenceWords, topics: Array, out: Array) -> None:
+    """Adds all documents' topic-word counts to `out` (vocabulary x topics)."""
+    for d in range(len(sentences.draw_ends) - 1):
+        words = sentences.kinds[sentences.kind_ends[d] : sentences.kind_ends[d + 1]]
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+                out[words[sentences.places[e]], topics[s]] += sentences.counts[e]
 
 
 @njit(cache=True, nogil=True)
 def rows_of_sentences(
-    documents: Array, spoken: SentenceWords, topics: Array, vocabulary: int, k: int
+    documents: Array, sentences: SentenceWords, topics: Array, vocabulary: int, k: int
 ) -> tuple[Array, Array, Array]:
-    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its length is right."""
+    """These documents' topic-word counts as parts of a CSR matrix; no row names a place twice, so that its norm is right."""
     size = most = 0
     for d in documents:
-        size += spoken.word_ends[spoken.draw_ends[d + 1]] - spoken.word_ends[spoken.draw_ends[d]]
-        most = max(most, spoken.kind_ends[d + 1] - spoken.kind_ends[d])
+        size += sentences.word_ends[sentences.draw_ends[d + 1]] - sentences.word_ends[sentences.draw_ends[d]]
+        most = max(most, sentences.kind_ends[d + 1] - sentences.kind_ends[d])
     values, columns = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     borders, found, used = np.zeros(len(documents) + 1, dtype=np.int64), np.zeros((most, k), dtype=np.int64), 0
     for row, d in enumerate(documents):
-        words = spoken.kinds[spoken.kind_ends[d] : spoken.kind_ends[d + 1]]
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-                found[spoken.places[e], topics[s]] += spoken.counts[e]
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-                place, z = spoken.places[e], np.int64(topics[s])
+        words = sentences.kinds[sentences.kind_ends[d] : sentences.kind_ends[d + 1]]
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+                found[sentences.places[e], topics[s]] += sentences.counts[e]
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+                place, z = sentences.places[e], np.int64(topics[s])
                 if found[place, z]:
                     values[used], columns[used] = found[place, z], z * vocabulary + words[place]
                     found[place, z] = 0

@@ -1,4 +1,4 @@
-"""The loops of SentenceLDA that judge: topic shares of documents under fixed topics, and the likelihood of their sentences.
+"""The compiled loops of SentenceLDA under fixed topics: topic shares of documents, and log-likelihoods of their sentences.
 
 They draw nothing and keep nothing.
 """
@@ -18,14 +18,16 @@ _SETTLED = 1e-4  # of a topic's sentences in a document: folding in ends where n
 
 
 @njit(cache=True, nogil=True)
-def fold_in_sentences(first: int, last: int, spoken: SentenceWords, logs: Array, alpha: Array, passes: int, out: Array) -> None:
-    """Topic shares of documents under fixed topics (`logs`: vocabulary x topics) by CVB0: a sentence leaves its own out."""
+def fold_in_sentences(
+    first: int, last: int, sentences: SentenceWords, logs: Array, alpha: Array, passes: int, out: Array
+) -> None:
+    """Topic shares of documents under fixed topics (`logs`: vocabulary x topics) by CVB0 without a sentence's own share."""
     k, here, fresh = logs.shape[1], np.empty(logs.shape[1]), np.empty(logs.shape[1])
     for d in range(first, last):
-        begin, length = spoken.draw_ends[d], spoken.draw_ends[d + 1] - spoken.draw_ends[d]
+        begin, length = sentences.draw_ends[d], sentences.draw_ends[d + 1] - sentences.draw_ends[d]
         chances, shares = np.empty((length, k)), np.empty((length, k))
         for s in range(length):
-            _judge(begin + s, d, spoken, logs, chances[s])
+            _weigh(begin + s, d, sentences, logs, chances[s])
         shares[:] = 1.0 / k
         here[:] = length / k
         for _ in range(passes):
@@ -40,11 +42,11 @@ def fold_in_sentences(first: int, last: int, spoken: SentenceWords, logs: Array,
 
 
 @njit(cache=True, nogil=True)
-def _judge(s: int, d: int, spoken: SentenceWords, logs: Array, chances: Array) -> float:
-    """How likely each topic makes a sentence, beside the likeliest, of which the logarithm is returned."""
+def _weigh(s: int, d: int, sentences: SentenceWords, logs: Array, chances: Array) -> float:
+    """Sets each topic's likelihood of a sentence, relative to the largest. Returns the logarithm of the largest."""
     chances[:] = 0.0
-    for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-        row, count = logs[spoken.kinds[spoken.kind_ends[d] + spoken.places[e]]], spoken.counts[e]
+    for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+        row, count = logs[sentences.kinds[sentences.kind_ends[d] + sentences.places[e]]], sentences.counts[e]
         for z in range(len(chances)):
             chances[z] += count * row[z]
     best: float = chances.max()
@@ -54,13 +56,15 @@ def _judge(s: int, d: int, spoken: SentenceWords, logs: Array, chances: Array) -
 
 
 @njit(cache=True, nogil=True)
-def said_by_sentences(first: int, last: int, spoken: SentenceWords, logs: Array, shares: Array, out: Array) -> None:
-    """Log-likelihood of documents' sentences under fixed topics and the documents' own shares of them."""
+def log_likelihoods_of_sentences(
+    first: int, last: int, sentences: SentenceWords, logs: Array, shares: Array, out: Array
+) -> None:
+    """The log-likelihood of each document's sentences under fixed topics and the documents' own shares of them."""
     chances = np.empty(logs.shape[1])
     for d in range(first, last):
         likelihood = 0.0
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            best = _judge(s, d, spoken, logs, chances)
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            best = _weigh(s, d, sentences, logs, chances)
             mixed = 0.0
             for z in range(len(chances)):
                 mixed += chances[z] * shares[d, z]

@@ -1,7 +1,7 @@
-"""SentenceLDA's draws by Metropolis and Hastings: a sentence's topic is proposed in constant time, accepted by the exact ratio.
+"""SentenceLDA's draws by Metropolis-Hastings: a sentence's topic is proposed in constant time, accepted by the exact ratio.
 
-Proposals take turns as in iFTM's Algorithm 2; the ratio there is that of one word, here it is that of the whole sentence. What
-is drawn in the end has the law of Gibbs' `resample_sentences`; nothing here knows privacy.
+The document and the words propose in turn, as in iFTM's Algorithm 2. The ratio there is that of one word; here it is that of
+the whole sentence. The draws have the same distribution as those of `resample_sentences`. Nothing here knows privacy.
 """
 
 from __future__ import annotations
@@ -14,97 +14,79 @@ from numba import njit
 
 from securetm.contracts import Array
 from securetm.models.document_noise import uniform
-from securetm.models.gibbs.alias_tables import build, draw, tables_of
-from securetm.models.gibbs.draws import CountTable, on_ranges
-from securetm.models.sentence.sentence_gibbs_kernels import STRETCH, RoundFacts, SentenceWords, widest
+from securetm.models.gibbs.alias_tables import Proposals, draw
+from securetm.models.gibbs.draws import RoundFacts
+from securetm.models.sentence.sentence_gibbs_kernels import STRETCH, SentenceWords, widest
 
-_PROPOSERS = 8  # words of a sentence that propose a topic in one sweep; of a longer one they are drawn anew each time
-
-
-class Proposals(NamedTuple):
-    """Alias tables, and the same memory as whole numbers: of each word's topics by (shared + eta) x scale, and of alpha."""
-
-    of_words: Array
-    word_bits: Array
-    of_alpha: Array
-    alpha_bits: Array
-    scale: Array
-    prior: float  # the sum of alpha
+_PROPOSERS = 8  # words of a sentence that propose a topic in one cycle; in a longer sentence they are drawn at random
 
 
 class DocumentCounts(NamedTuple):
-    """One document's sentences in each topic, everybody's words with its own, and what its own add: empty in between."""
+    """Buffers for one document."""
 
-    here: Array
-    mass: Array
-    own: Array  # kinds of words x topics
+    here: Array  # its sentences in each topic
+    mass: Array  # each topic's words, shared and its own
+    own: Array  # what it adds to the counts of its distinct words: words x topics; zeros between two documents
 
 
 class SentenceTopic(NamedTuple):
-    """A sentence's topic, how likely that makes its words, and the power of two this is to be raised by."""
+    """A sentence's topic, and its likelihood: `chance` times two to the `power`."""
 
     z: int
     chance: float
     power: int
 
 
-def proposals_of(table: CountTable, threads: int) -> Proposals:
-    """This round's tables."""
-    scale = 1.0 / (table.totals + table.words * table.eta)
-    of_words, sums = np.empty((table.words, table.topics)), np.empty(table.words)
-    places, bits = np.arange(table.words + 1), of_words.view(np.uint64)
-    on_ranges(places, threads, lambda first, last: build(first, last, table.by_word, scale, bits, sums))
-    of_alpha = tables_of(table.alpha[np.newaxis])[0][0]
-    return Proposals(of_words, bits, of_alpha, of_alpha.view(np.uint64), scale, float(table.alpha.sum()))
-
-
 @njit(cache=True, nogil=True)
 def resample_by_proposals(
     first: int,
     last: int,
-    spoken: SentenceWords,
+    sentences: SentenceWords,
     given: RoundFacts,
     proposals: Proposals,
+    prior: float,
     sweeps: int,
     cycles: int,
     topics: Array,
 ) -> None:
     """As `resample_sentences`; a document that is not `known` begins with topics that its words propose.
 
-    In each cycle a sentence's document proposes once, and then its words do, each by its own table.
+    In each cycle a sentence's document proposes once, and then its words do, each by its table. `prior` is the sum of alpha.
     """
     k = given.shared.shape[1]
-    diary = DocumentCounts(np.empty(k), np.empty(k), np.zeros((widest(spoken, first, last), k)))
+    document = DocumentCounts(np.empty(k), np.empty(k), np.zeros((widest(sentences, first, last), k)))
     for d in range(first, last):
-        begin, end, drawn = spoken.draw_ends[d], spoken.draw_ends[d + 1], 0
-        words, old = spoken.kinds[spoken.kind_ends[d] : spoken.kind_ends[d + 1]], topics[begin:end].copy()
-        _open(d, words, spoken, given, topics, diary)
+        begin, end, drawn = sentences.draw_ends[d], sentences.draw_ends[d + 1], 0
+        words, old = sentences.kinds[sentences.kind_ends[d] : sentences.kind_ends[d + 1]], topics[begin:end].copy()
+        _open(d, words, sentences, given, topics, document)
         for sweep in range(sweeps):
             for s in range(begin, end):
                 if given.known[d] or sweep > 0:
                     others, z = end - begin - 1, int(topics[s])
-                    _put(s, z, -1.0, spoken, diary)
+                    _put(s, z, -1.0, sentences, document)
                 else:
-                    others, w = s - begin, words[spoken.places[spoken.word_ends[s]]]
+                    others, w = s - begin, words[sentences.places[sentences.word_ends[s]]]
                     z = draw(proposals.of_words[w], proposals.word_bits[w], uniform(given.noise[d], drawn))
                     drawn += 1
-                now = _said(s, z, words, spoken, given, diary)
+                now = _likelihood(s, z, words, sentences, given, document)
                 for _ in range(cycles):
-                    new = _by_document(s, begin, others, topics, proposals, given.noise[d], drawn)
+                    new = _by_document(s, begin, others, topics, proposals, prior, given.noise[d], drawn)
                     if new != now.z:
-                        then = _said(s, new, words, spoken, given, diary)
+                        then = _likelihood(s, new, words, sentences, given, document)
                         if uniform(given.noise[d], drawn + 2) * now.chance < _raised(then.chance, then.power - now.power):
                             now = then
-                    now, drawn = _by_words(s, words, now, spoken, given, proposals, diary, given.noise[d], drawn + 3)
+                    now, drawn = _by_words(s, words, now, sentences, given, proposals, document, given.noise[d], drawn + 3)
                 topics[s] = now.z
-                _put(s, now.z, 1.0, spoken, diary)
-        _close(d, old, spoken, topics, diary)
+                _put(s, now.z, 1.0, sentences, document)
+        _close(d, old, sentences, topics, document)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _by_document(s: int, begin: int, others: int, topics: Array, proposals: Proposals, noise: np.uint64, drawn: int) -> int:
+def _by_document(
+    s: int, begin: int, others: int, topics: Array, proposals: Proposals, prior: float, noise: np.uint64, drawn: int
+) -> int:
     """The topic of another sentence, or one by alpha: in proportion to here + alpha, so that these cancel in the ratio."""
-    if uniform(noise, drawn) * (others + proposals.prior) < others:
+    if uniform(noise, drawn) * (others + prior) < others:
         other = begin + min(int(uniform(noise, drawn + 1) * others), others - 1)
         return int(topics[other + 1 if other >= s else other])
     return draw(proposals.of_alpha, proposals.alpha_bits, uniform(noise, drawn + 1))
@@ -115,24 +97,24 @@ def _by_words(
     s: int,
     words: Array,
     now: SentenceTopic,
-    spoken: SentenceWords,
+    sentences: SentenceWords,
     given: RoundFacts,
     proposals: Proposals,
-    diary: DocumentCounts,
+    document: DocumentCounts,
     noise: np.uint64,
     drawn: int,
 ) -> tuple[SentenceTopic, int]:
-    """Each word proposes by its table; which words do, does not depend on the topic."""
-    e, kinds = spoken.word_ends[s], spoken.word_ends[s + 1] - spoken.word_ends[s]
+    """Words propose by their tables. The choice of words does not depend on the topic."""
+    e, kinds = sentences.word_ends[s], sentences.word_ends[s + 1] - sentences.word_ends[s]
     for turn in range(min(kinds, _PROPOSERS)):
         if kinds > _PROPOSERS:
             turn = min(int(uniform(noise, drawn + 2) * kinds), kinds - 1)
-        w = words[spoken.places[e + turn]]
+        w = words[sentences.places[e + turn]]
         new = draw(proposals.of_words[w], proposals.word_bits[w], uniform(noise, drawn))
         if new != now.z:
-            then = _said(s, new, words, spoken, given, diary)
-            moves = then.chance * (diary.here[new] + given.alpha[new]) * _proposed(w, now.z, given, proposals)
-            stays = now.chance * (diary.here[now.z] + given.alpha[now.z]) * _proposed(w, new, given, proposals)
+            then = _likelihood(s, new, words, sentences, given, document)
+            moves = then.chance * (document.here[new] + given.alpha[new]) * _proposed(w, now.z, given, proposals)
+            stays = now.chance * (document.here[now.z] + given.alpha[now.z]) * _proposed(w, new, given, proposals)
             if uniform(noise, drawn + 1) * stays < _raised(moves, then.power - now.power):
                 now = then
         drawn += 3
@@ -141,20 +123,22 @@ def _by_words(
 
 @njit(cache=True, nogil=True, inline="always")
 def _proposed(w: int, z: int, given: RoundFacts, proposals: Proposals) -> float:
-    """How often a word's table proposes a topic, but for a factor that is the same for all topics."""
+    """The probability that a word's table proposes a topic, up to a factor that is the same for all topics."""
     often: float = (given.shared[w, z] + given.eta) * proposals.scale[z]
     return often
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _said(s: int, z: int, words: Array, spoken: SentenceWords, given: RoundFacts, diary: DocumentCounts) -> SentenceTopic:
-    """How likely one topic makes a whole sentence (Dirichlet-multinomial), in the document as it is without it."""
+def _likelihood(
+    s: int, z: int, words: Array, sentences: SentenceWords, given: RoundFacts, document: DocumentCounts
+) -> SentenceTopic:
+    """One topic's likelihood of a whole sentence (Dirichlet-multinomial), given the document without that sentence."""
     above, below, power, t = 1.0, 1.0, 0, 0
-    mass = diary.mass[z] + given.smoothing
-    for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-        place = spoken.places[e]
-        weight = max(given.shared[words[place], z] + diary.own[place, z], 0.0) + given.eta
-        for j in range(spoken.counts[e]):
+    mass = document.mass[z] + given.smoothing
+    for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+        place = sentences.places[e]
+        weight = max(given.shared[words[place], z] + document.own[place, z], 0.0) + given.eta
+        for j in range(sentences.counts[e]):
             if t and t % STRETCH == 0:
                 above, more = math.frexp(above / below)
                 below = 1.0
@@ -175,37 +159,37 @@ def _raised(number: float, power: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _open(d: int, words: Array, spoken: SentenceWords, given: RoundFacts, topics: Array, diary: DocumentCounts) -> None:
-    """Everybody's words without this document's old ones, never less than none, and then with its own."""
-    diary.mass[:] = given.totals
+def _open(d: int, words: Array, sentences: SentenceWords, given: RoundFacts, topics: Array, document: DocumentCounts) -> None:
+    """Sets the buffers: everybody's words without this document's old ones, never below 0, and then with its current ones."""
+    document.mass[:] = given.totals
     if given.counted[d]:
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            _put(s, topics[s], -1.0, spoken, diary)
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-                place, z = spoken.places[e], topics[s]
-                diary.own[place, z] = max(diary.own[place, z], -given.shared[words[place], z])
-    diary.here[:] = 0.0
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            _put(s, topics[s], -1.0, sentences, document)
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+                place, z = sentences.places[e], topics[s]
+                document.own[place, z] = max(document.own[place, z], -given.shared[words[place], z])
+    document.here[:] = 0.0
     if given.known[d]:
-        for s in range(spoken.draw_ends[d], spoken.draw_ends[d + 1]):
-            _put(s, topics[s], 1.0, spoken, diary)
+        for s in range(sentences.draw_ends[d], sentences.draw_ends[d + 1]):
+            _put(s, topics[s], 1.0, sentences, document)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put(s: int, z: int, sign: float, spoken: SentenceWords, diary: DocumentCounts) -> None:
-    """A sentence's words into a topic or out of it."""
-    diary.here[z] += sign
-    for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-        count = sign * spoken.counts[e]
-        diary.own[spoken.places[e], z] += count
-        diary.mass[z] = max(diary.mass[z] + count, 0.0)
+def _put(s: int, z: int, sign: float, sentences: SentenceWords, document: DocumentCounts) -> None:
+    """Adds a sentence's words to a topic, or takes them out."""
+    document.here[z] += sign
+    for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+        count = sign * sentences.counts[e]
+        document.own[sentences.places[e], z] += count
+        document.mass[z] = max(document.mass[z] + count, 0.0)
 
 
 @njit(cache=True, nogil=True)
-def _close(d: int, old: Array, spoken: SentenceWords, topics: Array, diary: DocumentCounts) -> None:
-    """What this document has added stands only where a sentence's topic was or is; it is emptied."""
-    begin = spoken.draw_ends[d]
-    for s in range(begin, spoken.draw_ends[d + 1]):
-        for e in range(spoken.word_ends[s], spoken.word_ends[s + 1]):
-            diary.own[spoken.places[e], old[s - begin]] = 0.0
-            diary.own[spoken.places[e], topics[s]] = 0.0
+def _close(d: int, old: Array, sentences: SentenceWords, topics: Array, document: DocumentCounts) -> None:
+    """Clears `own`. It is not 0 only at the old and current topics of the document's sentences."""
+    begin = sentences.draw_ends[d]
+    for s in range(begin, sentences.draw_ends[d + 1]):
+        for e in range(sentences.word_ends[s], sentences.word_ends[s + 1]):
+            document.own[sentences.places[e], old[s - begin]] = 0.0
+            document.own[sentences.places[e], topics[s]] = 0.0

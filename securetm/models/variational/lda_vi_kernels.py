@@ -1,6 +1,6 @@
-"""The loops of variational LDA over documents: their own topic shares, and the lengths and sum of their expected counts.
+"""The compiled loops of variational LDA: the E-step of each document, and norms and sums of expected counts.
 
-They know no privacy and keep nothing: what a document gives is a function of the document and of the shared topics alone.
+They know no privacy and keep nothing. A document's row is a function of the document and of the shared topics alone.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import numpy as np
 from numba import njit
 
 from securetm.contracts import Array
+from securetm.models.gibbs.lda_kernels import Bags
 
-_SETTLED = 1e-3  # of a topic's words in a document: its shares are found where no topic moves further
-_LEAST = 1e-100  # of what is divided by: two of these multiplied are still above zero
+_SETTLED = 1e-3  # of a topic's words in a document: the E-step ends where no topic moves further
+_LEAST = 1e-100  # of a divisor: the product of two such numbers is still above zero
 
 
 @njit(cache=True, nogil=True, inline="always")
 def digamma(x: float) -> float:
-    """The derivative of log gamma above 0: stepped up to where its asymptotic series is exact to twelve digits."""
+    """The derivative of log gamma above 0: recurrence up to 8, where the asymptotic series is exact to twelve digits."""
     stepped = 0.0
     while x < 8.0:
         stepped += 1.0 / x
@@ -32,9 +33,7 @@ def digamma(x: float) -> float:
 def settle(
     first: int,
     last: int,
-    ends: Array,
-    words: Array,
-    counts: Array,
+    bags: Bags,
     chances: Array,
     scale: Array,
     alpha: float,
@@ -42,11 +41,13 @@ def settle(
     leanings: Array,
     losses: Array,
 ) -> None:
-    """The E-step of documents `first` to `last`: how much each leans to each topic, and minus the bound on its likelihood.
+    """The E-step of documents `first` to `last`: each topic's scaled weight in the document, and minus the document's bound.
 
-    `chances` is words x topics, exp of the expected log chance of a word, the largest of each word 1; `scale` is the
-    logarithm of what each word was divided by. Leanings are scaled likewise: shares of topics need ratios alone.
+    `chances` is words x topics: exp of the expected log probability of a word, scaled so that the largest of each word is 1;
+    `scale` is the logarithm of each word's divisor. `leanings`, exp of the expected log topic shares, are scaled likewise:
+    topic shares need ratios only.
     """
+    ends, words, counts = bags
     k = chances.shape[1]
     gamma, fresh = np.empty(k), np.empty(k)
     for d in range(first, last):
@@ -68,16 +69,16 @@ def settle(
             if moved < _SETTLED:
                 break
         top = _lean(gamma, lean)
-        said = 0.0
+        found = 0.0
         for i in range(begin, end):
-            said += counts[i] * (math.log(_chance(lean, chances[words[i]])) + scale[words[i]] + top)
-        losses[d] = -said - _prior(gamma, alpha, counts[begin:end].sum())
+            found += counts[i] * (math.log(_chance(lean, chances[words[i]])) + scale[words[i]] + top)
+        losses[d] = -found - _prior(gamma, alpha, counts[begin:end].sum())
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _lean(gamma: Array, lean: Array) -> float:
-    """exp of the expected log of each topic's share, the largest 1; returned is the logarithm of what they were divided by,
-    but for the part that is the same for all topics."""
+    """Sets `lean` to exp of the expected log topic shares, the largest 1. Returns the logarithm of the divisor, without the
+    term that is the same for all topics."""
     top = -math.inf
     for z in range(len(gamma)):
         lean[z] = digamma(gamma[z])
@@ -97,7 +98,7 @@ def _chance(lean: Array, chances: Array) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def _prior(gamma: Array, alpha: float, length: float) -> float:
-    """The bound's part that is about a document's shares, and about the part that `_lean` left out."""
+    """The bound's terms of a document's topic shares, and the term that `_lean` leaves out."""
     k, whole = len(gamma), 0.0
     for z in range(k):
         whole += gamma[z]
@@ -109,29 +110,31 @@ def _prior(gamma: Array, alpha: float, length: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def lengths_of(order: Array, groups: Array, ends: Array, words: Array, counts: Array, chances: Array, leanings: Array) -> Array:
-    """The l2 norm of each group's expected counts; group g is documents `order[groups[g]:groups[g + 1]]`, summed.
+def lengths_of(order: Array, groups: Array, bags: Bags, chances: Array, leanings: Array) -> Array:
+    """The l2 norm of each group's summed expected counts; group g is documents `order[groups[g]:groups[g + 1]]`.
 
-    A group is summed word by word on a board that is wiped with the same walk, so a long vocabulary costs nothing.
+    One buffer serves all groups. Only the entries that a group filled are cleared, so a long vocabulary costs nothing.
     """
-    board = np.zeros(chances.shape)
+    ends, words, counts = bags
+    filled = np.zeros(chances.shape)
     out = np.empty(len(groups) - 1)
     for g in range(len(out)):
         for d in order[groups[g] : groups[g + 1]]:
-            _count(board, ends[d], ends[d + 1], words, counts, chances, leanings[d], 1.0)
+            _count(filled, ends[d], ends[d + 1], words, counts, chances, leanings[d], 1.0)
         squares = 0.0
         for d in order[groups[g] : groups[g + 1]]:
             for i in range(ends[d], ends[d + 1]):
                 for z in range(chances.shape[1]):
-                    squares += board[words[i], z] ** 2
-                    board[words[i], z] = 0.0
+                    squares += filled[words[i], z] ** 2
+                    filled[words[i], z] = 0.0
         out[g] = math.sqrt(squares)
     return out
 
 
 @njit(cache=True, nogil=True)
-def expected(ends: Array, words: Array, counts: Array, chances: Array, leanings: Array, weights: Array) -> Array:
+def expected(bags: Bags, chances: Array, leanings: Array, weights: Array) -> Array:
     """The weighted sum of all documents' expected counts, words x topics."""
+    ends, words, counts = bags
     out = np.zeros(chances.shape)
     for d in range(len(ends) - 1):
         if weights[d] != 0.0:

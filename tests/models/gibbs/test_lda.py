@@ -10,7 +10,7 @@ from securetm.contracts import Answer, Unit
 from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.federation.questions import PerPerson
 from securetm.models.estimator import BagOfWords, as_documents
-from securetm.models.gibbs import lda_documents
+from securetm.models.gibbs import draws
 from securetm.models.gibbs.draws import NEVER, Assignments, chunks
 from securetm.models.gibbs.lda import LDA
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -103,7 +103,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     model = LDA(n_topics=3)
     state = model.start(VOCABULARY, np.random.default_rng(0))
     whole = counts_of(model, state, documents, {})
-    monkeypatch.setattr(lda_documents, "_CHUNK", 30)
+    monkeypatch.setattr(draws, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     owned = BagOfWords(documents.counts, documents.vocabulary, documents.keys, persons=persons)

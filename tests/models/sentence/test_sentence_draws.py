@@ -11,6 +11,7 @@ from securetm.clipped_sum import ClippedRowSum
 from securetm.contracts import Unit
 from securetm.corpus.corpus import Corpus
 from securetm.federation.questions import PerPerson
+from securetm.models.gibbs import draws
 from securetm.models.gibbs.draws import Assignments
 from securetm.models.sentence import sentence_documents, sentence_mh_kernels
 from securetm.models.sentence.sentence_lda import SentenceLDA
@@ -152,7 +153,7 @@ def test_sums_do_not_depend_on_the_length_of_a_chunk(monkeypatch):
     model = SentenceLDA(n_topics=3)
     state = model.start(documents.vocabulary, np.random.default_rng(0))
     whole = counts_of(model, state, documents, {})
-    monkeypatch.setattr(sentence_documents, "_CHUNK", 30)
+    monkeypatch.setattr(draws, "_CHUNK", 30)
     np.testing.assert_array_equal(counts_of(model, state, documents, {}), whole)
     query = PerPerson(model.query(state))
     persons = np.random.default_rng(1).integers(0, 9, 30)

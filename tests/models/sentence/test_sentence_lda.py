@@ -10,7 +10,7 @@ from securetm.mechanisms.perturbed_documents import PerturbedDocuments
 from securetm.mechanisms.slot_noise import SlotNoise
 from securetm.models.gibbs.lda import LDA
 from securetm.models.model_errors import NoSentences
-from securetm.models.sentence.sentence_documents import Sentences
+from securetm.models.sentence.sentence_documents import SentenceDocuments
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import counts_of, rounds
 
@@ -30,7 +30,7 @@ def test_planted_topics_are_found(fitted):
     assert sorted(tops, key=min) == [{0}, {1}, {2}]
     home = [tops.index({t}) for t in range(3)]
     fresh, shares = planted(60, seed=9)
-    expected = (shares * np.diff(Sentences.of(fresh, WORDS).draw_ends)[:, None]) + fitted.alpha
+    expected = (shares * np.diff(SentenceDocuments.of(fresh, WORDS).draw_ends)[:, None]) + fitted.alpha
     found = fitted.transform(fresh)[:, home]
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=0.02)
 

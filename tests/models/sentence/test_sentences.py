@@ -7,7 +7,7 @@ from scipy import sparse
 from securetm.models.estimator import as_documents
 from securetm.models.gibbs.draws import NEVER, Assignments
 from securetm.models.model_errors import NoSentences
-from securetm.models.sentence.sentence_documents import Sentences
+from securetm.models.sentence.sentence_documents import SentenceDocuments
 from securetm.models.sentence.sentence_lda import SentenceLDA
 from tests.models.trained_by_hand import rounds
 
@@ -17,7 +17,7 @@ from .sentence_laws import copies_of, spoken
 
 def as_lists(held):
     """Back to sentences, each as its words in order of number."""
-    s = held.spoken
+    s = held.sentences
     found = []
     for d in range(len(held)):
         words = s.kinds[s.kind_ends[d] : s.kind_ends[d + 1]]
@@ -30,20 +30,20 @@ def as_lists(held):
 
 def test_sentences_are_read_as_they_stand():
     given = [[[3, 1, 3], [1], [2, 2]], [], [[1, 0]], [[0], [0], [3, 0]]]
-    held = Sentences.of(spoken(given, 4), 4)
+    held = SentenceDocuments.of(spoken(given, 4), 4)
     assert as_lists(held) == [[sorted(sentence) for sentence in document] for document in given]
     np.testing.assert_array_equal(held.lengths, [0, 6, 6, 8, 12])
-    empty = Sentences.of(spoken([], 4), 4)
+    empty = SentenceDocuments.of(spoken([], 4), 4)
     assert len(empty) == 0
     assert empty.draw_ends.tolist() == [0]
 
 
 def test_long_sentences_are_cut_into_even_parts():
     given = [[list(range(7)), [1, 2, 3]], [[5]], [list(range(6))]]
-    held = Sentences.of(spoken(given, 7), 7, longest=3)
+    held = SentenceDocuments.of(spoken(given, 7), 7, longest=3)
     expected = [[[0, 1], [2, 3], [4, 5, 6], [1, 2, 3]], [[5]], [[0, 1, 2], [3, 4, 5]]]
     assert as_lists(held) == expected
-    assert len(SentenceLDA(longest=3).read(spoken(given, 7), 7).spoken.word_ends) == 8
+    assert len(SentenceLDA(longest=3).read(spoken(given, 7), 7).sentences.word_ends) == 8
 
 
 def test_bare_counts_have_no_sentences_and_that_is_said():

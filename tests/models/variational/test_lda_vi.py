@@ -17,7 +17,7 @@ from securetm.errors import BadSetting, BrokenPromise, CountsNotWhole
 from securetm.models.estimator import BagOfWords, as_documents
 from securetm.models.noisy_counts import above_noise
 from securetm.models.quality import top_words
-from securetm.models.variational.lda_vi import Bounds, VariationalLDA
+from securetm.models.variational.lda_vi import DocumentBounds, VariationalLDA
 from securetm.models.variational.lda_vi_kernels import digamma
 
 WORDS = 60
@@ -89,7 +89,7 @@ def test_a_document_gives_the_counts_that_it_expects(which: int) -> None:
     counts = one.counts.toarray().ravel()
     gamma, shares = settled(counts, model.alpha, log_chances)
     np.testing.assert_allclose(total_of(model, state, one), shares * counts, atol=1e-2)  # it stops a little early
-    bounds = Bounds.found(model, state, model.counted(one, WORDS))
+    bounds = DocumentBounds.found(model, state, model.counted(one, WORDS))
     assert bounds.values[0] == pytest.approx(-bound_of(counts, gamma, model.alpha, log_chances), abs=1e-3)
 
 
@@ -153,7 +153,7 @@ def whole_bound(model: VariationalLDA, state: State, documents: Any) -> float:
     logs = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
     topics = ((model.eta - chances) * logs).sum() + gammaln(chances).sum() - gammaln(chances.sum(axis=1)).sum()
     topics += len(chances) * (gammaln(WORDS * model.eta) - WORDS * gammaln(model.eta))
-    return float(topics - Bounds.found(model, state, model.counted(documents, WORDS)).values.sum())
+    return float(topics - DocumentBounds.found(model, state, model.counted(documents, WORDS)).values.sum())
 
 
 def test_the_whole_bound_rises_in_every_round() -> None:
@@ -166,7 +166,7 @@ def test_the_whole_bound_rises_in_every_round() -> None:
 def test_the_loss_is_minus_the_documents_bound() -> None:
     documents, model = planted(), VariationalLDA(n_topics=3)
     history = model.fit(documents, epochs=3).learned.history
-    values = Bounds.found(model, after(model, 2, documents), model.counted(documents, WORDS)).values
+    values = DocumentBounds.found(model, after(model, 2, documents), model.counted(documents, WORDS)).values
     assert history[-1].loss == pytest.approx(values.mean())
 
 
@@ -259,7 +259,7 @@ def test_degenerate_input_ends_in_topics(matrix: Any, topics: int, settings: dic
         assert np.isfinite(rows).all()
         np.testing.assert_allclose(rows.sum(axis=1), 1)
     assert np.isfinite(model.log_likelihood(state, documents, documents)).all()
-    assert np.isfinite(Bounds.found(model, state, model.counted(documents, documents.counts.shape[1])).values).all()
+    assert np.isfinite(DocumentBounds.found(model, state, model.counted(documents, documents.counts.shape[1])).values).all()
 
 
 @pytest.mark.parametrize("counts", [-1e300, 1e300, -1.0, 0.0])

@@ -1,0 +1,75 @@
+"""What all models share whose topics are counts of words: settings, smoothed topics, topic shares and likelihoods of documents.
+
+It asks nothing of documents: each model has a question of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from securetm.contracts import Array, State
+from securetm.errors import BrokenPromise
+from securetm.models.estimator import Estimator
+from securetm.models.gibbs.draws import MOST_TOPICS
+from securetm.models.gibbs.lda_documents import LdaDocuments
+from securetm.models.noisy_counts import NoisedCounts, told_to_parties
+
+
+@dataclass(frozen=True)
+class CountedTopics(Estimator):
+    """A model whose state holds counts of words in topics; its fields are public settings."""
+
+    n_topics: int = 50  # of the shared model
+    alpha: float = 0.1  # of the symmetric Dirichlet prior of a document's topics
+    eta: float = 0.01  # of a topic's words
+    threads: int = 1  # changes nothing but the time it takes
+    deviations: float = 2.0  # of noise, if a total has any: smaller counts are replaced by their mean
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        self._check("threads", self.threads >= 1, "must be at least 1")
+        self._check("deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+
+    @abstractmethod
+    def smoothed(self, state: State) -> Array:
+        """The counts of a state with eta added. They are clamped: a malicious coordinator may send anything."""
+
+    @abstractmethod
+    def folding(self, state: State) -> tuple[Array, int]:
+        """The prior of each topic in a document, and the most passes over a document, for `infer`."""
+
+    def for_party(self, state: State, party: str) -> State:  # noqa: ARG002 - every party gets the same
+        """The state without the noised sums that are kept for the end."""
+        return told_to_parties(state)
+
+    def topics(self, state: State) -> Array:
+        """Each topic's words: its counts, smoothed by eta; from noised sums, the likely counts."""
+        noised = NoisedCounts.kept_in(state)
+        counts = noised.likely() if noised else self.smoothed(state)
+        shares: Array = counts / counts.sum(axis=1, keepdims=True)
+        return shares
+
+    def infer(self, state: State, documents: Any) -> Array:
+        """Each document's topic shares under the shared topics, without random draws (CVB0 with fixed topics)."""
+        by_word = self._by_word(state)
+        return LdaDocuments.of(documents.counts, len(by_word)).shares(by_word, *self.folding(state), self.threads)
+
+    def log_likelihood(self, state: State, seen: Any, unseen: Any) -> Array:
+        """The log-likelihood of each document's unseen words, given the topic shares of its seen words."""
+        by_word, shares = self._by_word(state), self.infer(state, seen)
+        return LdaDocuments.of(unseen.counts, len(by_word)).log_likelihood(by_word, shares, self.threads)
+
+    def _by_word(self, state: State) -> Array:
+        return np.ascontiguousarray(self.topics(state).T)
+
+    def _check_topics(self, counts: Array) -> None:
+        if len(counts) != self.n_topics:
+            raise BrokenPromise("table of topics", len(counts), self.n_topics)
