@@ -1,6 +1,6 @@
-"""Texts go in one by one, a corpus comes out: only word ids and counts stay in memory. It opens no file.
+"""Makes a corpus of texts that come one by one: only word ids and counts stay in memory. It opens no file.
 
-Every raw form of a word is judged once (lower case, length, stop words); after that a word costs one dictionary look-up.
+Every raw form of a word is checked once (lower case, length, stop words); after that a word costs one dictionary look-up.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from securetm.corpus.tokeniser import BREAK, Tokeniser
 D = TypeVar("D", bound=CountedDocuments)
 _DROPPED, _SENTENCE, _DOCUMENT = -1, -2, -3
 _FLUSH = 1 << 18  # pieces that wait before they are packed
-_RAW_FORMS = 1 << 21  # of words that are remembered; numbers and addresses never stop coming
-_LONGEST_NAME = 256  # characters of a label, a party, a date: a column of texts was named by mistake
+_RAW_FORMS = 1 << 21  # of words that are remembered: new numbers and addresses never end
+_LONGEST_NAME = 256  # characters of a label, a party, a date: a longer one means that a column of texts was named by mistake
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Record:
 
 
 class Lexicon(dict[str, int]):
-    """From a raw form to the id of its word, or to what else it means. Ids are given in order of appearance."""
+    """From a raw form to the id of its word, or to a mark (dropped, end of sentence). Ids are given in order of appearance."""
 
     def __init__(self, word_of: Callable[[str], str | None]) -> None:
         super().__init__({BREAK: _SENTENCE})
@@ -54,11 +54,6 @@ class Lexicon(dict[str, int]):
         number = _DROPPED if word is None else self.words.setdefault(word, len(self.words))
         self[piece] = number
         return number
-
-    def forget_raw_forms(self) -> None:
-        """Frees memory; the words keep their ids."""
-        self.clear()
-        self[BREAK] = _SENTENCE
 
 
 class NamedColumn:
@@ -138,7 +133,7 @@ class CorpusBuilder:
             _integers(self._ends, np.int64)[kept],
             vocabulary,
             sentence_ends=_integers(self._sentence_ends, np.int64),
-            keys=document_keys(self._name, kept),  # an empty document leaves a gap, so that others keep their keys
+            keys=document_keys(self._name, kept),  # by the number in the file: a dropped document changes no other key
             skipped=self._documents - len(kept),
             dropped=self._dropped(kept),
             name=self._name,
@@ -172,7 +167,8 @@ class CorpusBuilder:
         if self._tokeniser.ngrams > 1:
             return self._numbered(self._tokeniser.sentences(text))
         if len(self._lexicon) > _RAW_FORMS:
-            self._lexicon.forget_raw_forms()
+            self._lexicon.clear()  # frees memory; the words keep their ids
+            self._lexicon[BREAK] = _SENTENCE
         return map(self._lexicon.__getitem__, self._tokeniser.pieces(text))
 
     def _numbered(self, sentences: Sequence[list[str]]) -> Iterable[int]:
@@ -182,7 +178,7 @@ class CorpusBuilder:
             yield _SENTENCE
 
     def _pack(self) -> None:
-        """Moves what waits into its final, compact place."""
+        """Moves the waiting pieces into the compact arrays."""
         waiting = _integers(self._waiting, np.int32)
         kept = waiting >= 0
         passed = np.cumsum(kept, dtype=np.int64) + len(self._tokens)
@@ -192,7 +188,7 @@ class CorpusBuilder:
         self._waiting = array("i")
 
     def _check_complete(self, record: Record) -> None:
-        """A person or an embedding is a promise about every document: one that lacks it is an error, not an empty cell."""
+        """Refuses a document without a person or an embedding where others have one."""
         width = None if record.embedding is None else len(record.embedding)
         person = bool(record.person)
         if self._documents == 0:
@@ -224,22 +220,18 @@ def documents_of_strings(
     documents = 0
     for line, text in enumerate(texts, 1):
         documents = line
-        _check_lengths(columns, line, lambda entries, line: entries >= line)
         if not isinstance(text, str):
             raise BadCell(name, line, "text", f"is of type {type(text).__name__}, not a string")
+        if short := [role for role, entries in columns.items() if len(entries) < line]:
+            raise UnlikeParts(f"{short[0]} entries", len(columns[short[0]]), line)
         builder.add(Record(text, line, **{role: _cell(role, entries[line - 1]) for role, entries in columns.items()}))
-    _check_lengths(columns, documents, lambda entries, documents: entries == documents)
+    if long := [role for role, entries in columns.items() if len(entries) > documents]:
+        raise UnlikeParts(f"{long[0]} entries", len(columns[long[0]]), documents)
     return builder.finish(kind)
 
 
-def _check_lengths(columns: dict[str, list[Any]], documents: int, fits: Callable[[int, int], bool]) -> None:
-    for role, entries in columns.items():
-        if not fits(len(entries), documents):
-            raise UnlikeParts(f"{role} entries", len(entries), documents)
-
-
 def _cell(role: str, entry: Any) -> Any:
-    """None and NaN, which data frames hold where nothing is known, name nobody."""
+    """A cell as a reader gives it; None and NaN, the missing values of data frames, become None."""
     if role == "embedding":
         return None if entry is None else np.asarray(entry, dtype=np.float32)
     return None if entry is None or entry != entry else str(entry)

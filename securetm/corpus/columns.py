@@ -1,9 +1,9 @@
-"""Which column of a file plays which role, and what a cell may hold. It opens nothing, and its errors quote no cell."""
+"""The role of each column of a file, and checks of its cells. It opens no file, and its errors quote no cell."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,11 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.building import Record
-from securetm.corpus.corpus_errors import BadCell, MissingColumn, NulByte
+from securetm.corpus.corpus_errors import BadCell, BadTable, MissingColumn, NulByte
 
-ROLES = ("text", "label", "party", "date", "person", "embedding")
-USUAL: Mapping[str, tuple[str, ...]] = {
-    "text": ("text",),
-    "label": ("label",),
-    "party": ("party",),
-    "date": ("date",),
-    "person": ("person",),
-    "embedding": ("embedding", "embeddings"),
-}
+NAMES = ("label", "party", "date", "person")  # the roles whose cells are names
+ROLES = ("text", *NAMES, "embedding")
+USUAL: Mapping[str, tuple[str, ...]] = {**{role: (role,) for role in ROLES}, "embedding": ("embedding", "embeddings")}
 USUAL_IN_PARQUET: Mapping[str, tuple[str, ...]] = {**USUAL, "text": ("bow_text", "text"), "label": ("fos", "label")}
 
 
@@ -52,9 +46,16 @@ class Columns:
         return found
 
 
+def check_names(names: Sequence[str], path: Path, line: int) -> None:
+    """Refuses two columns of one name."""
+    for second, name in enumerate(names):
+        if (first := names.index(name)) != second:
+            raise BadTable(str(path), line, f"columns {first + 1} and {second + 1} have the same name")
+
+
 def record(cells: Mapping[str, Any], path: Path, line: int) -> Record:
     """One document from its cells by role, each checked."""
-    names = {role: _name(cells.get(role), role, path, line) for role in ("label", "party", "date", "person")}
+    names = {role: _name(cells.get(role), role, path, line) for role in NAMES}
     return Record(_text(cells.get("text"), path, line), line, embedding=_embedding(cells.get("embedding"), path, line), **names)
 
 
@@ -74,13 +75,9 @@ def _name(cell: Any, role: str, path: Path, line: int) -> str | None:
     if isinstance(cell, (list, dict)):
         raise BadCell(str(path), line, role, f"is of type {type(cell).__name__}, not a name or a number")
     name = str(cell)
-    if "\0" in name or not _encodable(name):
+    if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
         raise BadCell(str(path), line, role, "holds a character that is not text")
     return name
-
-
-def _encodable(name: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _embedding(cell: Any, path: Path, line: int) -> Array | None:

@@ -1,6 +1,6 @@
-"""What a document says, as 16 bytes: the same wherever it lies, whatever file, order or tokeniser it was read through.
+"""A digest of a document's content: the same 16 bytes for every file, order and tokeniser it was read with.
 
-It hides nothing: who has a text finds its digest. Whoever keeps digests of secret documents keys them.
+It hides nothing: anybody who has a text can compute its digest. Whoever stores digests of secret documents must key them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ DIGEST = 16
 
 
 def text_digest(text: str) -> bytes:
-    """Of the text without the case of its letters, with any white space between its words counted as one blank."""
+    """The digest of a text. Case is ignored, and any white space between words is one blank."""
     plain = " ".join((text.casefold() if text.isascii() else _without_case(text)).split())
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=DIGEST, person=b"text").digest()
 
 
 def _without_case(text: str) -> str:
-    """Capitals first, since some letters share theirs; twice, since a letter taken apart may show further ones with a case."""
+    """The text in lower case. Upper case comes first, since some letters share a capital; decomposition may give new capitals,
+    so both steps are taken twice."""
     known = unicodedata.normalize("NFKD", text)
     for _ in range(2):
         known = unicodedata.normalize("NFKD", known.upper().casefold())
@@ -31,7 +32,7 @@ def _without_case(text: str) -> str:
 
 
 def content_digests(documents: CountedDocuments) -> Array:
-    """One row for each document: of its text, or where only words were ever known, of how often each occurs."""
+    """One row per document: the digest of its text or, where the text was never known, of its counts."""
     if documents.texts is not None:
         return documents.texts
     made = bytearray()

@@ -1,6 +1,6 @@
-"""The class that users meet: documents as counts, and the ways in and out of it. What can be asked of them is below.
+"""The class that users meet: documents as counts, made from texts, other corpora or a file, and saved to one.
 
-The three modules that build, join and store documents know only `CountedDocuments`; this file tells them to make a `Corpus`.
+The modules that build, join and store documents know only `CountedDocuments`; this file tells them to make a `Corpus`.
 """
 
 from __future__ import annotations

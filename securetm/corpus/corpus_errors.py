@@ -1,4 +1,4 @@
-"""Documents that cannot be read or used, with the file and the line. It checks nothing itself."""
+"""Errors of documents that cannot be read or used, with the file and the line. It checks nothing itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from securetm.errors import BadCorpus
 
 
 class UnknownFormat(BadCorpus):
-    """{path} has no ending that names a format"""
+    """{path} is neither a file in a known format nor a folder with .txt files"""
 
     path: str
     hint = "use .jsonl, .csv or .tsv (each also .gz), .parquet, or a folder of .txt files"
@@ -17,13 +17,6 @@ class EmptyFile(BadCorpus):
 
     path: str
     hint = "one document per line or row is needed"
-
-
-class NoTextFiles(BadCorpus):
-    """{path} holds no .txt file"""
-
-    path: str
-    hint = "put one document in each .txt file, or name a .jsonl, .csv, .tsv or .parquet file"
 
 
 class NoDocuments(BadCorpus):
@@ -50,25 +43,6 @@ class MissingColumn(BadCorpus):
     )
 
 
-class FolderWithoutColumns(BadCorpus):
-    """{path} is a folder of .txt files, which has no columns, so none can be called {column!r}"""
-
-    path: str
-    column: str
-    role: str
-    hint = "leave --{role} away, or put the documents into a .jsonl, .csv, .tsv or .parquet file; subfolders are labels"
-
-
-class DuplicateColumn(BadCorpus):
-    """{path}, line {line}: columns {first} and {second} have the same name"""
-
-    path: str
-    line: int
-    first: int
-    second: int
-    hint = "rename one of them; the first line of a table holds the names of its columns"
-
-
 class IncompleteColumn(BadCorpus):
     """{path}, line {line}: some documents have a {column} and some have none"""
 
@@ -88,22 +62,16 @@ class BadCell(BadCorpus):
     hint = "correct that line, or name another column: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
 
 
-class RaggedRow(BadCorpus):
-    """{path}, line {line}: the row has {found} cells where the first line names {expected}"""
-
-    path: str
-    line: int
-    found: int
-    expected: int
-    hint = "put cells that hold the delimiter or a line break between double quotes"
-
-
 class BadTable(BadCorpus):
-    """{path}, line {line}: the double quotes or line breaks of this row do not fit"""
+    """{path}, line {line}: {problem}"""
 
     path: str
     line: int
-    hint = "close every double quote, double each quote inside a quoted cell, and end rows with LF or CRLF"
+    problem: str
+    hint = (
+        "put cells that hold the delimiter, a double quote or a line break between double quotes, double each quote "
+        "inside it, and end rows with LF or CRLF; the first line of a table holds the names of its columns, each once"
+    )
 
 
 class WrongEncoding(BadCorpus):
@@ -176,15 +144,7 @@ class UnlikeParts(BadCorpus):
     what: str
     found: int
     expected: int
-    hint = "every column of a corpus has one entry per document, and every word id lies inside the vocabulary"
-
-
-class RepeatedWord(BadCorpus):
-    """a vocabulary of {size} words holds {repeated} words twice"""
-
-    size: int
-    repeated: int
-    hint = "a vocabulary names every word once"
+    hint = "a column has one entry per document, a vocabulary names every word once, and every word id lies inside it"
 
 
 class RepeatedKeys(BadCorpus):
@@ -206,14 +166,6 @@ class NoColumn(BadCorpus):
 
     column: str
     hint = "name the column that holds it: --{column} COLUMN (in a plan {column} of [corpus], in Python {column}=)"
-
-
-class TooFewDocuments(BadCorpus):
-    """{documents:document|documents} cannot be shared out among {parties:party|parties}"""
-
-    documents: int
-    parties: int
-    hint = "fewer parties, or more documents"
 
 
 class TooFewPackages(BadCorpus):

@@ -1,7 +1,7 @@
-"""Documents as sparse counts, with their reading order and what is known about each. It reads no file and knows no model.
+"""Documents as sparse counts, with their reading order and a few columns. It reads no file and knows no model.
 
-Row i of every column is document i. Nothing here depends on what other parties hold: whatever is drawn, is drawn
-from a document's own key, so that a document meets the same fate wherever it lies.
+Row i of every column is document i. Nothing here depends on what other parties hold: every random choice about a document
+depends on its key, so that it is the same wherever the document lies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Array
-from securetm.corpus.corpus_errors import RepeatedWord, UnlikeParts
+from securetm.corpus.corpus_errors import UnlikeParts
 from securetm.corpus.dropped import Dropped
 from securetm.corpus.keys import document_keys, mixed
 from securetm.errors import BadSetting
@@ -52,12 +52,12 @@ class CountedDocuments:
     dates: Array | None = None
     embeddings: Array | None = None
     persons: Array | None = None
-    people: str = ""  # which numbering `persons` belongs to: equal numbers of two numberings are two people
+    people: str = ""  # the numbering of `persons`: equal numbers of two numberings are two people
     texts: Array | None = None  # 16 bytes of a digest of each document's text, where it was read from one
     name: str = ""
-    skipped: int = 0  # documents without a word, left out when these were read
-    dropped: tuple[Dropped, ...] = ()  # why, as far as whoever read them knows; it is not kept in a file
-    perturbed: ClassVar[None] = None  # its words are known
+    skipped: int = 0  # documents without a word that the reader left out
+    dropped: tuple[Dropped, ...] = ()  # documents that are not here, by reason; it is not saved
+    perturbed: ClassVar[None] = None  # no noise stands in for its words
 
     def __post_init__(self) -> None:
         rows = len(self.keys)
@@ -69,11 +69,11 @@ class CountedDocuments:
         if self.tokens is not None:
             _check_order(self.tokens, self.token_ends, self.sentence_ends, rows, len(self.vocabulary))
 
-    # ---- where documents come from ---------------------------------------------------------------------------------
+    # ---- making documents ------------------------------------------------------------------------------------------
 
     @classmethod
     def from_counts(cls, matrix: Any, vocabulary: Sequence[str], *, name: str = "counts", **columns: Any) -> Self:
-        """A corpus of which only counts are known: `matrix` is dense or sparse, documents x vocabulary."""
+        """A corpus without reading order: `matrix` is dense or sparse, documents x vocabulary."""
         given = sparse.csr_array(matrix)
         if given.nnz and (given.data.min() < 0 or not np.array_equal(given.data, np.rint(given.data))):
             raise BadSetting("from_counts", "matrix", "some entries", "must be whole numbers, zero or more")
@@ -94,7 +94,7 @@ class CountedDocuments:
         order: dict[str, Any] = {"tokens": tokens, "token_ends": ends, "sentence_ends": sentence_ends}
         return cls(_counted(tokens, ends, len(words)), words, **order, **known)
 
-    # ---- what can be asked -----------------------------------------------------------------------------------------
+    # ---- figures of documents ---------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -107,7 +107,7 @@ class CountedDocuments:
         return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
 
     def document_frequencies(self) -> Array:
-        """In how many documents each word occurs."""
+        """The number of documents in which each word occurs."""
         return np.bincount(self.counts.indices, minlength=len(self.vocabulary)).astype(np.int64)
 
     # ---- other corpora made of this one ----------------------------------------------------------------------------
@@ -135,13 +135,13 @@ class CountedDocuments:
         return replace(projected, **{**self._order_of(kept), "tokens": moved[self.tokens[kept]]})
 
     def rekeyed(self, name: str) -> Self:
-        """The same documents under keys derived from this name: for two sources that happen to be called alike."""
+        """The same documents under keys derived from this name: for two sources with one name."""
         return replace(self, keys=document_keys(name, len(self)), name=name)
 
     def split(self, fraction: float = 0.75, seed: int = 0) -> tuple[Self, Self]:
-        """(train, held out), each document drawn by its own key, so that parties and centre split alike.
+        """(train, held out). Each document's key decides, so that parties and centre split alike.
 
-        A person's documents stay together, drawn by the least of their keys. Sizes are about the fraction, not exactly.
+        The least key of a person's documents decides for all of them. Sizes are about the fraction, not exactly.
         """
         if not 0.0 <= fraction <= 1.0:
             raise BadSetting("split", "fraction", str(fraction), "must lie between 0 and 1")
@@ -149,11 +149,14 @@ class CountedDocuments:
         return self.select(np.flatnonzero(train)), self.select(np.flatnonzero(~train))
 
     def halves(self, seed: int = 0) -> tuple[Self, Self]:
-        """(seen, unseen): each document's words shared out at random, for document completion. Both keep all keys.
+        """(seen, unseen): each document's words divided at random, for document completion. Both keep all keys.
 
-        The seen half of an odd document is one word longer, so that only the unseen half of a document may be empty.
+        The seen half of an odd number of words is one word longer, so that only the unseen half of a document may be empty.
         """
-        tokens, ends = self._any_order()
+        if self.tokens is not None and self.token_ends is not None:
+            tokens, ends = self.tokens, self.token_ends
+        else:  # any order will do
+            tokens, ends = np.repeat(self.counts.indices, self.counts.data).astype(np.int32), np.cumsum(self.lengths())
         lengths = np.diff(ends, prepend=0)
         document = np.repeat(np.arange(len(self)), lengths)
         within = np.arange(len(tokens)) - np.repeat(ends - lengths, lengths)
@@ -174,19 +177,13 @@ class CountedDocuments:
 
     # ---- reading order ---------------------------------------------------------------------------------------------
 
-    def _any_order(self) -> tuple[Array, Array]:
-        """Tokens and their ends; made up from the counts where the order was never known."""
-        if self.tokens is not None and self.token_ends is not None:
-            return self.tokens, self.token_ends
-        return np.repeat(self.counts.indices, self.counts.data).astype(np.int32), np.cumsum(self.lengths())
-
     def _thinned(self, tokens: Array, ends: Array, kept: Array) -> Self:
         passed = np.concatenate([[0], np.cumsum(kept)])
         counts = _counted(tokens[kept], passed[ends], len(self.vocabulary))
         return replace(self, counts=counts, **(NO_ORDER if self.tokens is None else self._order_of(kept)))
 
     def _order_of(self, kept: Array) -> dict[str, Any]:
-        """Reading order after only some tokens are kept; sentences that lost every word are gone."""
+        """The reading order of the kept tokens, without sentences that lost every word."""
         assert self.tokens is not None
         assert self.token_ends is not None
         assert self.sentence_ends is not None
@@ -213,10 +210,9 @@ NO_ORDER: dict[str, Any] = {"tokens": None, "token_ends": None, "sentence_ends":
 
 
 def unrepeated(vocabulary: Sequence[str]) -> tuple[str, ...]:
-    """The vocabulary, checked: a word that had two columns would be two words."""
+    """The vocabulary. Refuses a word that has two columns."""
     words = tuple(str(word) for word in vocabulary)
-    if len(set(words)) != len(words):
-        raise RepeatedWord(len(words), len(words) - len(set(words)))
+    _agree("distinct words", len(set(words)), len(words))
     return words
 
 

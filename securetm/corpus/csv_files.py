@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from securetm.corpus.building import Record
-from securetm.corpus.columns import Columns, record
-from securetm.corpus.corpus_errors import BadTable, DocumentTooLong, DuplicateColumn, EmptyFile, RaggedRow
+from securetm.corpus.columns import Columns, check_names, record
+from securetm.corpus.corpus_errors import BadTable, DocumentTooLong, EmptyFile
 from securetm.corpus.files import LIMIT, MEGABYTES, Lines, OnProgress
 
 
@@ -18,13 +19,13 @@ def table_records(path: Path, columns: Columns, on_progress: OnProgress | None =
     line, header = next(rows, (0, []))
     if not header:
         raise EmptyFile(str(path))
-    _check_header(header, path, line)
+    check_names(header, path, line)
     roles = columns.found_in(header, path, line)
     places = {role: header.index(column) for role, column in roles.items()}
     found = False
     for line, row in rows:
         if len(row) != len(header):
-            raise RaggedRow(str(path), line, len(row), len(header))
+            raise BadTable(str(path), line, f"the row has {len(row)} cells where the first line names {len(header)}")
         found = True
         yield record({role: row[place] or None for role, place in places.items()}, path, line)
     if not found:
@@ -37,7 +38,9 @@ def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, lis
         csv.field_size_limit(LIMIT)  # a setting of the whole process, so it is only ever raised
     lines = (line for _, line in Lines(path, on_progress))
     first = next(lines, "")
-    reader = csv.reader(_again(first, lines), delimiter=_delimiter(path, first), strict=True)
+    # A tab in .tsv; in .csv a comma, or the semicolon that spreadsheets write where the comma is the decimal point.
+    delimiter = "\t" if ".tsv" in path.suffixes else ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if row:
@@ -45,23 +48,4 @@ def _rows(path: Path, on_progress: OnProgress | None) -> Iterator[tuple[int, lis
     except csv.Error as fault:
         if "field larger than field limit" in str(fault):
             raise DocumentTooLong(str(path), reader.line_num, MEGABYTES) from None
-        raise BadTable(str(path), reader.line_num) from None
-
-
-def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
-
-
-def _delimiter(path: Path, first: str) -> str:
-    """Tab in .tsv; in .csv a comma, or the semicolon that spreadsheets write where the comma is the decimal point."""
-    if ".tsv" in path.suffixes:
-        return "\t"
-    return ";" if ";" in first and "," not in first else ","
-
-
-def _check_header(header: list[str], path: Path, line: int) -> None:
-    for second, name in enumerate(header):
-        first = header.index(name)
-        if first != second:
-            raise DuplicateColumn(str(path), line, first + 1, second + 1)
+        raise BadTable(str(path), reader.line_num, "the double quotes or line breaks of this row do not fit") from None

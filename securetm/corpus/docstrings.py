@@ -54,7 +54,7 @@ def docstring_parties(on_progress: OnPackage | None = None, cache: Path | None =
     folders = _installed()
     if len(folders) < 2:
         raise TooFewPackages(len(folders), tuple(PACKAGES))
-    kept_in = cache or _user_cache()
+    kept_in = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"
     return {party: _corpus(party, folder, kept_in, on_progress) for party, folder in folders.items()}
 
 
@@ -65,7 +65,7 @@ def docstrings_in(source: bytes) -> Iterator[str]:
     try:
         waiting: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return  # a template, or another version's grammar: not ours to complain about
+        return  # a template, or the grammar of another version
     while waiting:
         node = waiting.pop()
         text = ast.get_docstring(node) if isinstance(node, _NODES) else None
@@ -75,7 +75,7 @@ def docstrings_in(source: bytes) -> Iterator[str]:
 
 
 def _inner(node: ast.AST) -> list[ast.AST]:
-    """The statements in which further functions and classes may stand, in the order of the file."""
+    """The statements that may contain further functions and classes, in the order of the file."""
     if not isinstance(node, (*_NODES, ast.If, ast.Try, ast.With, ast.ExceptHandler)):
         return []
     fields = dict(ast.iter_fields(node))
@@ -93,10 +93,10 @@ def _installed() -> dict[str, Path]:
 
 def _corpus(party: str, folder: Path, cache: Path, on_progress: OnPackage | None) -> Corpus:
     kept = cache / f"docstrings-{party.replace(' ', '-')}-{_fingerprint(party, folder)}.npz"
-    with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # whatever ails the cache, the source is still there
+    with suppress(NoSuchPath, DamagedFile, OtherVersion, Unreadable):  # without the cache, the source is read
         return Corpus.load(kept)
     corpus = _read(party, folder, on_progress)
-    with suppress(CannotWrite):  # a home that cannot be written costs the seconds again next time, nothing else
+    with suppress(CannotWrite):  # then the source is read again next time
         corpus.save(kept)
     return corpus
 
@@ -109,7 +109,8 @@ def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
         for done, file in enumerate(files, 1):
             for text in map(prose, docstrings_in(file.read_bytes())):
                 digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-                if digest not in seen and _is_long(text):
+                words = sum(any(map(str.isalpha, word)) for word in text.split())
+                if digest not in seen and words >= FEWEST_WORDS:
                     builder.add(Record(text, party=party))
                 seen.add(digest)
             if on_progress and (done % 50 == 0 or done == len(files)):
@@ -117,12 +118,8 @@ def _read(party: str, folder: Path, on_progress: OnPackage | None) -> Corpus:
     return builder.finish(Corpus)
 
 
-def _is_long(text: str) -> bool:
-    return sum(any(map(str.isalpha, word)) for word in text.split()) >= FEWEST_WORDS
-
-
 def _sources(folder: Path) -> Sequence[Path]:
-    """Python files in an order that no file system can change, without suites of tests."""
+    """Python files in the order of their names, without test suites."""
     found = []
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _NOT_PROSE)
@@ -132,7 +129,7 @@ def _sources(folder: Path) -> Sequence[Path]:
 
 @contextmanager
 def _parsing() -> Iterator[None]:
-    """Other people's escape sequences are no news to our users, and syntax trees hold no cycles that collecting would find."""
+    """Parses without warnings about other people's code, and without garbage collection: syntax trees hold no cycles."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -142,10 +139,6 @@ def _parsing() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-
-
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "securetm"
 
 
 def _fingerprint(party: str, folder: Path) -> str:

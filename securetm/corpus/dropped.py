@@ -1,6 +1,6 @@
 """Documents that were read and are in no corpus, counted by reason. It holds no word of any of them.
 
-These are a party's own figures, or those of the machine that shares documents out; no coordinator is told of them.
+These figures stay with a party, or with the machine that divides documents among parties. No coordinator gets them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOT_AGREED = "without an agreed word"
 
 @dataclass(frozen=True)
 class Dropped:
-    """Documents that were read and are in no corpus: why, how many, and what was known of them."""
+    """Documents that were read and are in no corpus: the reason, their number, and their columns."""
 
     reason: str
     documents: int
@@ -28,7 +28,7 @@ class Dropped:
 
 
 def counted(dropped: Iterable[Dropped], *, named: bool = False) -> list[dict[str, Any]]:
-    """Documents by reason, and with `named` also by the party that would have held them."""
+    """Documents by reason; with `named` also by the party that they name."""
     several: Counter[tuple[str, str]] = Counter()
     for one in dropped:
         several[one.reason, one.party if named else ""] += one.documents

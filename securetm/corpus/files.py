@@ -1,4 +1,4 @@
-"""Opening text files so that memory stays bounded and every fault has a file and a line. It knows no format."""
+"""Opens text files with bounded memory, and names file and line in every error. It knows no format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from securetm.corpus.corpus_errors import DamagedFile, DocumentTooLong, EmptyFil
 from securetm.errors import NoSuchPath, Unreadable
 
 OnProgress = Callable[[int, int], None]  # bytes read, bytes in all
-MEGABYTES = 32  # of one document: more is a file in a wrong format, and memory has to end somewhere
+MEGABYTES = 32  # of one document: a longer one means a file in another format, and memory has to be bounded
 LIMIT = MEGABYTES << 20
 _REPORT = 1 << 20  # bytes between two reports of progress
 
@@ -76,7 +76,7 @@ def size_of(path: Path) -> int:
 
 @contextmanager
 def faults_named(path: Path) -> Iterator[None]:
-    """Turns the ways in which opening or unpacking fails into errors that name the file."""
+    """Turns faults of opening and unpacking into errors that name the file."""
     try:
         yield
     except FileNotFoundError as fault:

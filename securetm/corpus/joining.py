@@ -1,4 +1,4 @@
-"""Several corpora as one: what a centre without federation would have had. It is for one machine and never sends anything."""
+"""Joins corpora into one, as a centre without a federation would have it. It runs on one machine and sends nothing."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def _embeddings(parts: Sequence[CountedDocuments]) -> Array | None:
 
 
 def _persons(parts: Sequence[CountedDocuments]) -> tuple[Array | None, str]:
-    """Persons of one numbering stay who they are; those of another are other people.
+    """The persons of all parts: equal numbers are one person only within one numbering.
 
-    A document that names nobody becomes a person of its own: dropping the column would quietly weaken the unit of privacy.
+    A document that names nobody becomes a person of its own: dropping the column would weaken the unit of privacy.
     """
     if all(p.persons is None for p in parts):
         return None, ""

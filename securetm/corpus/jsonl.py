@@ -12,7 +12,7 @@ from securetm.corpus.columns import USUAL, Columns, record
 from securetm.corpus.corpus_errors import EmptyFile, IncompleteColumn, InvalidJson, MissingColumn
 from securetm.corpus.files import Lines, OnProgress
 
-_STRICT = ("person", "embedding")  # what every document has or none: found on a later line only, it may not be overlooked
+_STRICT = ("person", "embedding")  # every document has one, or none has: one that first comes on a later line is an error
 
 
 def jsonl_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""A document's lasting identity: 64 bits made of where it came from, never of what it says. No privacy rests on them.
+"""The key of a document: 64 bits made of its source and its number there, never of its content. No privacy rests on keys.
 
 The mixing step is Steele, Lea and Flood's SplitMix64 (OOPSLA 2014), a bijection: one source never gives a key twice.
 """
@@ -15,10 +15,10 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def document_keys(source: str, documents: int | Array) -> Array:
-    """Keys of documents 0, 1, ... of a source, or of those whose running numbers are given.
+    """The keys of documents 0, 1, ... of a source, or of those with the given numbers.
 
-    Whoever guesses the source's name knows them, and with them a document's part in public batches, its noise in a model's
-    training and whether it is held out. The coins by which it takes part where privacy counts on that are a secret.
+    Anybody who guesses the source's name knows them, and so knows a document's place in public batches, its noise in training
+    and whether it is held out. The coins of sampling that amplifies privacy are secret and do not depend on keys.
     """
     numbers = np.arange(documents, dtype=np.uint64) if isinstance(documents, int) else documents.astype(np.uint64)
     start = int.from_bytes(hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
@@ -26,7 +26,7 @@ def document_keys(source: str, documents: int | Array) -> Array:
 
 
 def mixed(keys: Array, seed: int) -> Array:
-    """Other 64-bit numbers, one per key, that look random and depend on key and seed only."""
+    """Pseudorandom 64-bit numbers, one per key, that depend on key and seed only."""
     salt = hashlib.blake2b(str(int(seed)).encode(), digest_size=8).digest()
     return _scrambled(keys ^ np.uint64(int.from_bytes(salt, "little")))
 

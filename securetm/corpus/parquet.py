@@ -1,4 +1,4 @@
-"""Parquet by batches of rows, gFedNTM's columns `bow_text`, `embeddings` and `fos` included. It reads no other column."""
+"""Parquet by batches of rows, with gFedNTM's columns `bow_text`, `embeddings` and `fos`. It reads no column without a role."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pyarrow
 from pyarrow import parquet
 
 from securetm.corpus.building import Record
-from securetm.corpus.columns import USUAL_IN_PARQUET, Columns, record
-from securetm.corpus.corpus_errors import BadCell, DamagedFile, DocumentTooLong, DuplicateColumn, EmptyFile, WrongEncoding
+from securetm.corpus.columns import USUAL_IN_PARQUET, Columns, check_names, record
+from securetm.corpus.corpus_errors import BadCell, DamagedFile, DocumentTooLong, EmptyFile, WrongEncoding
 from securetm.corpus.files import LIMIT, MEGABYTES, OnProgress, decoded, faults_named, size_of
 
-_ROWS = 256  # at once: a batch of the longest documents must still fit
+_ROWS = 256  # of a batch: the longest documents must still fit into memory
 
 
 def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
@@ -24,7 +24,9 @@ def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None
         raise EmptyFile(str(path))
     try:
         with faults_named(path), parquet.ParquetFile(path, pre_buffer=False, memory_map=True) as file:
-            roles = _roles(file.schema_arrow.names, columns, path)
+            names = file.schema_arrow.names
+            check_names(names, path, 1)
+            roles = columns.found_in(names, path, 1, USUAL_IN_PARQUET)
             if not file.metadata.num_rows:
                 raise EmptyFile(str(path))
             for row, cells in enumerate(_cells(file, roles), 1):
@@ -37,13 +39,6 @@ def parquet_records(path: Path, columns: Columns, on_progress: OnProgress | None
         raise DamagedFile(str(path), "it is not a whole Parquet file") from fault
 
 
-def _roles(names: list[str], columns: Columns, path: Path) -> dict[str, str]:
-    for second, name in enumerate(names):
-        if names.index(name) != second:
-            raise DuplicateColumn(str(path), 1, names.index(name) + 1, second + 1)
-    return columns.found_in(names, path, 1, USUAL_IN_PARQUET)
-
-
 def _cells(file: Any, roles: dict[str, str]) -> Iterator[dict[str, Any]]:
     for batch in file.iter_batches(batch_size=_ROWS, columns=list(roles.values()), use_threads=False):
         columns = {role: _values(_undecoded(batch.column(column), role)) for role, column in roles.items()}
@@ -52,7 +47,7 @@ def _cells(file: Any, roles: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _undecoded(column: Any, role: str) -> Any:
-    """Texts as bytes: what claims to be UTF-8 in Parquet need not be, and the error shall name the row."""
+    """Texts as bytes: a Parquet file may hold wrong UTF-8, and the error has to name the row."""
     if role != "text" or not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
         return column
     return column.cast(pyarrow.large_binary())

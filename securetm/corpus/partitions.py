@@ -1,4 +1,4 @@
-"""Documents of one place shared out among parties, to try a federation on one machine. It is no part of a real one.
+"""Divides the documents of one place among parties, to try a federation on one machine. A real federation does not use it.
 
 Dirichlet partitions follow Hsu, Qi and Brown (2019), as the FedNMF paper does in its section IV-D.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from securetm.contracts import Array
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import NoColumn, TooFewDocuments
+from securetm.corpus.corpus_errors import NoColumn
 from securetm.corpus.dropped import NOT_DEALT, Dropped, counted
 from securetm.errors import BadSetting
 
@@ -38,7 +38,7 @@ class Partition(dict[str, Corpus]):
 
 
 def left_out(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
-    """The documents that were dropped, as plain facts: for the source, and for each party by its name."""
+    """The dropped documents, ready for JSON: of the source, and of each party by its name."""
     remainder = corpora.remainder if isinstance(corpora, Partition) else Remainder()
     dropped = {name: counted(corpus.dropped) for name, corpus in corpora.items()}
     whole = [*remainder.nobodys, *(one for corpus in corpora.values() for one in corpus.dropped)]
@@ -48,7 +48,7 @@ def left_out(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
 
 
 def without_any(corpora: Mapping[str, Corpus], words: Iterable[str]) -> dict[str, int]:
-    """How many documents of each party have none of these words."""
+    """The number of documents of each party that have none of these words."""
     known = frozenset(words)
     found = {}
     for name, corpus in corpora.items():
@@ -66,7 +66,8 @@ def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party
     if entries is None:
         raise NoColumn(column)
     names, member = np.unique(entries, return_inverse=True)
-    unnamed = _free(UNNAMED, set(map(str, names)))
+    free = (UNNAMED, *(f"{UNNAMED}-{number}" for number in range(2, len(names) + 3)))
+    unnamed = next(name for name in free if name not in names)  # a party may be called so
     parts = {str(name) or unnamed: np.flatnonzero(member == number) for number, name in enumerate(names)}
     gone = [(getattr(one, column) or unnamed, one) for one in corpus.dropped]
     own = {name: tuple(one for party, one in gone if party == name) for name in parts}
@@ -76,13 +77,8 @@ def by_column(corpus: Corpus, column: Literal["party", "label", "date"] = "party
     return Partition(held, remainder)
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """That name, or with a number behind it where somebody is called so."""
-    return next(one for one in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if one not in taken)
-
-
 def equal(corpus: Corpus, parties: int, seed: int = 0) -> dict[str, Corpus]:
-    """All documents dealt out at random; no party has more than one document more than another."""
+    """Divides all documents at random; the sizes of two parties differ by one document at most."""
     _check_enough(corpus, parties)
     rows = np.random.default_rng(seed).permutation(len(corpus))
     return _named(corpus, [np.sort(part) for part in np.array_split(rows, parties)])
@@ -116,13 +112,13 @@ def dirichlet(corpus: Corpus, parties: int, alpha: float, seed: int = 0) -> dict
 
 
 def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.random.Generator) -> Array:
-    """How many documents of each label one party gets."""
+    """The number of documents of each label that one party gets."""
     mixture = _mixture(share, alpha, rng)
     taken = np.zeros(len(share), dtype=np.int64)
     while taken.sum() < documents:
         left = stock - taken
         mixture = np.where(left > 0, mixture, 0.0)
-        if mixture.sum() <= 0.0:  # q fell to zero on all that is left: by the Dirichlet's neutrality, draw that part afresh
+        if mixture.sum() <= 0.0:  # q is 0 on all labels that are left: the Dirichlet's neutrality allows to draw that part anew
             mixture = _mixture(np.where(left > 0, share, 0.0), alpha, rng)
         mixture = mixture / mixture.sum()
         taken += _until_one_runs_out(mixture, left, int(documents - taken.sum()), rng)
@@ -130,7 +126,7 @@ def _draw(documents: int, share: Array, stock: Array, alpha: float, rng: np.rand
 
 
 def _until_one_runs_out(mixture: Array, left: Array, documents: int, rng: np.random.Generator) -> Array:
-    """Draws labels one after the other, and stops before the first that is not there any more."""
+    """Draws labels one after the other, and stops before the first that has run out."""
     labels = rng.choice(len(mixture), size=documents, p=mixture)
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(len(mixture)))
@@ -156,11 +152,11 @@ def _mixture(share: Array, alpha: float, rng: np.random.Generator) -> Array:
 
 def _check_enough(corpus: Corpus, parties: int) -> None:
     if parties < 1 or len(corpus) < parties:
-        raise TooFewDocuments(len(corpus), parties)
+        raise BadSetting("[corpus]", "parties", str(parties), f"must be 1 to {len(corpus)}, the number of documents")
 
 
 def _named(corpus: Corpus, parts: Sequence[Array], over: int = 0) -> dict[str, Corpus]:
-    """Numbered parties; what was dropped before is nobody's, and so are the documents that are left over."""
+    """Numbered parties. Documents that were dropped earlier or are left over belong to no party."""
     width = len(str(len(parts)))
     names = [f"party-{number:0{width}d}" for number in range(1, len(parts) + 1)]
     nobodys = (*(replace(one, party="") for one in corpus.dropped), *((Dropped(NOT_DEALT, over),) if over else ()))

@@ -22,14 +22,10 @@ _TARGET = re.compile(r"`[~!]?(?:[\w.]+\.)?([^`<]*)(?:<[^`]*>)?`_?")
 
 def prose(docstring: str) -> str:
     """The sentences of a docstring; blank lines, which end a sentence, are kept."""
-    text = "\n".join(_described(line) for line in _without_code(docstring.splitlines()))
+    lines = (_FIELD.sub("", _NAMED.sub("", line, count=1), count=1) for line in _without_code(docstring.splitlines()))
+    text = "\n".join(lines)  # without the names that lines describe
     text = _TARGET.sub(r"\1", _ROLE.sub("", _INLINE.sub(" ", text)))
     return text.strip()
-
-
-def _described(line: str) -> str:
-    """The line without the name it describes."""
-    return _FIELD.sub("", _NAMED.sub("", line, count=1), count=1)
 
 
 def _without_code(lines: list[str]) -> Iterator[str]:
@@ -43,16 +39,13 @@ def _without_code(lines: list[str]) -> Iterator[str]:
             continue
         if hidden >= 0 and indent > hidden:
             continue
-        hidden = indent if _opens_code(line) else -1
+        opens_code = _CODE_DIRECTIVE.match(line) or (line.rstrip().endswith("::") and not _DIRECTIVE.match(line))
+        hidden = indent if opens_code else -1
         answering = answering or bool(_DOCTEST.match(line))
-        if not (answering or _is_furniture(line, lines[number + 1] if number + 1 < len(lines) else "")):
+        if not (answering or _is_markup(line, lines[number + 1] if number + 1 < len(lines) else "")):
             yield _DIRECTIVE.sub("", line).removesuffix("::")
 
 
-def _opens_code(line: str) -> bool:
-    return bool(_CODE_DIRECTIVE.match(line)) or (line.rstrip().endswith("::") and not _DIRECTIVE.match(line))
-
-
-def _is_furniture(line: str, below: str) -> bool:
-    """Rules, the headings above them, and lines that only say a name and its type."""
+def _is_markup(line: str, below: str) -> bool:
+    """Whether a line is a rule, a heading above one, or only a name with its type."""
     return bool(_RULE.match(line) or _RULE.match(below) or _TYPED.match(line) or _CODE_DIRECTIVE.match(line))

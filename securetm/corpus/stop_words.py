@@ -1,4 +1,4 @@
-"""English words that say how a sentence is built not what it is about. It is a choice, not linguistics: replace it freely."""
+"""English stop words. The list is a choice: replace it freely."""
 
 from __future__ import annotations
 

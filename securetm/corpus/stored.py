@@ -1,6 +1,6 @@
 """A corpus on disk: named arrays in a zip with checksums, no pickle, strings as UTF-8. It is not a format for exchange.
 
-The file is written beside its place and then moved there, so that a reader meets the old one or the new one, never half.
+The file is written under another name and then moved, so that a reader finds the old file or the new one, never a part of one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Documents whose true topics are known: LDA's generative process as in section 4.1 of the gFedNTM paper. It learns nothing.
+"""Documents with known topics: LDA's generative process as in section 4.1 of the gFedNTM paper. It learns nothing.
 
 L nodes share K' of K topics; each node has (K - K') / L topics of its own.
 """
@@ -63,7 +63,7 @@ class LdaNodes:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticNodes:
-    """What the nodes hold and the truth behind it: `beta` is topics x words, `theta` documents x topics.
+    """The documents of the nodes and their true parameters: `beta` is topics x words, `theta` documents x topics.
 
     Columns of `beta` follow the corpora's vocabulary, which is in alphabetical order like every other vocabulary here.
     """
@@ -111,7 +111,8 @@ def _documents(
     tokens = np.empty(len(topics), dtype=np.int32)
     for topic, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
         where = by_topic[start:end]
-        tokens[where] = _inverse(cumulative[topic], draws[where])
+        word = np.searchsorted(cumulative[topic], draws[where] * cumulative[topic][-1], side="right")
+        tokens[where] = np.minimum(word, len(vocabulary) - 1)
     return Corpus.from_tokens(tokens, np.cumsum(lengths), vocabulary, name=name, parties=np.full(len(theta), name.split()[0]))
 
 
@@ -127,8 +128,3 @@ def _topic_of_each_token(theta: Array, lengths: Array, rng: np.random.Generator)
     last = topics - 1 - np.argmax(theta[:, ::-1] > 0, axis=1)  # rounding may step past the last topic that the document has
     drawn: Array = np.minimum(found - document * topics, last[document])
     return drawn.astype(np.int16)
-
-
-def _inverse(cumulative: Array, draws: Array) -> Array:
-    found: Array = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
-    return np.minimum(found, len(cumulative) - 1)

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from securetm.corpus.building import Record
-from securetm.corpus.columns import Columns
-from securetm.corpus.corpus_errors import DocumentTooLong, FolderWithoutColumns, NoTextFiles
+from securetm.corpus.columns import ROLES, Columns
+from securetm.corpus.corpus_errors import DocumentTooLong, UnknownFormat
 from securetm.corpus.files import LIMIT, MEGABYTES, OnProgress, decoded, faults_named, size_of
+from securetm.errors import BadSetting
 
 
 def folder_records(path: Path, columns: Columns, on_progress: OnProgress | None = None) -> Iterator[Record]:
     """The documents of a folder and its subfolders, in the order of their names."""
-    _check(columns, path)
+    for role in ROLES:
+        if asked := getattr(columns, role):
+            raise BadSetting("[corpus]", role, asked, "names a column, which a folder of .txt files does not have")
     with faults_named(path):
         files = sorted(found for found in path.rglob("*.txt") if found.is_file())
     if not files:
-        raise NoTextFiles(str(path))
+        raise UnknownFormat(str(path))
     total, done = sum(map(size_of, files)), 0
     for file in files:
         text = _text(file)
@@ -26,13 +29,6 @@ def folder_records(path: Path, columns: Columns, on_progress: OnProgress | None 
         yield Record(text, label=folders[0] if folders else None)
         if on_progress:
             on_progress(done, total)
-
-
-def _check(columns: Columns, path: Path) -> None:
-    for role in ("text", "label", "party", "date", "person", "embedding"):
-        asked = getattr(columns, role)
-        if asked:
-            raise FolderWithoutColumns(str(path), asked, role)
 
 
 def _text(file: Path) -> str:

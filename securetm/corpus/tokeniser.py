@@ -1,6 +1,6 @@
-"""From a text to sentences of words: Unicode-aware, deterministic, equal at every party. It counts nothing and reads no corpus.
+"""Turns a text into sentences of words: for any script, and the same at every party. It counts nothing and reads no corpus.
 
-Choosing a vocabulary out of counts is `prune`, at the end; under differential privacy that choice must be paid for or public.
+`prune` chooses a vocabulary by counts; under differential privacy that choice must be paid for or public.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tokenised = Sequence[str] | Sequence[Sequence[str]]  # words, or sentences of wo
 BREAK = ""  # the piece, and the word, that ends a sentence
 
 # A full stop ends a sentence before white space, but not after a single letter (U.S., e.g., J. Smith) or a title. The first two
-# looks keep the search linear and cheap: a run of stops is tried at its first character only, and most characters not at all.
+# lookarounds keep the search linear: a run of stops is tried at its first character only.
 _STOPS = ".!?…。！？｡।"
 _SENTENCE_END = (
     rf"(?=[{_STOPS}\n])(?:(?<![{_STOPS}])(?:"
@@ -74,16 +74,17 @@ class Tokeniser:
         return [with_ngrams(sentence, self.ngrams) for sentence in sentences if sentence]
 
     def pieces(self, text: str) -> list[str]:
-        """The raw words of a text with a BREAK after each sentence. `word` says what becomes of each."""
+        """The raw words of a text with a BREAK after each sentence. `word` normalises or drops each."""
         if self.words is not None:
-            return _flattened(self.words(text))
+            parts = [[item] if isinstance(item, str) else [*item, BREAK] for item in self.words(text)]
+            return [word for part in parts for word in part]
         if self.pattern is None:
             return (_ascii_pattern() if text.isascii() else _own_pattern()).findall(text)
         find = _compiled(self.pattern).findall
         return [piece for sentence in _sentence_end().split(text) for piece in (*find(sentence), BREAK)]
 
     def word(self, piece: str) -> str | None:
-        """What a raw word is counted as: None if it is dropped, BREAK at the end of a sentence."""
+        """The word that a raw word is counted as: None if it is dropped, BREAK at the end of a sentence."""
         if piece == BREAK or self.words is not None:
             return piece
         word = unicodedata.normalize("NFKC", piece).replace("’", "'")
@@ -142,11 +143,6 @@ def _documents(limit: float, documents: int, name: str) -> float:
     return limit * documents
 
 
-def _flattened(tokenised: Tokenised) -> list[str]:
-    sentences = [[item] if isinstance(item, str) else [*item, BREAK] for item in tokenised]
-    return [word for sentence in sentences for word in sentence]
-
-
 def _words_in(path: Path) -> list[str]:
     if not path.is_file():
         raise NoSuchPath(str(path))
@@ -160,7 +156,7 @@ def _words_in(path: Path) -> list[str]:
 def _own_pattern() -> re.Pattern[str]:
     """A word is a run of letters and digits, with the marks that belong to them and with apostrophes inside.
 
-    Python's \\w leaves out combining marks, without which the scripts of India and many others fall to pieces.
+    Python's \\w leaves out combining marks, without which words of India's scripts and many others would be cut.
     """
     word = rf"[^\W_]+(?:[{_marks()}]+[^\W_]*)*(?:['’][^\W\d_]+)*"
     return re.compile(rf"({word})|(?:{_SENTENCE_END})")
@@ -168,7 +164,7 @@ def _own_pattern() -> re.Pattern[str]:
 
 @functools.cache
 def _ascii_pattern() -> re.Pattern[str]:
-    """The same rule for the many texts that hold nothing but ASCII: it finds the same words three times faster."""
+    """The same rule for texts in ASCII: it finds the same words three times faster."""
     return re.compile(rf"([A-Za-z0-9]+(?:'[A-Za-z]+)*)|(?:{_SENTENCE_END})")
 
 

@@ -1,6 +1,6 @@
 """A back-off n-gram model of running text, adapted to what a document is about by a topic model (iFTM's Equations 30 and 31).
 
-It says how likely words are and recognises no speech: word error rates need a recogniser, which is not here.
+It gives probabilities of words. Word error rates need a speech recogniser, which is not here.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from securetm.errors import BadSetting, BrokenPromise
 from securetm.models.estimator import BagOfWords
 
 LAMBDA = 0.1  # the topic model's weight, as iFTM sets it
-REACH = 500  # words of a document, before a sentence, that its topics are told from
-_LEAST = 0.05  # that is taken of a count
-ELSEWHERE = -1  # the place of a word that a topic model does not have
+REACH = 500  # words of a document before a sentence, from which its topics are inferred
+_LEAST = 0.05  # the least discount of a count
+ELSEWHERE = -1  # the number of a word that a topic model does not have
 
 
 # ---- n-grams ---------------------------------------------------------------------------------------------------------
@@ -26,12 +26,12 @@ ELSEWHERE = -1  # the place of a word that a topic model does not have
 
 @dataclass(frozen=True)
 class NGramLevel:
-    """All n-grams of one length that were seen, as numbers in order, and what is left of each history for shorter ones."""
+    """All n-grams of one length in the text, as sorted numbers, and the probability that histories leave to shorter ones."""
 
     ngrams: Array
-    shares: Array  # of its history's chance, after the discount
+    shares: Array  # of its history's counts, after the discount
     histories: Array
-    rests: Array  # of its chance, that go to the level below
+    rests: Array  # the probability that a history leaves to the level below
 
     @classmethod
     def of(cls, ngrams: Array, counts: Array, symbols: int) -> Self:
@@ -41,9 +41,9 @@ class NGramLevel:
         whole = np.bincount(place, counts)
         return cls(ngrams, (counts - taken) / whole[place], histories, np.bincount(place, taken) / whole)
 
-    def said(self, ngrams: Array, histories: Array, below: Array) -> Array:
+    def chances(self, ngrams: Array, histories: Array, below: Array) -> Array:
         """The chance of each n-gram's last word after the others, where the level below gives it `below`."""
-        rest = _found(self.histories, self.rests, histories, 1.0)  # of a history never seen, all is left to shorter ones
+        rest = _found(self.histories, self.rests, histories, 1.0)  # a new history leaves all to shorter ones
         chances: Array = _found(self.ngrams, self.shares, ngrams, 0.0) + rest * below
         return chances
 
@@ -57,7 +57,7 @@ class NGrams:
 
     @classmethod
     def of(cls, tokens: Array, sentence_ends: Array, words: int, order: int = 3) -> Self:
-        """Counts n-grams of words in reading order; a sentence begins with nothing before it, which is a symbol of its own."""
+        """Counts n-grams of words in reading order. The place before a sentence is a symbol of its own."""
         _check(order, words, tokens)
         ngrams, counts = np.unique(_numbered(tokens, sentence_ends, words, order), return_counts=True)
         levels = [NGramLevel.of(ngrams, counts, words + 1)]
@@ -72,23 +72,23 @@ class NGrams:
         return len(self.levels)
 
     def chances(self, tokens: Array, sentence_ends: Array) -> Array:
-        """Of each word of a text, given the words before it in its sentence."""
+        """The probability of each word of a text, given the words before it in its sentence."""
         _check(self.order, self.words, tokens)
-        return self._said(_numbered(tokens, sentence_ends, self.words, self.order))
+        return self._chances(_numbered(tokens, sentence_ends, self.words, self.order))
 
     def after(self, history: Array) -> Array:
-        """Of every word after these, of which the last ones count; fewer than it looks back on begin a sentence."""
+        """The probability of every word after these. Fewer words than the order needs begin a sentence."""
         _check(self.order, self.words, np.asarray(history, dtype=np.int64))
         known = np.concatenate([np.full(self.order - 1, self.words), np.asarray(history, dtype=np.int64)])
-        looked_at = known[len(known) - self.order + 1 :]
-        number = int(looked_at @ (self.words + 1) ** np.arange(self.order - 2, -1, -1)) if self.order > 1 else 0
-        return self._said(number * (self.words + 1) + np.arange(self.words))
+        last = known[len(known) - self.order + 1 :]
+        number = int(last @ (self.words + 1) ** np.arange(self.order - 2, -1, -1)) if self.order > 1 else 0
+        return self._chances(number * (self.words + 1) + np.arange(self.words))
 
-    def _said(self, ngrams: Array) -> Array:
+    def _chances(self, ngrams: Array) -> Array:
         chances = np.full(len(ngrams), 1.0 / self.words)
         for length, level in enumerate(self.levels, start=1):
             own = ngrams % (self.words + 1) ** length
-            chances = level.said(own, own // (self.words + 1), chances)
+            chances = level.chances(own, own // (self.words + 1), chances)
         return chances
 
 
@@ -119,9 +119,9 @@ def _begun(count: int, ends: Array) -> Array:
 
 
 def _shortened(ngrams: Array, counts: Array, words: int, length: int) -> tuple[Array, Array, Array]:
-    """N-grams without their first word: how often each came, and in how many kinds, which is what Kneser and Ney count.
+    """N-grams without their first word: the number of each, and the number of words before it, which Kneser and Ney count.
 
-    What begins a sentence comes in one kind only, so of it all are counted.
+    An n-gram at the beginning of a sentence has one word before it only, so there all occurrences are counted.
     """
     shorter, place = np.unique(ngrams % (words + 1) ** length, return_inverse=True)
     often, kinds = np.bincount(place, counts), np.bincount(place)
@@ -130,9 +130,9 @@ def _shortened(ngrams: Array, counts: Array, words: int, length: int) -> tuple[A
 
 
 def _discounts(counts: Array) -> Array:
-    """What is taken of a count of 0, 1, 2, and of more. Of too small a text it cannot be told, and one half is taken of all.
+    """The discount of a count of 0, 1, 2, and more; in a text too small to estimate it, one half.
 
-    Something is taken of each: else a word that was never seen after a history would have no chance there.
+    Each discount is above 0: otherwise a new word after a history would have probability 0.
     """
     once, twice, thrice, more = (int((counts == n).sum()) for n in (1, 2, 3, 4))
     if not (once and twice and thrice):
@@ -187,9 +187,9 @@ def _breaks(place: Array, sentence_ends: Array, kept: Array) -> Array:
 def topical(
     model: TopicModel, state: State, tokens: Array, token_ends: Array, sentence_ends: Array, reach: int = REACH
 ) -> Array:
-    """Equation 30: the chance of each word under the topics that the document's sentences before it tell of.
+    """Equation 30: the probability of each word under the topics of the document's sentences before it.
 
-    `tokens` are numbered as the topic model numbers words; one that it does not have is ELSEWHERE, and its chance 0.
+    `tokens` are numbered as the topic model numbers words; a word that it does not have is ELSEWHERE, with probability 0.
     """
     topics = model.topics(state)
     names = tuple(str(word) for word in range(topics.shape[1]))
@@ -203,7 +203,7 @@ def topical(
 
 
 def adapted(by_topics: Array, by_ngrams: Array, weight: float = LAMBDA) -> Array:
-    """Equation 31: the chance of a word by both models, the topic model having this weight."""
+    """Equation 31: the probability of a word by both models; `weight` is the topic model's."""
     if not 0 <= weight <= 1:
         raise BadSetting("adapted n-grams", "weight", str(weight), "must be 0 to 1")
     mixed: Array = weight * by_topics + (1 - weight) * by_ngrams

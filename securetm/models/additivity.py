@@ -1,6 +1,6 @@
 """Tries on made-up documents whether a model's answer is a sum over documents, as a clip per document assumes.
 
-A model that has passed the trial is not proven additive; a model that is refused has failed it. It needs no torch.
+A model that passes is not proven additive; a model that is refused has failed. It needs no torch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from securetm.contracts import INF, Array, Needs, Query, TopicModel, Unit
 from securetm.models.model_errors import CouplesDocuments
 from securetm.models.trial_documents import trial_documents
 
-_ROUNDS = 200.0  # units of the last place that two ways to the same number may differ by, of the largest one beside it
+_ROUNDING = 200.0  # the allowed difference of two sums of the same numbers, in units of the last place of the largest one
 _PARTS = ((0, 2), (2, 6), (6, 12))  # two at least, as some models refuse a single document
 
 
@@ -30,18 +30,14 @@ def check_additive(model: TopicModel) -> None:
     for radius in (INF, 1.0):
         whole = _answer(query, documents, radius)
         apart = np.array([_answer(query, documents.select(np.arange(*part)), radius) for part in _PARTS])
-        unit = _unit(query) if np.issubdtype(whole.dtype, np.floating) else 0.0
+        real = np.float32 if query.terms.bits == 32 else np.float64
+        unit = float(np.finfo(real).eps) if np.issubdtype(whole.dtype, np.floating) else 0.0
         _compare(type(model).__name__, whole, apart.sum(axis=0), np.abs(apart).sum(axis=0), unit)
-
-
-def _unit(query: Query) -> float:
-    """Of the last place, in the model's own precision."""
-    return float(np.finfo(np.float32 if query.terms.bits == 32 else np.float64).eps)
 
 
 def _compare(model: str, whole: Array, apart: Array, terms: Array, unit: float) -> None:
     # Rounding follows the largest terms: what is far below them in one coordinate may be all rounding.
-    if not (np.abs(whole - apart) <= _ROUNDS * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))).all():
+    if not (np.abs(whole - apart) <= _ROUNDING * unit * np.maximum(terms, 0.1 * terms.max(initial=0.0))).all():
         raise CouplesDocuments(model, "the answer about all documents is not the sum of the answers about parts of them")
 
 

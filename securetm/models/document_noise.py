@@ -1,6 +1,6 @@
-"""The noise of one document at one step: a pure function of (seed, step, document key), so it does not matter who computes it.
+"""The noise of one document at one step: a pure function of (seed, step, document key), whoever computes it.
 
-It is the model's own noise (dropout and reparametrisation), public by construction; it protects nobody's privacy.
+It is the model's own noise (dropout, reparametrisation, draws of topics). It is public and protects nobody's privacy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def mix(x: np.uint64) -> np.uint64:
 
 @njit(cache=True, inline="always")
 def uniform(start: np.uint64, index: int) -> float:
-    """The index-th number of a document's stream, strictly between 0 and 1."""
+    """The random number with that index in a document's stream, strictly between 0 and 1."""
     return ((mix(start + np.uint64(index + 1) * _GOLDEN) >> np.uint64(11)) + 0.5) * _TO_UNIT
 
 
@@ -46,10 +46,10 @@ def _fill_normals(starts: Array, out: Array) -> None:
 
 
 def starts_of(seed: int, step: int, keys: Array, stream: int) -> Array:
-    """Where each document's stream begins. The words are mixed one after the other, so that none cancels another."""
+    """Where each document's stream begins. Seed, step and stream are mixed in turn, so that none cancels another."""
     state = np.uint64(0)
     for word in (seed, step, stream):
-        state = _mix_scalar(int(state) ^ (word & 0xFFFFFFFFFFFFFFFF))
+        state = np.uint64(_mix_word(np.uint64(int(state) ^ (word & 0xFFFFFFFFFFFFFFFF))))
     return _mix_keys(np.ascontiguousarray(keys, dtype=np.uint64), state)
 
 
@@ -66,10 +66,6 @@ def _mix_word(word: np.uint64) -> np.uint64:
     return mix(word + _GOLDEN)
 
 
-def _mix_scalar(word: int) -> np.uint64:
-    return np.uint64(_mix_word(np.uint64(word)))
-
-
 @njit(cache=True)
 def _fill_survival(starts: Array, dropout: float, out: Array) -> None:
     kept = out.dtype.type(1.0 / (1.0 - dropout))
@@ -79,7 +75,7 @@ def _fill_survival(starts: Array, dropout: float, out: Array) -> None:
 
 
 def normals(seed: int, step: int, keys: Array, stream: int, width: int, dtype: Any = np.float64) -> Array:
-    """One row per document key of `width` standard normals; another stream is independent."""
+    """One row of `width` standard normals per document key; streams are independent."""
     out = np.empty((len(keys), width), dtype)
     _fill_normals(starts_of(seed, step, keys, stream), out)
     return out

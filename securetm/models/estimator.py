@@ -90,10 +90,6 @@ class Estimator(TopicModel):
                 raise BadSetting(type(self).__name__, setting.name, repr(value), f"must be {named}")
             object.__setattr__(self, setting.name, kind(value))
 
-    def _check(self, setting: str, fine: bool, problem: str) -> None:
-        if not fine:
-            raise BadSetting(type(self).__name__, setting, str(getattr(self, setting)), problem)
-
     @property
     def most_shown_topics(self) -> int:
         """`n_topics`."""

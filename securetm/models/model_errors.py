@@ -1,4 +1,4 @@
-"""Models that were not fitted or do not fit, files that are no models, and words and topics that cannot be used."""
+"""Errors of models: not fitted, not fitting the documents, damaged files, and words and topics that cannot be used."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class UnknownModel(SecuretmError):
 
 
 class NoKnownWords(UserWarning):
-    """Some documents have no word of the model's vocabulary: their topic shares say nothing of them."""
+    """Some documents have no word of the model's vocabulary, so their topic shares are those of any document."""
 
 
 class SketchTooSmall(SecuretmError):
@@ -87,13 +87,6 @@ class CouplesDocuments(Unsound):
     where: str
     kind: str
     hint = "normalise each document by itself (layer normalisation instead of batch normalisation): no clip bounds the others"
-
-
-class NoProbe(Misuse):
-    """nothing says what {module} takes as input, so it cannot be tried whether it couples documents"""
-
-    module: str
-    hint = "give check_module a few inputs, one row per document"
 
 
 class RowsDepend(Refused):

@@ -1,7 +1,7 @@
-"""What a table of counts says where noise of a known size was added to it. It adds none.
+"""Estimates counts from a table with noise of a known size. It adds no noise.
 
-The noise's standard deviation comes with the answer, from whatever added it. All here is a function of what was opened, so it
-costs no privacy.
+The noise's standard deviation comes with the answer, from the mechanism that added it. All here is a function of opened
+answers, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from scipy.special import log_ndtr
 
 from securetm.contracts import Array, State
 
-_BEYOND = 20.0  # deviations below 0, from where on a series is more exact than the quotient
-_LEAST = 0.01  # of what is expected of a count: no word is impossible
-_SURE = 3.0  # deviations by which a table must differ from word frequencies before any of it is believed
-_NOISED = ("noised", "noised_words", "noise")  # what a state keeps of noised answers, beside what it shows to parties
+_BEYOND = 20.0  # deviations below 0, beyond which a series is more exact than the quotient
+_LEAST = 0.01  # the least share of a count's expectation: no word is impossible
+_SURE = 3.0  # deviations by which a table must differ from word frequencies before any difference is believed
+_NOISED = ("noised", "noised_words", "noise")  # the arrays of a state that hold noised answers; parties do not get them
 
 
 def above_noise(counts: Array, deviations: float, deviation: float) -> Array:
-    """Counts of topics x words for the next round; those below so many deviations of the noise say no more than that word's
-    mean over all such topics, in which most of the noise is gone.
+    """Counts of topics x words for the next round. Each count below so many deviations of the noise is replaced by the mean of
+    that word over all such topics, in which most of the noise averages out.
 
-    Topics that noise set apart stay apart here: documents gather around them, and what gathers is no noise any more.
+    Counts above that are kept, even where noise made them large: documents move to such a topic, and their counts are no noise.
     """
     if deviation == 0:
         return np.maximum(counts, 0)
@@ -37,18 +37,18 @@ def above_noise(counts: Array, deviations: float, deviation: float) -> Array:
 
 @dataclass(frozen=True)
 class NoisedCounts:
-    """What rounds have opened so far: the last table with its noise, and the total of each word over all of them."""
+    """The opened tables so far: the last one with its noise, and the total of each word over all of them."""
 
     counts: Array  # topics x words
     variance: float  # of the noise in each of them
     words: Array  # the sum over topics and rounds
     words_variance: float
     rounds: float
-    weight: float  # of how many rounds the table is a sum
+    weight: float  # the number of rounds of which the table is a sum
 
     @classmethod
     def kept_in(cls, state: State) -> Self | None:
-        """Out of a model's state; None where no noise was ever in an answer."""
+        """The tables in a model's state; None where no answer had noise."""
         if "noise" not in state:
             return None
         variance, words_variance, rounds, weight = (float(value) for value in state["noise"])
@@ -56,7 +56,7 @@ class NoisedCounts:
 
     @classmethod
     def after(cls, state: State, counts: Array, deviation: float, kept: float = 0.0) -> Self | None:
-        """With one more answer; `kept` is the share of the earlier tables that this one is added to."""
+        """The tables after one more answer, which is added to the share `kept` of the earlier ones."""
         before = cls.kept_in(state)
         if before is None:
             if deviation == 0:
@@ -72,21 +72,20 @@ class NoisedCounts:
         )
 
     def arrays(self) -> Mapping[str, Array]:
-        """As a model's state keeps it."""
+        """The arrays for a model's state."""
         noise = np.array([self.variance, self.words_variance, self.rounds, self.weight])
         return dict(zip(_NOISED, (self.counts, self.words, noise), strict=True))
 
     def word_totals(self) -> Array:
-        """How often each word occurs in what the table counts, all rounds taken together: never 0, even where noise is all."""
+        """The likely total of each word in the table, from all rounds: above 0, even where there is nothing but noise."""
         share = self.weight / self.rounds
         return likely_counts(self.words * share, share * np.sqrt(self.words_variance))
 
     def likely(self) -> Array:
-        """The counts that are likely behind the noise: positive, and each word's add up to its likely total.
+        """The likely counts without noise: positive, and each word's counts sum to its likely total.
 
-        Before a topic says anything, it says what all words say: its own share of each. How far topics really differ from that
-        is what the table varies more than its noise does; where that is not surely anything, every topic is the word
-        frequencies, and the model predicts as these do.
+        A topic's expectation is its share of each word's total. The variance of true counts around it is the table's variance
+        less the noise's. Where that is not surely above 0, every topic has the word frequencies.
         """
         totals = self.word_totals()
         topics = likely_counts(self.counts.sum(axis=1), np.sqrt(self.variance * self.counts.shape[1]))
@@ -100,7 +99,7 @@ class NoisedCounts:
         return scaled
 
     def _spread(self, expected: Array) -> float:
-        """The variance of true counts around what is expected, as a multiple of its square; 0 where noise explains it all."""
+        """The variance of true counts around their expectation, as a multiple of its square; 0 where noise explains it all."""
         apart = float(np.square(self.counts - expected).sum())
         by_noise = expected.size * self.variance
         if apart <= by_noise * (1 + _SURE * np.sqrt(2 / expected.size)):
@@ -109,14 +108,14 @@ class NoisedCounts:
 
 
 def told_to_parties(state: State) -> State:
-    """A state without what was kept of noised answers: parties are shown the counts made of it."""
+    """A state without the noised answers: parties get the counts that were made of them."""
     return {name: array for name, array in state.items() if name not in _NOISED}
 
 
 def likely_counts(found: Array, deviation: float) -> Array:
-    """The mean of each count given what was found with that noise, where counts are spread exponentially around their mean.
+    """The posterior mean of each count behind noise of that deviation, with an exponential prior around the mean of all counts.
 
-    Large counts stay what they are. The larger the noise, the nearer all come to one and the same number.
+    Large counts hardly change. The larger the noise, the closer all counts are to the same number.
     """
     mean = max(float(found.mean()), 1e-3 * deviation, 1e-9)
     if deviation == 0:
@@ -125,7 +124,7 @@ def likely_counts(found: Array, deviation: float) -> Array:
 
 
 def positive_means(centres: Array, deviations: Array) -> Array:
-    """Means of normal variables of which it is known that they are above 0."""
+    """Means of normal variables given that they are above 0."""
     at = centres / deviations
     near = np.maximum(at, -_BEYOND)
     means = near + np.exp(-0.5 * near**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(near))

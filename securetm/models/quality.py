@@ -1,6 +1,6 @@
-"""How good a set of topics is: coherence, diversity and perplexity, from counts that somebody already holds.
+"""Quality figures of topics: coherence, diversity and perplexity, from counts that the caller holds.
 
-It asks nobody for documents: a federation measures these through the queries in `questions.py`, a party on its own corpus.
+It asks nobody for documents: a federation measures these through the questions of `queries.py`, a party on its own corpus.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def diversity(top: Array) -> float:
 def perplexity(log_likelihood: Array | float, tokens: Array | float) -> float:
     """Per-word perplexity of documents, from each one's log-likelihood (natural logarithm) and number of words.
 
-    Of no words at all it is not a number.
+    Without any word it is NaN.
     """
     words = float(np.sum(tokens))
     return float(np.exp(-np.sum(log_likelihood) / words)) if words > 0 else float("nan")
 
 
 def mean_per_word(found: Array, tokens: Array, weights: Array | float = 1.0) -> tuple[float, float, float]:
-    """A sum over documents by words, and the ends of its interval; `weights` say how many documents each stands for.
+    """A mean per word over documents, and the ends of its interval; `weights` are the documents that each stands for.
 
-    The interval is a normal one over documents, of a ratio: 95 of 100 hold, where documents are many and independent.
+    The interval is the normal one of a ratio over documents: 95 of 100 hold, where documents are many and independent.
     """
     words = float(np.sum(weights * tokens))
     if words <= 0:
@@ -66,8 +66,8 @@ def perplexity_with_interval(log_likelihood: Array, tokens: Array) -> dict[str, 
 def npmi(together: Array, first: Array, second: Array, total: float) -> Array:
     """Normalised pointwise mutual information of word pairs, from how many of `total` documents or windows hold them.
 
-    A pair never seen together is -1, and so is every pair with a word that never occurs. A pair seen together
-    everywhere says nothing about either word: 0.
+    A pair that never occurs together has -1, and so has every pair with a word that never occurs. A pair that occurs together
+    everywhere has 0.
     """
     some = (together > 0) & (together < total)
     joint = np.where(some, together, 1) / max(total, 2)
@@ -82,17 +82,17 @@ def pairs_within(top: Array) -> tuple[Array, Array]:
 
 
 def document_npmi(top: Array, counts: Any) -> Array:
-    """Each topic's mean NPMI over pairs of its top words, two words being together if one document holds both."""
+    """Each topic's mean NPMI over pairs of its top words, by the documents that hold both words."""
     words, place = _distinct(top)
     present = sparse.csr_array(counts)[:, words].astype(bool).astype(np.int64)
     return _coherence(place, (present.T @ present).toarray(), present.shape[0])
 
 
 def window_npmi(top: Array, tokens: Array, token_ends: Array, window: int = 10) -> Array:
-    """Each topic's mean NPMI over pairs of its top words, two words being together if one sliding window holds both.
+    """Each topic's mean NPMI over pairs of its top words, by the sliding windows that hold both words.
 
     Windows slide by one word and stay within a document; a shorter document is one window (C_NPMI of Röder et al. 2015).
-    Negative ids are words outside the vocabulary: they take a place in the window and count as nothing else.
+    Negative ids are words outside the vocabulary: they take a place in the window and are not counted.
     """
     words, place = _distinct(top)
     tokens = np.asarray(tokens, dtype=np.int32)
@@ -129,7 +129,7 @@ def _coherence(place: Array, together: Array, total: float) -> Array:
 
 @njit(cache=True)
 def _count_windows(tokens: Array, ends: Array, words: int, window: int) -> tuple[Array, int]:
-    """In how many windows each pair occurs (upper triangle) and each word (diagonal); and how many windows there are.
+    """The number of windows with each pair (upper triangle) and with each word (diagonal); and the number of all windows.
 
     `inside` lists the relevant words of the current window, each once: a step drops one word, takes one in and counts.
     """

@@ -1,7 +1,7 @@
 """Questions that every federation asks: about the words of the corpus, and about the quality of the shared model.
 
-They pass through the one door like every other: what leaves a party is one row per document, summed, and nothing else.
-Only `WordList` needs each party's own answer, and so shows every party's words.
+What leaves a party is a sum of one row per document, as for any question. Only `WordList` needs each party's own answer, and so
+shows every party's words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def present(counts: Any) -> Any:
     return sparse.csr_array((np.ones(whole.nnz, np.int64), whole.indices, whole.indptr), whole.shape)
 
 
-# ---- which words there are -----------------------------------------------------------------------------------------
+# ---- the words of the corpus ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class DocumentFrequencies:
 
     @property
     def terms(self) -> Terms:
-        """A row of zeros and ones, so its bounds are known without looking."""
+        """A row of zeros and ones, so its bounds follow from its length."""
         layout = (Block("documents", (1,)), Block("frequencies", (self.vocabulary_size,)))
         return _presence_terms(layout, self.unit, data_only=True)
 
@@ -74,8 +74,8 @@ class DocumentFrequencies:
 class WordList:
     """The words of each party, as gFedNTM's union of vocabularies needs them: UTF-8 bytes, a newline between two words.
 
-    A party with more words than fit leaves out those that fewest of its documents hold. The order is alphabetical, so it
-    tells nothing of how often a word occurs; but the coordinator learns which party uses which word.
+    A party with more words than fit leaves out those that fewest of its documents hold. The order is alphabetical, so it does
+    not depend on frequencies; but the coordinator learns which party uses which word.
     """
 
     max_bytes: int
@@ -98,12 +98,14 @@ class WordList:
         """Adds the party's words as one row."""
         held = np.asarray(present(documents.counts).sum(axis=0)).ravel()
         words = [(-int(n), w) for w, n in zip(documents.vocabulary, held, strict=True) if n and sendable(w)]
-        chosen = sorted(_fitting([w for _, w in sorted(words)], self.max_bytes))
+        frequent = [word for _, word in sorted(words)[:MOST_WORDS]]
+        ends = np.cumsum([len(word.encode()) + 1 for word in frequent]) - 1  # with a newline between two words
+        chosen = sorted(frequent[: int(np.searchsorted(ends, self.max_bytes, side="right"))])
         clipped_sum.add(np.frombuffer("\n".join(chosen).encode(), dtype=np.int8), np.zeros(1, dtype=np.int64))
 
 
 def merge_words(answer: Answer) -> tuple[str, ...]:
-    """The union of the parties' words, alphabetically. Refuses by name what a party may not send."""
+    """The union of the parties' words, alphabetically. Refuses a bad list, and names its party."""
     union: set[str] = set()
     for party, blocks in sorted(answer.each.items()):
         union |= _words_of(party, blocks["words"])
@@ -132,17 +134,11 @@ def choose_vocabulary(
     return tuple(sorted(word for _, word in kept[:max_words]))
 
 
-def _fitting(words: Sequence[str], limit: int) -> Sequence[str]:
-    """As many of the first words as fit into `limit` bytes with newlines between."""
-    ends = np.cumsum([len(word.encode()) + 1 for word in words[:MOST_WORDS]]) - 1
-    return words[: int(np.searchsorted(ends, limit, side="right"))]
-
-
 def _words_of(party: str, values: Array) -> set[str]:
     """One party's words, decoded from untrusted bytes."""
     if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer) or np.any((values < -128) | (values > 255)):
         raise BadWordList(party, "is not a list of bytes")
-    if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before as many texts are made of them
+    if (lines := int(np.count_nonzero(values == ord("\n"))) + 1) > MOST_WORDS:  # before they are decoded
         raise BadWordList(party, f"has {lines} words where at most {MOST_WORDS} are accepted")
     try:
         words = values.astype(np.uint8).tobytes().decode("utf-8").split("\n") if len(values) else []
@@ -159,7 +155,7 @@ def sendable(word: str) -> bool:
     return 0 < len(word) <= LONGEST_WORD and word.isprintable() and word == word.strip()
 
 
-# ---- how good the shared model is ----------------------------------------------------------------------------------
+# ---- the quality of the shared model -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +167,7 @@ class CooccurrenceCounts:
 
     @property
     def terms(self) -> Terms:
-        """A row of zeros and ones. The top words come from the model's state, so it is asked again as topics change."""
+        """A row of zeros and ones. The question depends on the model's state: it is asked again when topics change."""
         words, pairs = _words_and_pairs(self.top)
         layout = (Block("documents", (1,)), Block("words", (len(words),)), Block("pairs", (len(pairs),)))
         return _presence_terms(layout, self.unit, data_only=False)
@@ -187,7 +183,7 @@ class CooccurrenceCounts:
 
 def npmi_from_answer(top: Array, answer: Answer) -> Array:
     """Each topic's document NPMI over all parties' documents, from the summed counts."""
-    total = _total(answer)
+    total = total_of(answer)
     words, pairs = _words_and_pairs(top)
     first, second = (np.searchsorted(words, top[:, side]) for side in pairs_within(top))
     place = np.searchsorted(_code(pairs[:, 0], pairs[:, 1]), _code(words[first], words[second]))
@@ -222,7 +218,7 @@ class HeldOut:
 
 def perplexity_from_answer(answer: Answer) -> float:
     """Per-word held-out perplexity over all parties' documents, from the summed answer."""
-    total = _total(answer)
+    total = total_of(answer)
     return perplexity(total["log_likelihood"], total["tokens"])
 
 
@@ -230,7 +226,7 @@ def perplexity_from_answer(answer: Answer) -> float:
 
 
 def _presence_terms(layout: tuple[Block, ...], unit: Unit, *, data_only: bool) -> Terms:
-    """The terms of rows of zeros and ones. Their size bounds a document's row; a person's rows have no bound beforehand."""
+    """The terms of rows of zeros and ones. Their length bounds a document's row; nothing bounds the sum of a person's rows."""
     size = sum(block.shape[0] for block in layout)
     bounds = {"l1": float(size), "l2": float(size) ** 0.5, "linf": 1.0} if unit is Unit.DOCUMENT else {}
     return Terms(layout, data_only=data_only, domain=Domain.INTEGER, bits=64, unit=unit, **bounds)
@@ -244,13 +240,14 @@ def _words_and_pairs(top: Array) -> tuple[Array, Array]:
 
 
 def _code(first: Array, second: Array) -> Array:
-    """A pair of word ids as one integer, whichever comes first."""
+    """A pair of word ids as one integer, in either order."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     codes: Array = (low.astype(np.int64) << 32) | high.astype(np.int64)
     return codes
 
 
-def _total(answer: Answer) -> Mapping[str, Array]:
+def total_of(answer: Answer) -> Mapping[str, Array]:
+    """The sum of an answer, where this role opened one."""
     if answer.total is None:
         raise NotAnswered()
     return answer.total

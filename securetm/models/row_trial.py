@@ -1,12 +1,13 @@
 """Tries on this processor whether a row depends on other documents, to the last bit. A clip assumes that it does not.
 
-All documents are made up, so that the outcome says nothing about anybody's: it depends on the model, the processor and the
-number of threads. What has passed is not proven; what is refused has failed.
+All documents are made up, so the outcome reveals nothing about anybody's: it depends on the model, the processor and the number
+of threads. A model that passes is not proven; a model that is refused has failed.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,35 +20,29 @@ from securetm.contracts import Array, Losses, Memory, Needs, Query, Rows, State,
 from securetm.models.model_errors import RowsDepend
 from securetm.models.trial_documents import TrialDocuments, trial_documents
 
-_ROUNDS = 2  # in the second one, what a model remembers of its documents has a say
-_SIZES = (1, 2, 4, 7, 12)  # libraries sum otherwise for some numbers of rows, most often for few
+_ROUNDS = 2  # in the second one, a model may use what it remembers of its documents
+_SIZES = (1, 2, 4, 7, 12)  # libraries sum in another order for some numbers of rows, most often for few
 _RADIUS = 1.0
 
 
 def check_rows(model: TopicModel, protected: Unit = Unit.DOCUMENT) -> None:
     """Raises RowsDepend if a row of the model's answer changes when other documents, or other persons, stand beside it.
 
-    Tried once in a process and for one number of threads. Answers that are one row of a whole party have no rows to compare,
-    and where single words are protected nothing is clipped: the noise is in the documents before.
+    Each model is tried once in a process for each number of threads. Answers that are one row of a whole party have no rows to
+    compare. Where single words are protected nothing is clipped: the noise is in the documents.
     """
     if protected is Unit.WORD:
         return
     if not model.in_fixed_order:
         raise RowsDepend(type(model).__name__, "a GPU adds in an order that nobody fixes")
-    if (failed := _failed(_Trial(type(model), repr(model), _threads(), model))) is not None:
+    threads = int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else 1
+    if (failed := _failed(_Trial(type(model), repr(model), threads, model))) is not None:
         raise RowsDepend(type(model).__name__, failed)
-
-
-def _threads() -> int:
-    """The number of torch's threads, or 1 if torch is not imported."""
-    import sys
-
-    return int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else 1
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """One trial: a model, compared by its settings, and the number of threads."""
+    """One trial: a model, which is equal to another one of the same settings, and the number of threads."""
 
     kind: type
     settings: str
@@ -88,7 +83,7 @@ def _differ(query: Query, documents: TrialDocuments, owners: Array) -> bool:
 def _rows(query: Query, documents: TrialDocuments, owners: Array, names: Array) -> dict[int, list[bytes]]:
     """The rows of each of these owners in every round."""
     places = np.concatenate([np.flatnonzero(owners == name) for name in names])
-    kept = _Kept(owners[places])
+    kept = _RowsByOwner(owners[places])
     memory: Memory = {}
     for _ in range(_ROUNDS):
         query.answer(documents.select(places), kept, memory, np.random.default_rng(0))
@@ -97,8 +92,8 @@ def _rows(query: Query, documents: TrialDocuments, owners: Array, names: Array) 
     return kept.rows
 
 
-class _Kept:
-    """A counter (contracts.ClippedSum) that keeps each owner's clipped row instead of their sum."""
+class _RowsByOwner:
+    """A clipped sum (contracts.ClippedSum) that keeps each owner's clipped row instead of their sum."""
 
     def __init__(self, owners: Array) -> None:
         self._owners = owners

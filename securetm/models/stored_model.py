@@ -1,12 +1,13 @@
 """Stores a trained model as one safetensors file: arrays, and settings as JSON. It uses no pickle and runs no code.
 
-The file holds what the model learned and the words of its vocabulary; it holds no documents and no optimiser of another model.
+The file holds the model's state and the words of its vocabulary; it holds no documents.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,49 +51,35 @@ def read_model(path: Path, kind: type[M]) -> tuple[M, State, tuple[str, ...]]:
 
 
 def read_any(path: Path, kind_of: Callable[[str], type[M]]) -> tuple[M, State, tuple[str, ...]]:
-    """The model from a file that `write_model` wrote, of the class that is called so; its state and its vocabulary."""
-    facts, state = _contents(path)
+    """The model from a file that `write_model` wrote, its state and its vocabulary. `kind_of` gives the class of that name."""
+    if not path.is_file():
+        raise NotFound("model file", str(path))
+    try:
+        facts, state = unpacked(path)
+    except SafetensorError as problem:
+        raise DamagedModel(str(path), str(problem)) from problem
     if facts.get("kind") != _KIND:
         raise DamagedModel(str(path), "it is no model of securetm")
     if facts.get("version") != str(VERSION):
         raise NewerModel(str(path), str(facts.get("version")), str(VERSION))
     kind = kind_of(str(facts.get("model")))
-    settings, vocabulary = _parsed(path, facts)
-    model = _built(path, kind, settings)
-    _check_whole(path, model, state, vocabulary)
+    with _damaged(path, "its settings or its vocabulary cannot be read", KeyError, ValueError, TypeError, RecursionError):
+        settings, vocabulary = dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
+    with _damaged(path, "its settings are not this model's", NotFound, BadSetting):
+        model = from_table(kind, settings, str(path))
+    if len(set(vocabulary)) < len(vocabulary):
+        raise DamagedModel(str(path), "a word stands twice in its vocabulary")
+    with _damaged(path, "its settings ask for more memory than there is", MemoryError, ValueError, OverflowError):
+        fits = model.fits(state, len(vocabulary))
+    if not fits:
+        raise DamagedModel(str(path), "its arrays are not those of such a model of that size")
     return model, state, vocabulary
 
 
-def _check_whole(path: Path, model: Any, state: State, vocabulary: tuple[str, ...]) -> None:
-    """Refuses a state that does not fit the model and the vocabulary."""
-    if len(set(vocabulary)) < len(vocabulary):
-        raise DamagedModel(str(path), "a word stands twice in its vocabulary")
+@contextmanager
+def _damaged(path: Path, problem: str, *faults: type[Exception]) -> Iterator[None]:
+    """Reports these faults of a file as a damaged model."""
     try:
-        fits = model.fits(state, len(vocabulary))
-    except (MemoryError, ValueError, OverflowError) as problem:
-        raise DamagedModel(str(path), "its settings ask for more memory than there is") from problem
-    if not fits:
-        raise DamagedModel(str(path), "its arrays are not those of such a model of that size")
-
-
-def _contents(path: Path) -> tuple[dict[str, str], State]:
-    if not path.is_file():
-        raise NotFound("model file", str(path))
-    try:
-        return unpacked(path)
-    except SafetensorError as problem:
-        raise DamagedModel(str(path), str(problem)) from problem
-
-
-def _parsed(path: Path, facts: dict[str, str]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    try:
-        return dict(json.loads(facts["settings"])), tuple(map(str, json.loads(facts["vocabulary"])))
-    except (KeyError, ValueError, TypeError, RecursionError) as problem:
-        raise DamagedModel(str(path), "its settings or its vocabulary cannot be read") from problem
-
-
-def _built(path: Path, kind: type[M], settings: dict[str, Any]) -> M:
-    try:
-        return from_table(kind, settings, str(path))
-    except (NotFound, BadSetting) as problem:
-        raise DamagedModel(str(path), "its settings are not this model's") from problem
+        yield
+    except faults as fault:
+        raise DamagedModel(str(path), problem) from fault

@@ -1,7 +1,7 @@
 """Stores named arrays and a few facts as one safetensors file. The same content gives the same bytes.
 
-The library itself writes the facts of the header in an order that changes from file to file. A SHA-256 of all that a file
-says stands among them, so that one that was changed is told from one that was written so; files of earlier versions have none.
+The library writes the facts of the header in an order that changes from file to file; here they are sorted. One of them is a
+SHA-256 of the content, by which a changed file is found; files of earlier versions have none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from safetensors.numpy import save
 
 from securetm.contracts import Array
 
-_LENGTH = 8  # bytes before the header, that say how long it is; the header ends at a multiple of as many
+_LENGTH = 8  # bytes before the header that hold its length, and the alignment of its end
 _FACTS = "__metadata__"
 DIGEST = "sha256"
 

@@ -1,4 +1,4 @@
-"""Made-up documents for trials of models, with everything that a model may read."""
+"""Made-up documents for trials of models (`additivity.py`, `row_trial.py`), with everything that a model may read."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TrialDocuments:
 
 
 def trial_documents(copies: int = 1) -> TrialDocuments:
-    """Short and long documents and one of a single word, so many copies of each; every document has its own person."""
+    """Documents of 1 to 400 words, so many of each length; every document has its own person."""
     rng = np.random.default_rng(0)
     lengths = (8, 1, 60, 12, 9, 400, 20, 5, 33, 2, 15, 10) * copies
     each = tuple(rng.permutation(rng.choice(_WORDS, n, p=rng.dirichlet(np.full(_WORDS, 0.3)))) for n in lengths)

@@ -1,8 +1,8 @@
-"""The union of the parties' words with their document frequencies, found through one sum: an invertible Bloom lookup table.
+"""The union of the parties' words with their document frequencies, from one sum: an invertible Bloom lookup table.
 
-Each party adds its words into hashed cells; the cells of all parties, summed, are peeled into the union. Whoever opens the
-sum learns every word of the union, in how many parties it occurs and in how many documents, but not whose it is. It is no
-filter that forgets words: it is exact, or decoding says that the table was too small (Goodrich and Mitzenmacher 2011).
+Each party adds its words to hashed cells; the summed cells of all parties are peeled into the union. Whoever opens the sum
+learns every word of the union, and in how many parties and documents it occurs, but not in which parties. The union is exact,
+or decoding reports that the table was too small (Goodrich and Mitzenmacher 2011).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Documents, Domain, Memory, Terms
-from securetm.models.model_errors import NotAnswered, SketchTooSmall
-from securetm.models.queries import MOST_WORDS, present, sendable
+from securetm.models.model_errors import SketchTooSmall
+from securetm.models.queries import MOST_WORDS, present, sendable, total_of
 
 LONGEST = 40  # bytes of UTF-8; longer words are left out
 HASHES = 3  # cells of each word: peeling then succeeds while there are at most 0.81 words a cell
@@ -39,7 +39,7 @@ class WordSketch:
 
     @property
     def terms(self) -> Terms:
-        """One row per party: its table. Noise cannot protect a table; for privacy, words are selected before they enter it."""
+        """One row per party: its table. Noise cannot protect a table; a mechanism selects the words before they enter it."""
         layout = (Block("documents", (1,)), Block("cells", (self.cells, WIDTH)))
         return Terms(layout, data_only=True, names_words=True, domain=Domain.INTEGER, bits=32)
 
@@ -48,28 +48,28 @@ class WordSketch:
         held = clipped_sum.named(present(documents.counts), np.arange(len(documents)), _numbers(documents.vocabulary))
         words = [(word, int(n)) for word, n in zip(documents.vocabulary, held, strict=True) if n > 0 and _fits(word)]
         entries = _entries([word for word, _ in words], [n for _, n in words])
-        table = np.zeros((self.cells, WIDTH), dtype=np.int64)
+        row = np.zeros((1, 1 + self.cells * WIDTH), dtype=np.int64)
+        row[0, 0] = len(documents) if self.counted else 0
+        table = row[0, 1:].reshape(self.cells, WIDTH)  # a view
         for places in _places(entries, self.cells):
             np.add.at(table, places, entries)
-        row = np.concatenate([[len(documents) if self.counted else 0], table.ravel()]).astype(np.int64)
-        clipped_sum.add(row[None, :], owners=np.zeros(1, dtype=np.int64))
+        clipped_sum.add(row, owners=np.zeros(1, dtype=np.int64))
 
 
 def words_in(answer: Answer) -> tuple[tuple[str, ...], int, Array]:
     """The union, the number of documents, and in how many of them each word occurs; words alphabetically."""
-    if answer.total is None:
-        raise NotAnswered()
-    found = _peeled(np.array(answer.total["cells"], dtype=np.int64))
+    total = total_of(answer)
+    found = _peeled(np.array(total["cells"], dtype=np.int64))
     words = sorted((bytes(limbs.astype("<u2").tobytes()).rstrip(b"\0").decode("utf-8"), int(n)) for n, limbs in found)
     return (
         tuple(word for word, _ in words),
-        int(answer.total["documents"][0]),
+        int(total["documents"][0]),
         np.array([n for _, n in words], dtype=np.int64),
     )
 
 
 def _numbers(words: Sequence[str]) -> Array:
-    """Each word's own number below 2^62: the same in every party, and whatever other words it has."""
+    """Each word's own number below 2^62. It depends on the word alone."""
     hashed = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
     return (np.frombuffer(hashed, dtype="<u8") >> np.uint64(2)).astype(np.int64)
 
@@ -91,7 +91,7 @@ def _entries(words: Sequence[str], frequencies: Sequence[int]) -> Array:
 
 
 def _mixed(entries: Array, salt: int) -> Array:
-    """A 64-bit hash of each word's limbs. Public and fixed: a party's words decide nothing about anybody else's."""
+    """A public 64-bit hash of each word's limbs."""
     state = np.full(len(entries), salt, dtype=np.uint64)
     for limb in entries[:, _WORD:].T.astype(np.uint64):
         state = (state ^ limb) * np.uint64(0xFF51AFD7ED558CCD)
@@ -129,7 +129,7 @@ def _peeled(table: Array) -> list[tuple[int, Array]]:
 
 
 def _alone(table: Array) -> Array:
-    """The cells that hold one word only, however many parties put it there: each sum is then that many times the word's."""
+    """The cells that hold one word only, from any number of parties: each sum is that number times the word's entry."""
     held = np.flatnonzero(table[:, _COUNT] > 0)
     cells = table[held]
     single, rest = np.divmod(cells[:, _CHECK:], cells[:, [_COUNT]])

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from securetm.corpus import corpus_errors as errors
 from securetm.corpus.readers import read_corpus
-from securetm.errors import NoSuchPath, SecuretmError
+from securetm.errors import BadSetting, NoSuchPath, SecuretmError
 
 SECRET = "diagnosis"  # what no message may hold
 GOOD = json.dumps({"text": f"the {SECRET} of a patient"}).encode()
@@ -44,10 +44,10 @@ BAD: dict[str, tuple[str, bytes, type[SecuretmError], int | None]] = {
     "nul jsonl": ("a.jsonl", jsonl(GOOD, b'{"text": "diagnosis\0"}'), errors.NulByte, 2),
     "escaped nul": ("a.jsonl", jsonl(GOOD, b'{"text": "diagnosis \\u0000"}'), errors.NulByte, 2),
     "nul csv": ("a.csv", b"text\ndiagnosis\n\0\n", errors.NulByte, 3),
-    "ragged": ("a.csv", b"text,label\ndiagnosis,b\ndiagnosis,b,c\n", errors.RaggedRow, 3),
+    "ragged": ("a.csv", b"text,label\ndiagnosis,b\ndiagnosis,b,c\n", errors.BadTable, 3),
     "open quote": ("a.csv", b'text,label\n"diagnosis,b\nc,d\n', errors.BadTable, 3),
     "stray quote": ("a.csv", b'text,label\n"diagnosis"x,b\n', errors.BadTable, 2),
-    "duplicate column": ("a.csv", b"text,diagnosis,diagnosis\na,b,c\n", errors.DuplicateColumn, 1),
+    "duplicate column": ("a.csv", b"text,diagnosis,diagnosis\na,b,c\n", errors.BadTable, 1),
     "cut gzip": ("a.jsonl.gz", gzip.compress(jsonl(*[GOOD] * 9_000))[:-40], errors.DamagedFile, None),
     "no gzip": ("a.jsonl.gz", GOOD, errors.DamagedFile, None),
     "wrong bits": ("a.csv.gz", gzip.compress(b"text\ndiagnosis\n")[:-8] + b"\1" * 8, errors.DamagedFile, None),
@@ -81,6 +81,7 @@ BAD: dict[str, tuple[str, bytes, type[SecuretmError], int | None]] = {
     "unknown ending": ("a.docx", GOOD, errors.UnknownFormat, None),
     "packed parquet": ("a.parquet.gz", GOOD, errors.UnknownFormat, None),
 }
+PROBLEMS = {"ragged": "3 cells", "open quote": "quotes", "stray quote": "quotes", "duplicate column": "columns 2 and 3"}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -90,6 +91,7 @@ def test_bad_file(tmp_path: Path, case: str) -> None:
     said = refusal(error, lambda: read_corpus(tmp_path / name))
     assert str(tmp_path / name) in str(said)
     assert said.facts().get("line") == line
+    assert PROBLEMS.get(case, "") in str(said)
 
 
 def refusal(error: type[SecuretmError], read: Callable[[], Any]) -> SecuretmError:
@@ -118,12 +120,12 @@ def test_a_quote_that_swallows_the_rest_stops_at_the_limit(tmp_path: Path) -> No
 
 def test_paths(tmp_path: Path) -> None:
     refusal(NoSuchPath, lambda: read_corpus(tmp_path / "nowhere.jsonl"))
-    refusal(errors.NoTextFiles, lambda: read_corpus(tmp_path))
+    refusal(errors.UnknownFormat, lambda: read_corpus(tmp_path))
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.txt").write_bytes("diagnosis\n\ncafé".encode("latin1"))
     said = refusal(errors.WrongEncoding, lambda: read_corpus(tmp_path))
     assert said.facts() == {"path": str(tmp_path / "sub" / "a.txt"), "line": 3}
-    refusal(errors.FolderWithoutColumns, lambda: read_corpus(tmp_path, person="author"))
+    refusal(BadSetting, lambda: read_corpus(tmp_path, person="author"))
 
 
 def test_columns_that_were_asked_for_must_be_there(tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_bad_parquet(tmp_path: Path) -> None:
         (pa.table({"body": ["diagnosis"]}), errors.MissingColumn),
         (pa.table({"text": [1, 2]}), errors.BadCell),
         (pa.table({"text": pa.array([], pa.string())}), errors.EmptyFile),
-        (pa.table([["diagnosis"], ["x"]], names=["text", "text"]), errors.DuplicateColumn),
+        (pa.table([["diagnosis"], ["x"]], names=["text", "text"]), errors.BadTable),
         (pa.table({"text": [b"word", "caf\xe9 diagnosis".encode("latin1")]}), errors.WrongEncoding),
         (pa.table({"text": ["word", "diagnosis \0"]}), errors.NulByte),
         (pa.table({"text": not_utf8()}), errors.WrongEncoding),

@@ -14,7 +14,7 @@ from scipy import sparse
 from securetm.contracts import Documents
 from securetm.corpus.contents import content_digests
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, RepeatedKeys, RepeatedWord, UnlikeCorpora, UnlikeParts
+from securetm.corpus.corpus_errors import BadCell, IncompleteColumn, RepeatedKeys, UnlikeCorpora, UnlikeParts
 from securetm.corpus.counted_documents import NO_ORDER
 from securetm.corpus.keys import document_keys, mixed
 from securetm.corpus.tokeniser import Tokeniser
@@ -194,7 +194,7 @@ def test_from_counts_refuses_what_is_no_count() -> None:
     for matrix in ([[0.5]], [[-1]], [[np.nan]]):
         with pytest.raises(BadSetting, match="whole numbers"):
             Corpus.from_counts(matrix, ["x"])
-    with pytest.raises(RepeatedWord):
+    with pytest.raises(UnlikeParts, match="distinct words"):
         Corpus.from_counts([[1, 2]], ["x", "x"])
     with pytest.raises(UnlikeParts, match="labels"):
         Corpus.from_counts([[1]], ["x"], labels=["p", "q"])

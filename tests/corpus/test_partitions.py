@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from securetm.corpus.corpus import Corpus
-from securetm.corpus.corpus_errors import NoColumn, TooFewDocuments
+from securetm.corpus.corpus_errors import NoColumn
 from securetm.corpus.partitions import by_column, dirichlet, equal
 from securetm.errors import BadSetting
 
@@ -87,9 +87,9 @@ def test_in_between_the_mixture_varies_as_a_dirichlet_does() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(TooFewDocuments):
+    with pytest.raises(BadSetting, match="`parties`"):
         equal(labelled((1, 1, 0)), 3)
-    with pytest.raises(TooFewDocuments):
+    with pytest.raises(BadSetting, match="`parties`"):
         dirichlet(labelled(), 0, 1.0)
     with pytest.raises(NoColumn):
         dirichlet(Corpus.from_strings(["wing"]), 1, 1.0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Array, State
-from securetm.errors import BrokenPromise
+from securetm.errors import BrokenPromise, check_setting
 from securetm.models.estimator import Estimator
 from securetm.models.gibbs.draws import MOST_TOPICS
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -32,11 +32,11 @@ class CountedTopics(Estimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
-        self._check("alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
-        self._check("eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
-        self._check("threads", self.threads >= 1, "must be at least 1")
-        self._check("deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
+        check_setting(self, "n_topics", 1 <= self.n_topics <= MOST_TOPICS, f"must be 1 to {MOST_TOPICS}")
+        check_setting(self, "alpha", 1e-9 <= self.alpha < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "eta", 1e-9 <= self.eta < math.inf, "must be at least 1e-9 and finite")
+        check_setting(self, "threads", self.threads >= 1, "must be at least 1")
+        check_setting(self, "deviations", 0 <= self.deviations < math.inf, "must be 0 or above, and finite")
 
     @abstractmethod
     def smoothed(self, state: State) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Domain, Memory, State, Terms
+from securetm.errors import check_setting
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
 from securetm.models.noisy_counts import NoisedCounts, above_noise
@@ -35,7 +36,7 @@ class Counting(CountedTopics):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("sweeps", self.sweeps >= 1, "must be at least 1")
+        check_setting(self, "sweeps", self.sweeps >= 1, "must be at least 1")
 
     @abstractmethod
     def read(self, documents: Any, words: int) -> SampledDocuments:

@@ -1,7 +1,7 @@
-"""One draw from products of two rows of single precision, eight side by side, without a branch that chance decides.
+"""One draw in proportion to the products of two rows of single precision, by vectors of eight lanes and without branches.
 
-It is written as vector instructions of LLVM's own, since compilers leave such sums in line; they mean the same on every machine
-and are done in the same order, so that all draw alike. It knows nothing of topics.
+It is written in LLVM's vector instructions, because compilers do not vectorise such running sums. They mean the same on every
+machine and run in the same order, so every machine draws alike. It knows nothing of topics.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _VECTOR = ir.VectorType(_NUMBER, LANES)
 def choose(typing: Any, weight: Any, more: Any, share: Any, sums: Any, blocks: Any, own: Any, product: Any, chance: Any) -> Any:
     """The place of a draw in proportion to (weight + more) x share, for a uniform number `chance`.
 
-    Rows hold `blocks` times eight numbers, and `sums` is room for as many. At the place `own` the product is the one given, so
-    that nobody has to write what the next wide load would wait for. Rounding may lead to the last place of all, so whoever
-    pads rows with zeros takes the least of it and their own last place.
+    Rows hold `blocks` times eight numbers, and `sums` is a buffer for as many. At the place `own` the product is the given one:
+    a store to the row would delay the next wide load. Rounding may lead to the last place of the rows, so a caller who pads
+    rows with zeros takes the smaller of the result and its own last place.
     """
     del typing
     return types.int64(weight, more, share, sums, blocks, own, product, chance), _generate
@@ -35,7 +35,7 @@ def choose(typing: Any, weight: Any, more: Any, share: Any, sums: Any, blocks: A
 
 @njit(inline="always")
 def lanes_for(size: int) -> Array:
-    """A row of zeros with room for that many numbers in whole blocks, which begin where lines of memory do."""
+    """A row of zeros for that many numbers in whole blocks, each aligned to its size."""
     room = -(-size // LANES) * LANES
     found = np.zeros(room + LANES, dtype=np.float32)
     skipped = (-found.ctypes.data % (4 * LANES)) // 4
@@ -48,15 +48,18 @@ def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     blocks = context.cast(builder, arguments[4], kinds[4], types.int64)
     own = context.cast(builder, arguments[5], kinds[5], types.int32)
     more, product, chance = (context.cast(builder, arguments[n], kinds[n], types.float32) for n in (1, 6, 7))
-    running = _scan(builder, _add_up(builder, (weight, more, share), sums, blocks, own, product))
+    running = _add_up(builder, (weight, more, share), sums, blocks, own, product)
+    for step in (1, 2, 4):  # running sums over the lanes
+        running = builder.fadd(running, _moved(builder, running, step))
     aim = builder.fmul(chance, builder.extract_element(running, _whole(LANES - 1)))
-    lane = _first_above(builder, running, aim)
+    ended = builder.zext(builder.ctpop(_not_above(builder, running, aim)), _WHOLE)
+    lane = _at_most(builder, ended, _whole(LANES - 1))
     left = builder.fsub(aim, builder.extract_element(_moved(builder, running, 1), lane))
     return builder.add(builder.mul(_blocks_up_to(builder, sums, blocks, lane, left), _whole(LANES)), lane)
 
 
 def _add_up(builder: Any, factors: Any, sums: Any, blocks: Any, own: Any, given: Any) -> Any:
-    """Each lane's running sum after every block, into `sums`; the last of them."""
+    """Writes each lane's running sum after every block to `sums`. Returns the last of them."""
     numbers = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
     weight, more, share = factors
     more, own, given = (_everywhere(builder, value) for value in (more, own, given))
@@ -73,28 +76,15 @@ def _add_up(builder: Any, factors: Any, sums: Any, blocks: Any, own: Any, given:
     return builder.load(total)
 
 
-def _scan(builder: Any, vector: Any) -> Any:
-    """Running sums over the lanes, in three steps."""
-    for step in (1, 2, 4):
-        vector = builder.fadd(vector, _moved(builder, vector, step))
-    return vector
-
-
 def _moved(builder: Any, vector: Any, step: int) -> Any:
-    """Every lane's value that many lanes up; zeros come in below."""
+    """Shifts every lane's value up by that many lanes; zeros come in below."""
     mask = [LANES] * step + list(range(LANES - step))
     order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask)
     return builder.shuffle_vector(vector, ir.Constant(_VECTOR, None), order)
 
 
-def _first_above(builder: Any, running: Any, aim: Any) -> Any:
-    """How many lanes end at or below the aim: the next one holds it."""
-    ended = builder.zext(builder.ctpop(_not_above(builder, running, aim)), _WHOLE)
-    return _at_most(builder, ended, _whole(LANES - 1))
-
-
 def _blocks_up_to(builder: Any, sums: Any, blocks: Any, lane: Any, left: Any) -> Any:
-    """How many of one lane's running sums are at or below what is left. All lanes are looked at: to gather one is slower."""
+    """The number of one lane's running sums that are at most `left`. All lanes are compared: gathering one lane is slower."""
     count = _variable(builder, _whole(0))
     with cgutils.for_range(builder, blocks) as loop:
         block = builder.load(_at(builder, sums, builder.mul(loop.index, _whole(LANES))), align=4)
@@ -104,7 +94,7 @@ def _blocks_up_to(builder: Any, sums: Any, blocks: Any, lane: Any, left: Any) ->
 
 
 def _not_above(builder: Any, vector: Any, limit: Any) -> Any:
-    """One bit per lane."""
+    """One bit per lane: whether its value is at most the limit."""
     return builder.bitcast(builder.fcmp_ordered("<=", vector, _everywhere(builder, limit)), ir.IntType(LANES))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from securetm.contracts import Answer, Block, State, Terms
+from securetm.errors import check_setting
 from securetm.models import priors
 from securetm.models.gibbs.counting import Counting, CountsQuery
 from securetm.models.gibbs.draws import Assignments, CountTable, SampledDocuments
@@ -46,9 +47,9 @@ class LDA(Counting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("sampler", self.sampler in SAMPLERS, f"must be one of {', '.join(SAMPLERS)}")
-        self._check("priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
-        self._check("cycles", self.cycles >= 1, "must be at least 1")
+        check_setting(self, "sampler", self.sampler in SAMPLERS, f"must be one of {', '.join(SAMPLERS)}")
+        check_setting(self, "priors", self.priors in PRIORS, f"must be one of {', '.join(PRIORS)}")
+        check_setting(self, "cycles", self.cycles >= 1, "must be at least 1")
 
     def read(self, documents: Any, words: int) -> SampledDocuments:
         """Each document's words and counts; every token is a draw. Behind noise, every slot is."""

@@ -1,6 +1,6 @@
 """iFTM's matched form of the models that count: parties train topics of their own, which a coordinator matches and gives back.
 
-It is no sum over documents: each party's own table of topics is asked for (Algorithms 3 to 5), so no secure sum admits it.
+It is no sum over documents: it needs each party's own table of topics (Algorithms 3 to 5), so no secure sum admits it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from securetm.models.sentence.sentence_lda import SentenceLDA
 
 N_TOPICS, ALL = "n_topics", "all"
 _OWN = "composed/"  # in the coordinator's state, before the name of the party whose model it is
-_EVEN = 1e9  # alpha at a restart: a document's other words have no say in it
-_FIRM = 1e12  # tokens behind each topic at a restart: nor has what was drawn a moment ago
+_EVEN = 1e9  # alpha at a restart: so large that a document's other words do not matter
+_FIRM = 1e12  # tokens of each topic at a restart: so many that earlier draws do not matter
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Matched(LDA):
     """A model that counts, in iFTM's matched form.
 
     In a round each party restarts from the topics that were composed for it, draws its documents' topics anew `sweeps` times,
-    given its own table alone, and sends that table. The coordinator merges what is alike into global topics, and gives each
-    party the global topics that its own resemble. There may be many more global topics than a party has (all that no other's
-    resemble, of every party), or fewer. `merged` says what the shared model shows of them: the paper's model keeps all.
+    given its own table alone, and sends that table. The coordinator merges similar topics into global ones, and gives each
+    party the global topics that are similar to its own. There may be more global topics than a party has, or fewer. `merged`
+    says which the shared model shows: all, as in the paper, or `n_topics` of them.
     """
 
     federated_defaults: ClassVar[Mapping[str, Any]] = {"n_topics": 20}
@@ -124,7 +124,7 @@ class Matched(LDA):
     def _as_asked(
         self, counts: Array, weights: Array, local: Mapping[str, Array], each_topic: Mapping[str, float]
     ) -> tuple[Array, Array]:
-        """`n_topics` of what was found; where fewer were, the parties' own topics are merged anew, and no further than that."""
+        """The found topics merged to `n_topics`; where fewer were found, the parties' own topics are merged to that number."""
         if len(counts) < self.n_topics:
             names = sorted(each_topic)
             counts = np.concatenate([local[name] * each_topic[name] for name in names])
@@ -173,18 +173,18 @@ class Matched(LDA):
         return held.counted(old.topics, start)
 
     def _restarted(self, start: CountTable, held: SampledDocuments, names: Array, step: int) -> Array:
-        """A first topic of every draw, by the probability of its words under the composed model; uniform at the very first."""
-        said = np.flatnonzero(start.counts.sum(axis=1) > 0)
-        firm = shares(start.counts[said]) * _FIRM
-        if not len(said):
-            said, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
+        """A first topic of every draw, by the probability of its words under the composed model; in the first round uniform."""
+        filled = np.flatnonzero(start.counts.sum(axis=1) > 0)
+        firm = shares(start.counts[filled]) * _FIRM
+        if not len(filled):
+            filled, firm = np.arange(start.topics), np.full(start.counts.shape, _FIRM / max(start.words, 1))
         unknown = Assignments.remembered({}).recall(held.draw_ends, names)
-        table = CountTable(firm, np.full(len(said), _EVEN), start.eta, step, start.seed)
-        topics: Array = said.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
+        table = CountTable(firm, np.full(len(filled), _EVEN), start.eta, step, start.seed)
+        topics: Array = filled.astype(np.uint16)[held.redrawn(table, unknown, 1, self.threads)]
         return topics
 
     def _composed(self, topics: Array, masses: Array, local: Array, amount: float) -> Array:
-        """A party's new model as counts: each topic has as many counts as data is known for it."""
+        """A party's new model as counts: each topic has as many counts as there is data for it."""
         found = composed(topics, local, self.xi, self.top)
         own = np.full(len(local), amount)
         taken = found.taken != NOWHERE
@@ -207,7 +207,7 @@ class TopicsQuery:
         return Terms((Block("topics", (most, words + 1)),), needs=Needs.EACH, ragged=True, unit=Unit.PARTY)
 
     def answer(self, documents: Any, clipped_sum: ClippedSum, memory: Memory, rng: np.random.Generator) -> None:  # noqa: ARG002
-        """Draws use public noise per document. Nothing is remembered: each round restarts from the composed model."""
+        """Adds the party's table. Draws use public noise. Each round restarts from the composed model."""
         start = self.model.table(self.state)
         held = self.model.read(documents, start.words)
         counts = self.model.trained(start, held, held.names(documents.keys))
@@ -235,5 +235,5 @@ class MatchedSentenceLDA(Matched, SentenceLDA):
 
     name: ClassVar[str] = "sentence-lda-matched"
 
-    alpha: float = SentenceLDA.alpha  # said again: of two parents, a dataclass takes the first one's
+    alpha: float = SentenceLDA.alpha  # of two parents, a dataclass takes the first one's defaults
     eta: float = SentenceLDA.eta

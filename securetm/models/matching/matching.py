@@ -45,14 +45,14 @@ class ComposedTopics:
 def similarities(ones: Array, others: Array, words: int) -> Array:
     """The similarity of topics by their heaviest words: a weighted Jaccard index.
 
-    A weight counts only among a topic's `words` heaviest. Two topics without any weight are not alike: the answer is 0. It is
-    exactly 1 of a topic and itself, and the same whichever comes first.
+    Only a topic's `words` heaviest words count. Two topics without any weight have 0. A topic and itself have exactly 1. The order
+    of the two does not matter.
     """
     _check_settings(0.0, words)
     _check_topics("one side", ones)
     _check_topics("the other side", others)
     if ones.shape[1] != others.shape[1]:
-        raise NotTopics("the other side", f"they speak of {others.shape[1]} words, not {ones.shape[1]}")
+        raise NotTopics("the other side", f"they have {others.shape[1]} words, not {ones.shape[1]}")
     return _compared(*_heaviest(ones, words), *_by_word(*_heaviest(others, words), ones.shape[1]), len(others))
 
 
@@ -78,7 +78,7 @@ def _heaviest_of(row: Array, words: int) -> Array:
 
 
 def _by_word(ends: Array, columns: Array, weights: Array, vocabulary: int) -> tuple[Array, Array, Array, Array]:
-    """The transposed lists: the topics that have each word, with its weight; and each topic's total weight."""
+    """The transposed lists: the topics with each word and its weights; and each topic's total weight."""
     turned = sparse.csr_array((weights, columns, ends), shape=(len(ends) - 1, vocabulary)).tocsc()
     return turned.indptr.astype(np.int64), turned.indices.astype(np.int64), turned.data, _masses(ends, weights)
 
@@ -116,10 +116,10 @@ def _compared(
 def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: float, words: int) -> IntegratedTopics:
     """Algorithm 3: all parties' topics together, those that are alike merged into one in proportion to their parties' data.
 
-    All parties come at once and not one after the other into a growing model: then only local topics are compared, none with
-    a half-merged one, and who comes first decides nothing but the order of the topics (parties go by name, so that is fixed).
-    As in the paper every pair is tried, so two topics of one party may become one, and what is alike goes from topic to topic:
-    two that differ are one if a third is like both. A topic without weight, or of a party without data, goes nowhere.
+    All parties' topics are merged at once, and not one party after the other into a growing model. So only local topics are
+    compared, and none with a half-merged one; the order of the parties, by name, decides the order of the topics alone.
+    As in the paper every pair is compared, so two topics of one party may become one. Similarity is transitive here: two topics
+    that differ become one if a third is like both. A topic without weight, or of a party without data, goes to NOWHERE.
     """
     _check_settings(xi, words)
     names = sorted(topics)
@@ -129,11 +129,11 @@ def integrated(topics: Mapping[str, Array], amounts: Mapping[str, float], xi: fl
             raise NotTopics(name, f"its amount of data is {amounts[name]}")
     whole = np.concatenate([shares(topics[name]) for name in names] or [np.zeros((0, vocabulary))])
     weights = np.concatenate([np.full(len(topics[name]), float(amounts[name])) for name in names] or [np.zeros(0)])
-    said = np.flatnonzero((weights > 0) & (whole.sum(axis=1) > 0))
+    filled = np.flatnonzero((weights > 0) & (whole.sum(axis=1) > 0))
     went = np.full(len(whole), NOWHERE, dtype=np.int64)
-    went[said] = _sets(whole[said], xi, words)
+    went[filled] = _sets(whole[filled], xi, words)
     count = int(went.max(initial=NOWHERE)) + 1
-    member = sparse.csr_array((weights[said], (went[said], said)), shape=(count, len(whole)))
+    member = sparse.csr_array((weights[filled], (went[filled], filled)), shape=(count, len(whole)))
     ends = np.cumsum([0, *(len(topics[name]) for name in names)])
     places = {name: went[first:last] for name, (first, last) in zip(names, pairwise(ends), strict=True)}
     return IntegratedTopics(shares(member @ whole), member.sum(axis=1), places)
@@ -153,13 +153,12 @@ def _sets(topics: Array, xi: float, words: int) -> Array:
 
 
 def composed(global_topics: Array, local_topics: Array, xi: float, words: int) -> ComposedTopics:
-    """Algorithm 4: in the place of each local topic the global one that is most like it, if it is like enough.
+    """Algorithm 4: replaces each local topic by the most similar global one, if their similarity is at least xi.
 
-    Where the pseudo-code leaves it open, or would lose topics as printed, this is what is done. A global topic is given away
-    once, and leaves the list only when it is given: as printed it leaves even where nothing was replaced, and a later topic
-    misses its partner. The most alike pair comes first, not the first topic, since the numbers of topics mean nothing; of
-    equally alike pairs that of the first local topic, then of the first global one. A topic for which nothing is left that is
-    like enough keeps itself. An empty topic is like none, so it is replaced only if xi is 0.
+    The printed pseudo-code leaves some choices open and can lose topics. Here a global topic is used once, and leaves the list
+    only when it is used; as printed it also leaves where nothing was replaced. The most similar pair is taken first, since the
+    numbers of topics mean nothing; of equally similar pairs the first local topic's, then the first global topic's. A topic
+    without a similar one left stays. An empty topic has similarity 0 to all, so it is replaced only if xi is 0.
     """
     _vocabulary({"the global model": global_topics, "a local model": local_topics})
     _check_settings(xi, words)
@@ -182,7 +181,7 @@ def _dealt(own: Array, theirs: Array, places: int, topics: int) -> Array:
     return taken
 
 
-# ---- what goes in ----------------------------------------------------------------------------------------------------
+# ---- checks of the inputs --------------------------------------------------------------------------------------------
 
 
 def shares(topics: Array) -> Array:
@@ -200,7 +199,7 @@ def _vocabulary(topics: Mapping[str, Array]) -> int:
         _check_topics(name, table)
         sizes.add(table.shape[1])
         if len(sizes) > 1:
-            raise NotTopics(name, f"they speak of {table.shape[1]} words where others speak of {min(sizes - {table.shape[1]})}")
+            raise NotTopics(name, f"they have {table.shape[1]} words where others have {min(sizes - {table.shape[1]})}")
     return sizes.pop() if sizes else 0
 
 

@@ -1,7 +1,7 @@
-"""Merges topics down to a number that was asked for. It is post-processing of the matched topics.
+"""Merges matched topics down to a requested number. It is post-processing, and not in the paper.
 
-It is not in the paper, whose model keeps every topic that Algorithm 3 finds. It is a function of the found topics alone: it
-asks no party anything, and nothing of it is random.
+The paper's model keeps every topic that Algorithm 3 finds. Merging is a function of the found topics alone: it asks no party,
+and nothing is random.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from securetm.models.matching.matching import NOWHERE
 
 
 def merged(counts: Array, most: int) -> Array:
-    """Which merged topic each topic became part of, at most so many, numbered by their first; an empty topic goes nowhere.
+    """The merged topic that each topic became part of, numbered by their first topics; an empty topic has NOWHERE.
 
-    Step by step the two topics become one whose joint topic stands for them with the least loss: their squared Hellinger
-    distance, times m1 m2 / (m1 + m2) where m are their counts (Ward's method). So two that are alike go first, and of pairs
-    that are equally alike the one with less data. Of equal losses the first pair goes first.
+    Each step merges the pair with the least loss until `most` topics are left: the squared Hellinger distance times
+    m1 m2 / (m1 + m2), where m are their counts (Ward's method). So similar pairs are merged first, and of equally similar pairs
+    the one with less data. Of equal losses the first pair is merged first.
     """
     table = np.asarray(counts, dtype=np.float64)
-    said = np.flatnonzero(table.sum(axis=1) > 0)
-    member = _merged(np.ascontiguousarray(table[said]), most)
+    filled = np.flatnonzero(table.sum(axis=1) > 0)
+    member = _merged(np.ascontiguousarray(table[filled]), most)
     _, first, group = np.unique(member, return_index=True, return_inverse=True)
     found = np.full(len(table), NOWHERE, dtype=np.int64)
-    found[said] = np.argsort(np.argsort(first))[group]
+    found[filled] = np.argsort(np.argsort(first))[group]
     return found
 
 
@@ -38,7 +38,7 @@ def summed(rows: Array, member: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _merged(counts: Array, most: int) -> Array:
-    """For each topic the first one of its set. Sums run in a fixed order, so every processor merges alike."""
+    """The first topic of each topic's set. Sums run in a fixed order, so every processor merges alike."""
     member, masses, roots = np.arange(len(counts)), np.zeros(len(counts)), np.zeros_like(counts)
     for z in range(len(counts)):
         masses[z] = _refreshed(counts[z], roots[z])
@@ -51,7 +51,7 @@ def _merged(counts: Array, most: int) -> Array:
         member[member == other] = one
         masses[one] = _refreshed(counts[one], roots[one])
         losses[other], losses[:, other] = np.inf, np.inf
-        _seek_anew(losses, nearest, member, masses, roots, one, other)
+        _update_nearest(losses, nearest, member, masses, roots, one, other)
     return member
 
 
@@ -67,7 +67,7 @@ def _all_losses(masses: Array, roots: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _refreshed(row: Array, roots: Array) -> float:
-    """The total weight of a topic. Writes the square roots of its shares to `out`."""
+    """The total weight of a topic. Writes the square roots of its shares to `roots`."""
     mass = 0.0
     for w in range(len(row)):
         mass += row[w]
@@ -97,8 +97,9 @@ def _best(losses: Array, nearest: Array, member: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _seek_anew(losses: Array, nearest: Array, member: Array, masses: Array, roots: Array, one: int, other: int) -> None:
-    """Losses and nearest topics after `other` became part of `one`; looked for among all only where it was one of them."""
+def _update_nearest(losses: Array, nearest: Array, member: Array, masses: Array, roots: Array, one: int, other: int) -> None:
+    """Updates losses and nearest topics after `other` became part of `one`. All pairs are searched only where the nearest topic
+    was one of the two."""
     for z in range(len(member)):
         if z != one and member[z] == z:
             losses[one, z] = losses[z, one] = _loss(masses, roots, one, z)

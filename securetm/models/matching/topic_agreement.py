@@ -1,6 +1,6 @@
-"""How far two models agree, or a model with the truth of a synthetic corpus: the scores of the gFedNTM paper.
+"""The agreement of two models, or of a model with the truth of a synthetic corpus: the scores of the gFedNTM paper.
 
-It needs both sides' topics or document mixtures in one place, so it is for experiments, not for the wire.
+It needs both sides' topics or document mixtures in one place, so it is for experiments on one machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def affinity(left: Array, right: Array) -> Array:
 
 
 def document_similarity_score(true: Array, inferred: Array, block: int = 512) -> float:
-    """DSS, gFedNTM Eq. 5: how far two document-topic mixtures differ in which documents are alike; 0 is best.
+    """DSS, gFedNTM Eq. 5: the difference of two document-topic mixtures in the similarity of documents; 0 is best.
 
     The documents are compared `block` rows at a time: memory grows with documents, not with pairs of documents.
     """

@@ -1,8 +1,8 @@
-"""Exponentials and logarithms made of single additions and multiplications: the same bits wherever a number stands.
+"""Exponentials and logarithms made of single additions and multiplications: the same bits at every place of an array.
 
-A library has other code for the numbers that fill a vector register than for those left over at an array's end, and the two
-differ in their last bit. Here both are the same operations, each rounded as its standard says. Numbers that are not finite
-come out as such, or as the largest that there are.
+A library computes the numbers that fill a vector register with other code than those left over at an array's end, and the two
+differ in their last bit. Here both use the same operations, each rounded as IEEE 754 says. Numbers that are not finite give
+such numbers, or the largest ones.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numba import njit, types
 from numba.extending import overload
 
 _LOG2_E = 1.4426950408889634
-_HIGH, _LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2, the first part with zeros at its end
-_WHOLE = 6755399441055744.0  # 1.5 x 2^52: what is added to it is rounded to a whole number
+_HIGH, _LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 as a sum; the first part ends with zero bits
+_WHOLE = 6755399441055744.0  # 1.5 x 2^52: adding it rounds a number to a whole one
 _WHOLE32 = np.float32(12582912.0)  # 1.5 x 2^23
 
 
 def _exp64(x: Any) -> Any:
-    """exp, by halving: 2^n times a Taylor polynomial within log(2) / 2 of nothing."""
+    """exp as 2^n times a Taylor polynomial on -log(2) / 2 to log(2) / 2."""
     x = -708.0 if x < -708.0 else x
     x = 709.0 if x > 709.0 else x
     shifted = x * _LOG2_E + _WHOLE
@@ -63,7 +63,7 @@ def _exp32(x: Any) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """exp in the number's own precision; compiled code only."""
+    """exp in the precision of its argument; only compiled code can call it."""
     raise NotImplementedError
 
 

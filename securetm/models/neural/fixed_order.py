@@ -1,8 +1,8 @@
 """Products of matrices in which every number is one chain of fused multiply-adds, in the order of the inner index.
 
-A library's product sums in another order for other numbers of rows, on other processors and with other numbers of threads.
-Here nothing of that changes a bit: how the work is cut into tiles decides what is done when, and never in which order the
-terms of one number are added. It runs on one thread and knows no topic models.
+The order of a library's sums depends on the number of rows, the processor and the number of threads. Here none of these
+changes a bit: tiles decide when a term is added, and never the order of the terms of one number. It runs on one thread and
+knows no topic models.
 """
 
 from __future__ import annotations
@@ -18,21 +18,14 @@ from numba.extending import intrinsic
 
 from securetm.contracts import Array
 
-_ROWS = 6  # of the left matrix in one tile: as many sums as every processor's registers hold
-_BYTES = 64  # of one row of a tile; a compiler splits it where registers are shorter
-_DEPTH = 512  # of the inner index before the next tile is begun, so that panels stay in a fast cache
-_SHALLOW = 64  # the same where rows are read where they are, so that a processor remembers all their pages
-_ALIGNED = 4  # bytes: numbers lie anywhere
+_ROWS = 6  # of the left matrix in one tile: the registers of every processor hold so many sums
+_BYTES = 64  # of one row of a tile; the compiler splits it where registers are shorter
+_DEPTH = 512  # steps of the inner index before the next tile begins, so that panels stay in a fast cache
+_SHALLOW = 64  # the same where rows are read in place, so that the address cache holds all their pages
+_ALIGNED = 4  # bytes of alignment that loads and stores may assume
 _ABREAST = 8  # panels side by side, so that sums are read and written along their rows
-
-
-def _has_fma() -> bool:
-    """Whether the processor multiplies and adds in one instruction; if not, rows are rounded twice, and still alike."""
-    x86 = get_process_triple().split("-")[0] in ("x86_64", "i386", "i686")
-    return not x86 or bool(get_host_cpu_features().get("fma", False))
-
-
-_FMA = _has_fma()
+_X86 = get_process_triple().split("-")[0] in ("x86_64", "i386", "i686")
+_FMA = not _X86 or bool(get_host_cpu_features().get("fma", False))  # without it numbers are rounded twice, the same in all rows
 
 
 def _multiplied_and_added(builder: Any, kind: Any, name: str, terms: list[Any]) -> Any:
@@ -57,7 +50,7 @@ def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001 - numba 
 class _Tile:
     """The instructions for one tile: some rows of sums stay in registers while the inner index runs.
 
-    Each matrix comes with the place of its first number and the step from row to row, and the right one may be narrower.
+    Each matrix comes with the place of its first number and the step between rows. The right one may have a narrower type.
     """
 
     def __init__(self, context: Any, builder: Any, signature: Any, given: Any, rows: int) -> None:
@@ -94,7 +87,7 @@ class _Tile:
         return self.builder.shuffle_vector(one, unset, ir.Constant(ir.VectorType(word, self.lanes), None))
 
     def _at(self, matrix: int, row: Any) -> Any:
-        """Where this row of a matrix begins, as far as the tile goes."""
+        """The address where this row of a matrix begins in the tile."""
         first, step = self.places[matrix]
         row = ir.Constant(step.type, row) if isinstance(row, int) else row
         return self.builder.gep(self.data[matrix], [self.builder.add(first, self.builder.mul(step, row))])
@@ -125,7 +118,7 @@ _tile, _few_rows, _one_row = _tile_of(_ROWS), _tile_of(2), _tile_of(1)
 def _add_tile(
     left: Array, corner: tuple[int, int], depth: int, right: Array, begin: int, pace: int, out: Array, place: int, stride: int
 ) -> int:
-    """Adds to one tile of `out`; how many rows it had."""
+    """Adds to one tile of `out`. Returns its number of rows."""
     (i, low), inner = corner, left.shape[1]
     first = i * inner + low
     if i + _ROWS <= left.shape[0]:
@@ -140,7 +133,7 @@ def _add_tile(
 
 @njit(cache=True, error_model="numpy")
 def _pack(right: Array, transposed: bool, inner: tuple[int, int], columns: tuple[int, int], panel: Array, lanes: int) -> None:
-    """A few columns of the right matrix side by side, with nothing where it ends."""
+    """Copies a few columns of the right matrix to a panel, with zeros beyond its end."""
     (low, high), (left, end) = inner, columns
     for k in range(low, high):
         row = panel[(k - low) * lanes : (k - low + 1) * lanes]
@@ -151,7 +144,7 @@ def _pack(right: Array, transposed: bool, inner: tuple[int, int], columns: tuple
 
 @njit(cache=True, error_model="numpy")
 def _add_packed(left: Array, corner: tuple[int, int], depth: int, panel: Array, out: Array, column: int, edge: Array) -> int:
-    """Adds what one panel gives to a tile; the last columns go by way of `edge`, which is as wide as a tile."""
+    """Adds the product with one panel to a tile; the last columns go through `edge`, which is as wide as a tile."""
     (i, _), width, lanes = corner, out.shape[1], edge.shape[1]
     wide = min(lanes, width - column)
     if wide == lanes:
@@ -165,7 +158,7 @@ def _add_packed(left: Array, corner: tuple[int, int], depth: int, panel: Array, 
 
 @njit(cache=True, error_model="numpy")
 def _add_packing(left: Array, right: Array, transposed: bool, first: int, out: Array) -> None:
-    """The columns from the first one on, by way of panels."""
+    """Adds the columns from `first` on, through panels."""
     (count, inner), width = left.shape, out.shape[1]
     lanes = _BYTES // out.itemsize
     panels, edge = np.empty((_ABREAST, _DEPTH * lanes), out.dtype), np.zeros((_ROWS, lanes), out.dtype)
@@ -185,7 +178,7 @@ def _add_packing(left: Array, right: Array, transposed: bool, first: int, out: A
 
 @njit(cache=True, error_model="numpy")
 def _add_in_place(left: Array, right: Array, whole: int, out: Array) -> None:
-    """The first `whole` columns, read where they are."""
+    """Adds the first `whole` columns, read in place."""
     (count, inner), width = left.shape, out.shape[1]
     lanes = _BYTES // out.itemsize
     for low in range(0, inner, _SHALLOW):
@@ -201,7 +194,7 @@ def _add_in_place(left: Array, right: Array, whole: int, out: Array) -> None:
 
 
 def add_product(left: Array, right: Array, out: Array) -> None:
-    """Adds left @ right to `out`, which is dense and of the left one's type; the right one may be narrower."""
+    """Adds left @ right to `out`, which is dense and has the left one's type; the right one's type may be narrower."""
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     lanes = _BYTES // out.itemsize
     whole = right.shape[1] - right.shape[1] % lanes

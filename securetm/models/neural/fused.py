@@ -1,7 +1,7 @@
-"""The network's passes over a batch on a CPU: loops over one document after the other, each number in an order fixed here.
+"""The network's passes over a batch on a CPU: loops over one document after the other, with sums in a fixed order.
 
-A clip bounds a sum only if no document changes a bit of what another one gives. So no library sums or multiplies between a
-document and its row, nothing is reassociated, and functions are those of `elementary`. It runs on one thread.
+A clip bounds a sum only if no document changes a bit of another one's row. So no library sums or multiplies on the way from a
+document to its row, no sum is reassociated, and functions are those of `elementary`. It runs on one thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from securetm.models.neural.fixed_order import add_product, add_product_transpos
 from securetm.models.neural.kernels import EPSILON, DecoderLosses, Latent, WordBatch
 
 Three = tuple[Array, Array, Array]
-_LANES = 256  # sums side by side over a long row: one alone is a chain that no compiler vectorises
+_LANES = 256  # sums side by side over a long row: a compiler does not vectorise a single sum
 
 
 # ---- sums over a row -----------------------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ _LANES = 256  # sums side by side over a long row: one alone is a chain that no 
 
 @njit(cache=True, error_model="numpy")
 def _folded(lanes: Array) -> Any:
-    """The sum of a power of two of lanes, halves upon halves."""
+    """The sum of the lanes, by adding one half to the other; their number is a power of two."""
     width = len(lanes) // 2
     while width > 0:
         for j in range(width):
@@ -68,7 +68,7 @@ def _sum_of_products(one: Array, two: Array, level: Any, lanes: Array) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def _highest(row: Array, lanes: Array) -> Any:
-    """The largest value. Where a row holds a NaN this is anything, but then the row's mean is NaN and shows it."""
+    """The largest value. Of a row with a NaN it may be any value, but then the row's mean is NaN."""
     lanes[:] = row[0]
     for first in range(0, len(row), len(lanes)):
         part = row[first : first + len(lanes)]
@@ -82,7 +82,7 @@ def _highest(row: Array, lanes: Array) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def _squared_lengths(rows: Array, out: Array) -> None:
-    """In 64 bits, whatever the rows are in: a clip believes them."""
+    """The squared lengths in 64 bits, whatever type the rows have: a clip relies on them."""
     lanes = np.empty(_LANES, np.float64)
     for i in range(len(rows)):
         out[i] = _sum_of_squares(rows[i], 0.0, lanes)
@@ -242,14 +242,14 @@ def _exponentials(row: Array, mean: Any, slope: Any, background: Array, out: Arr
 
 @njit(cache=True, error_model="numpy")
 def _undo_normalisation(row: Array, after: Array, mean: Any, scale: Any, slope: Any) -> None:
-    """`row` becomes its own gradient, from the gradient `after` layer normalisation."""
+    """Replaces `row` by its gradient, from the gradient `after` layer normalisation."""
     for v in range(len(row)):
         row[v] = scale * after[v] - (row[v] - mean) * slope
 
 
 @njit(cache=True, error_model="numpy")
 def _reconstruct(cells: Three, logits: Array, background: Array, gain: Any, out: tuple[Array, ...]) -> None:
-    """The fused loss: while a row of logits is in cache, its loss and its gradients are found."""
+    """The fused loss: computes a row's loss and gradients while its logits are in cache."""
     (ends, words, counts), (losses, after, squares) = cells, out
     real, lanes, wide = logits.dtype.type, np.empty(_LANES, logits.dtype), np.empty(_LANES, np.float64)
     width = real(logits.shape[1])
@@ -266,14 +266,14 @@ def _reconstruct(cells: Three, logits: Array, background: Array, gain: Any, out:
             gradient[v] *= weight
         for j in range(ends[i], ends[i + 1]):
             gradient[words[j]] -= counts[j]
-        # Softmax minus counts sums to zero, so one term of the way back through layer normalisation is gone.
+        # Softmax minus counts sums to zero, so one term of the gradient of layer normalisation vanishes.
         pull = real(gain * (weight * rate * cross - normal) / width)
         _undo_normalisation(row, gradient, mean, rate * gain, pull * rate * rate)
         squares[0, i], squares[1, i] = _sum_of_squares(row, 0.0, wide), _sum_of_squares(gradient, 0.0, wide)
 
 
 class FusedKernels:
-    """The CPU's way: numba loops over rows that stay in cache."""
+    """The operations on a CPU: numba loops over rows that stay in cache."""
 
     device = torch.device("cpu")
 
@@ -316,7 +316,7 @@ class FusedKernels:
         return torch.from_numpy(value), torch.from_numpy(slope)
 
     def normalise(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Layer normalisation of each row without affine, and the reciprocals of the deviations, for the way back."""
+        """Layer normalisation of each row without affine, and the reciprocals of the deviations, for the gradient."""
         normal, rates = np.empty_like(x.numpy()), np.empty(len(x), x.numpy().dtype)
         _normalise(x.numpy(), normal, rates)
         return torch.from_numpy(normal), torch.from_numpy(rates)

@@ -1,6 +1,6 @@
-"""The inputs and outputs of the network's three vocabulary-wide operations, for either set of kernels.
+"""The inputs and outputs of the network's kernels, of either kind (`fused.py`, `torch_kernels.py`).
 
-They know sparse rows, weights and logits, not topic models. Row i of every output depends on row i of the input only.
+They hold sparse rows, weights and logits, and know no topic models. Row i of every output depends on row i of the input only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class WordBatch:
 
 
 def bags(counts: Any, dtype: Any) -> WordBatch:
-    """A CSR matrix as the network reads it. Log and length tame long documents without looking at any other."""
+    """A CSR matrix as the network reads it. Log and unit length limit long documents, each by itself."""
     values = np.ascontiguousarray(counts.data, dtype=dtype)
     ends = np.asarray(counts.indptr, dtype=np.int64)
     inputs = np.empty_like(values)
@@ -66,7 +66,7 @@ def _fill_inputs(ends: Array, counts: Array, inputs: Array) -> None:
 
 @dataclass(frozen=True)
 class Latent:
-    """The topics' posterior of each document, and a draw of it: deviations, shares, and its divergence from the prior."""
+    """Each document's posterior over topics: deviations, the shares of a draw, and the divergence from the prior."""
 
     deviation: torch.Tensor
     shares: torch.Tensor

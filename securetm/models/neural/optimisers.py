@@ -1,6 +1,6 @@
 """Adam and plain SGD as single passes over flat vectors. They know weights, a mean gradient and their own moments, no model.
 
-Whoever holds the model's whole state runs them: the coordinator, `fit`, or parties where these open the total.
+The holder of the model's whole state runs them: the coordinator, `fit`, or parties where these open the total.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BETA2 = 0.999
 TINY = 1e-8
 
 
-# Python's division raises on zero; that check alone would keep the loop from being vectorised.
+# Python's division raises on zero, and that check would prevent vectorisation: hence numpy's error model.
 @njit(cache=True, fastmath={"nsz", "contract", "reassoc"}, error_model="numpy")
 def _adam(weights: Array, gradient: Array, scale: Any, first: Array, second: Array, rates: Any) -> None:
     beta1, keep1, beta2, keep2, rate, spread, tiny = rates
@@ -48,7 +48,7 @@ def step(
     beta1: float,
     in_place: bool = False,
 ) -> tuple[Array, dict[str, Array]]:
-    """Weights and memory after one step along gradient / count; the step is number 1, 2, ... Memory of Adam or empty."""
+    """Weights and moments after step `number` (1, 2, ...) along gradient / count. SGD has no moments."""
     if not memory:
         return (weights - rate / count * gradient).astype(weights.dtype, copy=False), {}  # an opened sum may be wider
     first, second = memory["first"], memory["second"]

@@ -1,6 +1,6 @@
 """ProdLDA without batch normalisation, so that its gradient is a sum over documents: the federation's neural topic model.
 
-It is not a federation and knows no privacy; what it asks of documents it asks through a query (Srivastava and Sutton 2017).
+It is not a federation and knows no privacy. It learns from documents through a query only (Srivastava and Sutton 2017).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms, Unit
+from securetm.errors import check_setting
 from securetm.models.document_noise import normals, survival
 from securetm.models.estimator import Estimator
 from securetm.models.neural import optimisers
@@ -24,17 +25,17 @@ from securetm.models.neural.torch_kernels import TorchKernels, arithmetic
 from securetm.models.neural.word_spread import standardise
 
 _HIDDEN, _NORMAL, _THETA = 0, 1, 2  # the streams of a document's noise
-_CHUNK = 512  # documents at a time where nothing is learned, so that memory does not grow with the corpus
+_CHUNK = 512  # documents at a time in `infer` and `log_likelihood`, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
 class ProdLDA(Estimator):
     """An additive ProdLDA: its fields are public settings, all that it learns is in the state.
 
-    What batch normalisation did over documents is done without them: each document's logits are layer-normalised to deviation
-    `gain` and stand on a learned background, and after each step all words' weights get one deviation over topics. A small
-    `gain` keeps topics apart; a larger one fits held-out words better (`securetm reproduce additive-prodlda`).
-    With `local_epochs` a party trains that long on its own documents and answers with its model's whole difference.
+    Two steps replace batch normalisation. Each document's logits are layer-normalised to deviation `gain` and added to a learned
+    background. After each step all words' weights are scaled to one deviation over topics. A small `gain` keeps topics apart; a
+    larger one fits held-out words better (`securetm reproduce additive-prodlda`). With `local_epochs` a party trains so many
+    epochs on its own documents and answers with the difference of its weights.
     """
 
     n_topics: int = 50  # of the shared model
@@ -59,19 +60,19 @@ class ProdLDA(Estimator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("n_topics", self.n_topics >= 2, "must be at least 2")
-        self._check("hidden", self.hidden >= 1, "must be at least 1")
-        self._check("batch", self.batch >= 1, "must be at least 1")
-        self._check("dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
-        self._check("theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
-        self._check("alpha", self.alpha > 0, "must be positive")
-        self._check("gain", self.gain > 0, "must be positive")
-        self._check("word_spread", self.word_spread > 0, "must be positive")
-        self._check("learning_rate", self.learning_rate > 0, "must be positive")
-        self._check("beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
-        self._check("optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
-        self._check("dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
-        self._check("local_epochs", self.local_epochs >= 0, "must not be negative")
+        check_setting(self, "n_topics", self.n_topics >= 2, "must be at least 2")
+        check_setting(self, "hidden", self.hidden >= 1, "must be at least 1")
+        check_setting(self, "batch", self.batch >= 1, "must be at least 1")
+        check_setting(self, "dropout", 0 <= self.dropout < 1, "must be at least 0 and below 1")
+        check_setting(self, "theta_dropout", 0 <= self.theta_dropout < 1, "must be at least 0 and below 1")
+        check_setting(self, "alpha", self.alpha > 0, "must be positive")
+        check_setting(self, "gain", self.gain > 0, "must be positive")
+        check_setting(self, "word_spread", self.word_spread > 0, "must be positive")
+        check_setting(self, "learning_rate", self.learning_rate > 0, "must be positive")
+        check_setting(self, "beta1", 0 <= self.beta1 < 1, "must be at least 0 and below 1")
+        check_setting(self, "optimiser", self.optimiser in optimisers.KNOWN, f"must be one of {optimisers.KNOWN}")
+        check_setting(self, "dtype", self.dtype in ("float32", "float64"), "must be float32 or float64")
+        check_setting(self, "local_epochs", self.local_epochs >= 0, "must not be negative")
 
     # ---- contracts.TopicModel ----
 
@@ -103,7 +104,7 @@ class ProdLDA(Estimator):
         """`update` on bare blocks; in place it reuses the state's arrays, for whoever owns them alone."""
         count = float(total["documents"][0]) if "documents" in total else 0.0
         after = {**state, "step": state["step"] + 1}
-        if count <= 0.0:  # nobody drew a document; under noise the count may even be below zero
+        if count <= 0.0:  # no document was drawn, or noise made the count negative
             return after
         if self.local_epochs:
             average = state["weights"] + (total["difference"] / count).astype(self.dtype)
@@ -118,9 +119,9 @@ class ProdLDA(Estimator):
         return {name: state[name] for name in ("weights", "step", "seed")}
 
     def topics(self, state: State) -> Array:
-        """Each topic's words: what the decoder says to a document of that topic alone, the background tempered by `relevance`.
+        """Each topic's words: the decoder's output for a document of that topic alone, the background times `relevance`.
 
-        At relevance 1 it is the decoder's own distribution; less ranks words by what sets a topic apart.
+        At relevance 1 it is the decoder's own distribution; a lower value prefers words that are special to a topic.
         """
         layers = {name: torch.from_numpy(layer).double() for name, layer in self._layers(state).items()}
         scores = self.gain * FusedKernels().normalise(layers["topics"])[0] + self.relevance * layers["background"]
@@ -145,15 +146,17 @@ class ProdLDA(Estimator):
         with torch.inference_mode():
             for rows, chunk in _chunks(unseen):
                 logits = kernels.dense(torch.from_numpy(shares[rows]).to(kernels.device), decoder["topics"])
-                said = kernels.reconstruct(bags(chunk, self.dtype), logits, decoder["background"], self.gain)
-                out[rows] = -said.losses.double().cpu().numpy()
+                found = kernels.reconstruct(bags(chunk, self.dtype), logits, decoder["background"], self.gain)
+                out[rows] = -found.losses.double().cpu().numpy()
         return out
 
     # ---- what the queries share ----
 
     def losses(self, state: State, counts: Any, keys: Array) -> ProdLDALosses:
         """The losses of a batch. Their noise depends on (seed, step, key) only, not on who computes them."""
-        return ProdLDALosses(state["weights"], self._network(state), bags(counts, self.dtype), self._noise(state, keys))
+        shape = NetworkShape.of(state["weights"], self.hidden, self.n_topics)
+        network = Network(shape, Prior.laplace(self.alpha, self.n_topics, self.prior_weight), self.gain, self._kernels)
+        return ProdLDALosses(state["weights"], network, bags(counts, self.dtype), self._noise(state, keys))
 
     def stepped(
         self, weights: Array, gradient: Array, count: float, memory: State, number: int, in_place: bool
@@ -169,12 +172,8 @@ class ProdLDA(Estimator):
 
     @property
     def in_fixed_order(self) -> bool:
-        """Whether sums run in an order that this package fixes: on a CPU, and not on a GPU."""
+        """Whether sums run in a fixed order: on a CPU they do, on a GPU they do not."""
         return isinstance(self._kernels, FusedKernels)
-
-    def _network(self, state: State) -> Network:
-        shape = NetworkShape.of(state["weights"], self.hidden, self.n_topics)
-        return Network(shape, Prior.laplace(self.alpha, self.n_topics, self.prior_weight), self.gain, self._kernels)
 
     @cached_property
     def _kernels(self) -> FusedKernels | TorchKernels:

@@ -1,8 +1,8 @@
-"""ProdLDA's loss of each document with its gradient's length and weighted sum, by hand-written passes over one batch.
+"""ProdLDA's loss of each document, the length of its gradient and weighted sums of gradients, by hand-written passes.
 
-It is no autograd graph: inputs and output gradients of the linear layers are kept, a document's own gradient never is. On a
-CPU no document changes a bit of what another one gives: what stands here between the passes are single operations on numbers,
-which are rounded alike wherever a number stands.
+It is no autograd graph: inputs and output gradients of the linear layers are kept, a document's own gradient is not. On a CPU
+no document changes a bit of another one's gradient: the code between the kernels consists of elementwise operations, whose
+rounding does not depend on a number's place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from securetm.models.neural.fused import FusedKernels
 from securetm.models.neural.kernels import WordBatch
 from securetm.models.neural.torch_kernels import TorchKernels
 
-_TOO_LONG = 2.0**40  # a factor of a gradient beyond it counts as infinite: products and sums of what is left stay ordinary
+_TOO_LONG = 2.0**40  # a longer factor of a gradient counts as infinite, so that products and sums of the others stay finite
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Encoding:
     slopes: tuple[Tensor, Tensor]
     hidden: tuple[Tensor, Tensor]
     normal: Tensor  # means and log-variances side by side, each layer-normalised
-    rates: Tensor  # what layer normalisation needs for its way back: rows of `normal`, halved
+    rates: Tensor  # for the gradient of layer normalisation; two for each row of `normal`
 
     @property
     def mean(self) -> Tensor:
@@ -148,23 +148,23 @@ class ProdLDALosses:
         encoded = encode(layers, self._batch, kernels, mask)
         drawn = kernels.latent(encoded.normal, normal, prior)
         kept = drawn.shares if noise.theta is None else drawn.shares * self._tensor(noise.theta)
-        said = kernels.reconstruct(self._batch, kernels.dense(kept, layers["topics"]), layers["background"], self._net.gain)
-        self.values: Array = (said.losses + drawn.divergence).cpu().numpy()
-        back = kernels.back(said.back, layers["topics"])
+        decoded = kernels.reconstruct(self._batch, kernels.dense(kept, layers["topics"]), layers["background"], self._net.gain)
+        self.values: Array = (decoded.losses + drawn.divergence).cpu().numpy()
+        back = kernels.back(decoded.back, layers["topics"])
         back = back if noise.theta is None else back.mul_(self._tensor(noise.theta))
         latent = kernels.latent_backward(back, encoded.normal, normal, prior, drawn)
         head = kernels.normalise_backward(_halves(latent), _halves(encoded.normal), encoded.rates).view(latent.shape)
         inner = kernels.back(head, layers["head"]).mul_(mask).mul_(encoded.slopes[1])
         words = kernels.back(inner, layers["inner"]).mul_(encoded.slopes[0])
         # What went into each dense layer, and the gradient of what came out of it.
-        self._dense = {"inner": (encoded.hidden[0], inner), "head": (encoded.hidden[1], head), "topics": (kept, said.back)}
-        self._words, self._said = words, said
+        self._dense = {"inner": (encoded.hidden[0], inner), "head": (encoded.hidden[1], head), "topics": (kept, decoded.back)}
+        self._words, self._decoded = words, decoded
 
     def norms(self, owners: Array) -> Array:
         """The l2 norm of each owner's summed gradient, owners sorted: |a b^T|^2 = |a|^2 |b|^2 instead of whole rows.
 
-        A clip believes it: what `gradient` adds up for an owner in 64 bits, rounding included, is longer by at most a part in
-        2^38. It is infinite where a gradient is not finite, or too large to be summed beside others.
+        A clip relies on it: the sum of `gradient` for an owner in 64 bits, rounding included, is longer by at most a factor of
+        1 + 2^-38. It is infinite where a gradient is not finite, or too large to be summed with others.
         """
         names, member = np.unique(owners, return_inverse=True)
         with torch.inference_mode():
@@ -178,11 +178,11 @@ class ProdLDALosses:
     def gradient(self, weights: Array) -> Array:
         """The sum over documents of weight times gradient, as one flat vector, in 64 bits if the weights are.
 
-        A document of weight 0 adds nothing, even where its own gradient is infinite or not a number: it is left out and not
-        multiplied. Each number is a sum over documents in their order.
+        A document of weight 0 is left out and not multiplied, so it adds nothing even where its gradient is infinite or NaN.
+        Each number is a sum over documents in their order.
         """
         chosen = np.flatnonzero(weights)
-        if len(chosen) == 0:  # even where the model's own weights are no numbers
+        if len(chosen) == 0:  # also where the model's weights are NaN
             return np.zeros(self._net.shape.size, np.result_type(weights.dtype, self._dtype))
         if len(chosen) < len(weights):
             return self._only(chosen).gradient(weights[chosen])
@@ -197,30 +197,30 @@ class ProdLDALosses:
                 self._kernels.add_outer(inward * scale[:, None], outward, parts[name])
                 if name != "topics":  # the decoder's bias is the background
                     parts[f"{name}_bias"].copy_(self._kernels.combined(scale, outward))
-            parts["background"].copy_(self._kernels.combined(scale, self._said.after))
+            parts["background"].copy_(self._kernels.combined(scale, self._decoded.after))
             return flat.cpu().numpy()
 
     def _only(self, rows: Array) -> ProdLDALosses:
-        """The losses of these documents, as they came out among all."""
+        """The losses of these documents, as computed among all."""
         some, places = copy.copy(self), torch.from_numpy(rows).to(self._kernels.device)
         with torch.inference_mode():
             some.values, some._batch = self.values[rows], self._batch.only(rows)
-            some._words, some._said = self._words[places], self._said.only(places)
+            some._words, some._decoded = self._words[places], self._decoded.only(places)
             some._dense = {name: (inward[places], outward[places]) for name, (inward, outward) in self._dense.items()}
         return some
 
     def _lengths(self) -> Array:
         """The length of each document's gradient; infinite where any of its factors is."""
         words, inputs = self._squares(self._words), self._input_squares()
-        squares, largest = (inputs + 1.0) * words + self._said.after_squares.cpu().numpy(), words
+        squares, largest = (inputs + 1.0) * words + self._decoded.after_squares.cpu().numpy(), words
         for name, (inward, outward) in self._dense.items():
             bias = 0.0 if name == "topics" else 1.0  # a bias is a weight whose input is 1
             came = self._squares(inward)
-            went = self._said.back_squares.cpu().numpy() if name == "topics" else self._squares(outward)
+            went = self._decoded.back_squares.cpu().numpy() if name == "topics" else self._squares(outward)
             squares = squares + (came + bias) * went
             largest = np.maximum(largest, np.maximum(came, went))
         with np.errstate(invalid="ignore"):
-            fine = np.maximum(largest, self._said.after_squares.cpu().numpy()) <= _TOO_LONG**2  # false where it is no number
+            fine = np.maximum(largest, self._decoded.after_squares.cpu().numpy()) <= _TOO_LONG**2  # false where it is no number
             return np.where(fine, np.sqrt(squares), np.inf)
 
     def _squares(self, rows: Tensor) -> Array:
@@ -233,9 +233,9 @@ class ProdLDALosses:
         return np.bincount(row, weights=batch.inputs.astype(np.float64) ** 2, minlength=len(batch.ends) - 1)
 
     def _length_of_sum(self, rows: Array, alone: Array) -> float:
-        """The length of one owner's summed gradient, its documents' own lengths being in `alone`.
+        """The length of one owner's summed gradient; `alone` holds the lengths of its documents' own gradients.
 
-        Where these cancel, the sum is as long as what rounding leaves of its terms, so it counts as a part of them at least.
+        Where these cancel, the sum may consist of rounding errors alone, so it counts as at least a fraction of their total.
         """
         whole = math.fsum(alone)
         if len(rows) == 1 or not math.isfinite(whole):
@@ -245,7 +245,7 @@ class ProdLDALosses:
 
     def _square_of_sum(self) -> float:
         """|sum a_i b_i^T|^2 = sum over pairs (a_i . a_j)(b_i . b_j), of all documents."""
-        pairs = (self._shared_words() + 1.0) * self._pairs(self._words) + self._pairs(self._said.after)
+        pairs = (self._shared_words() + 1.0) * self._pairs(self._words) + self._pairs(self._decoded.after)
         for name, (inward, outward) in self._dense.items():
             bias = 0.0 if name == "topics" else 1.0
             pairs += (self._pairs(inward) + bias) * self._pairs(outward)

@@ -1,6 +1,6 @@
 """The network's passes over a batch by torch operations: for GPUs, and as a reference for the fused kernels.
 
-Libraries choose the order of these sums, so rows may depend on their neighbours: no budget admits it.
+Libraries choose the order of these sums, so rows may depend on other documents: no budget admits them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TorchKernels:
         return softplus(x), torch.sigmoid(x)
 
     def normalise(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Layer normalisation of each row without affine, and the reciprocals of the deviations, for the way back."""
+        """Layer normalisation of each row without affine, and the reciprocals of the deviations, for the gradient."""
         normal, _, rates = torch.native_layer_norm(x, [x.shape[-1]], None, None, EPSILON)
         return normal, rates[..., 0]
 

@@ -1,4 +1,4 @@
-"""Every word's weights brought to one deviation over the topics. It looks at parameters only, never at documents."""
+"""Scales every word's weights to one deviation over the topics. It reads parameters only, never documents."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numba import njit
 
 from securetm.contracts import Array
 
-# Everything but "no NaN" and "no infinity": training that diverges must be seen to diverge.
+# All but "no NaN" and "no infinity": diverging training has to show.
 _FAST = {"nsz", "arcp", "contract", "afn", "reassoc"}
 
 
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
 def standardise(topics: Array, spread: Any) -> None:
-    """Gives every word the same mean (0) and deviation (`spread`) over the topics, in place.
+    """Gives every word mean 0 and deviation `spread` over the topics, in place.
 
-    It looks at parameters only. Batch normalisation does as much to each word's logit, but over documents.
+    Batch normalisation does the same to each word's logit, but over documents.
     """
     real = topics.dtype.type
     count, width = real(topics.shape[0]), topics.shape[1]

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import digamma
 
 from securetm.contracts import Answer, Array, Block, ClippedSum, Memory, State, Terms
+from securetm.errors import check_setting
 from securetm.models.gibbs.counted_topics import CountedTopics
 from securetm.models.gibbs.draws import on_ranges
 from securetm.models.gibbs.lda_documents import LdaDocuments
@@ -45,10 +46,10 @@ class VariationalLDA(CountedTopics):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("passes", self.passes >= 1, "must be at least 1")
-        self._check("batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
-        self._check("forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
-        self._check("repeats", self.repeats >= 0, "must be 0 (no limit) or more")
+        check_setting(self, "passes", self.passes >= 1, "must be at least 1")
+        check_setting(self, "batch_size", self.batch_size >= 0, "must be 0 (all documents) or more")
+        check_setting(self, "forgetting", 0 < self.forgetting <= 1, "must be above 0 and at most 1")
+        check_setting(self, "repeats", self.repeats >= 0, "must be 0 (no limit) or more")
 
     # ---- contracts.TopicModel ----
 

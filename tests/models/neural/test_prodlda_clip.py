@@ -188,7 +188,7 @@ def test_no_document_changes_a_bit_of_what_another_one_gives(dtype, hidden):
         for name, factors in without._dense.items():
             assert all(torch.equal(a[1:], b) for a, b in zip(with_it._dense[name], factors, strict=True)), (size, name)
         assert torch.equal(with_it._words[1:], without._words)
-        assert torch.equal(with_it._said.back[1:], without._said.back)
+        assert torch.equal(with_it._decoded.back[1:], without._decoded.back)
 
 
 def test_a_person_with_one_document_that_diverges_gives_nothing():
@@ -226,8 +226,8 @@ def test_documents_of_one_person_that_cancel_count_as_what_rounding_may_leave():
     sign, twice = torch.tensor([1.0, -1.0]), [0, 0]
     losses._words = losses._words[twice] * sign[:, None]
     losses._dense = {name: (a[twice], b[twice] * sign[:, None]) for name, (a, b) in losses._dense.items()}
-    said = losses._said.only(twice)
-    losses._said = replace(said, back=losses._dense["topics"][1], after=said.after * sign[:, None])
+    said = losses._decoded.only(twice)
+    losses._decoded = replace(said, back=losses._dense["topics"][1], after=said.after * sign[:, None])
     assert length(losses.gradient(np.ones(2))) < 1e-2  # nothing but rounding
     alone, together = losses.norms(np.arange(2)), losses.norms(np.zeros(2, dtype=int))
     assert together[0] == pytest.approx(alone.sum() / 16, rel=1e-3)

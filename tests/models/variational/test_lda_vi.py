@@ -84,7 +84,7 @@ def test_a_document_gives_the_counts_that_it_expects(which: int) -> None:
     model = VariationalLDA(n_topics=3, passes=5000)
     state = after(model, 2, documents)
     one = documents.select(np.array([which]))
-    chances = model.dirichlet(state)
+    chances = model.smoothed(state)
     log_chances = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
     counts = one.counts.toarray().ravel()
     gamma, shares = settled(counts, model.alpha, log_chances)
@@ -96,7 +96,7 @@ def test_a_document_gives_the_counts_that_it_expects(which: int) -> None:
 def test_what_it_gives_is_the_slope_of_its_bound() -> None:
     documents = planted()
     model = VariationalLDA(n_topics=3)
-    chances = model.dirichlet(after(model, 1, documents))
+    chances = model.smoothed(after(model, 1, documents))
     log_chances = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
     counts = documents.counts[[0]].toarray().ravel()
     gamma, shares = settled(counts, model.alpha, log_chances)
@@ -149,7 +149,7 @@ def test_it_finds_what_was_planted() -> None:
 
 def whole_bound(model: VariationalLDA, state: State, documents: Any) -> float:
     """The evidence lower bound of everything: the documents' own, and how far topics are from their prior."""
-    chances = model.dirichlet(state)
+    chances = model.smoothed(state)
     logs = scipy_digamma(chances) - scipy_digamma(chances.sum(axis=1, keepdims=True))
     topics = ((model.eta - chances) * logs).sum() + gammaln(chances).sum() - gammaln(chances.sum(axis=1)).sum()
     topics += len(chances) * (gammaln(WORDS * model.eta) - WORDS * gammaln(model.eta))

@@ -1,7 +1,7 @@
-"""Refuses networks that couple documents: a clip per document bounds a sum only if no document changes another's gradient.
+"""Tries whether a network couples documents: a clip per document bounds a sum only if no document changes another's gradient.
 
-It tries networks on made-up documents and reads none of anybody's. What it accepts has passed the trials, which is
-no proof; what it refuses has failed one.
+It tells which part of a network is at fault; the package itself tries whole models (`check_additive`, `check_rows`). The
+documents are made up. What it accepts has passed the trials, which is no proof; what it refuses has failed one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from securetm.models.model_errors import CouplesDocuments, NoProbe
+from securetm.models.model_errors import CouplesDocuments
 
 Inputs = tuple[Tensor, ...]
 
@@ -120,11 +120,13 @@ def _held_still(module: nn.Module, batch: Inputs) -> Iterator[None]:
 def _batch(module: nn.Module, inputs: Inputs | None) -> Inputs:
     if inputs is not None:
         if len(inputs[0]) < 2:
-            raise NoProbe(type(module).__name__)
+            raise ValueError(
+                f"nothing says what {type(module).__name__} takes as input: give a few inputs, one row per document"
+            )
         return inputs
     wide = next((part for part in module.modules() if isinstance(part, nn.Linear)), None)
     if wide is None:
-        raise NoProbe(type(module).__name__)
+        raise ValueError(f"nothing says what {type(module).__name__} takes as input")
     return (torch.randn(ROWS, wide.in_features, dtype=wide.weight.dtype, device=wide.weight.device),)
 
 
